@@ -178,6 +178,11 @@ class Matcher {
   // The earliest kept message that fits, or nullptr. It stays kept. `peer`: of a source that is named.
   [[nodiscard]] KeptMessage* find(const Wanted& wanted, std::uint32_t peer) const;
   [[nodiscard]] KeptMessage* oldest() const { return arrivals_.front(); }
+  // In order of arrival. `visit` does not change them.
+  template <typename Visit>
+  void for_each_kept(Visit visit) const {
+    arrivals_.for_each([&visit](const KeptMessage* kept) { visit(*kept); });
+  }
   [[nodiscard]] KeptMessage* oldest_for(std::uint16_t endpoint) const {
     KeptMessage* kept = arrivals_.front();
     while (kept != nullptr && kept->message.header.target_endpoint != endpoint) kept = arrivals_.next(kept);

@@ -1,6 +1,7 @@
 """Ranks that wait for each other in the host for ever are reported; what can go on from outside is waited for."""
 
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,42 @@ def test_standard_input_is_waited_for(start_apenet, build):
     script = f"{{ sleep 3; echo; }} | {program} standard-input - all"
     done = start_apenet("run", "-n", "1", "--", "sh", "-c", script).finish(100)
     assert (done.returncode, done.stdout) == (0, "reads\ndone\n"), done.stderr
+
+
+@pytest.mark.parametrize("kind", ["alarm", "setitimer", "timer_create"])
+def test_a_timer_whose_signal_is_handled_is_waited_for(run, kind):
+    done = run("timer", "all", ranks=1, argument=kind)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_timer_that_has_rung_hides_no_deadlock(run):
+    done = run("timer-that-rang", "all", ranks=1)
+    assert done.returncode == 1
+    assert report_of(done.stderr) == ["rank 0: waits for another thread or process, in a futex"]
+
+
+POOL = """
+from mpi4py.futures import MPIPoolExecutor
+if __name__ == "__main__":
+    with MPIPoolExecutor(2) as pool:
+        print(list(pool.map(abs, [-1, 2])))
+"""
+
+
+def test_a_pool_whose_workers_are_refused_is_a_deadlock(apenet, tmp_path):
+    """Its thread ends with the error of MPI_Comm_spawn, and the pool waits for that thread's answer for ever."""
+    pytest.importorskip("mpi4py.futures")
+    program = tmp_path / "pool.py"
+    program.write_text(POOL)
+    done = apenet("run", "-n", "1", "--", sys.executable, program, timeout_s=100)
+    assert done.returncode == 1
+    assert "MPI_Comm_spawn was refused" in done.stderr
+    assert HEADLINE in done.stderr
+
+
+def test_a_pool_of_the_ranks_of_the_run_works(apenet, tmp_path):
+    pytest.importorskip("mpi4py.futures")
+    program = tmp_path / "pool.py"
+    program.write_text(POOL)
+    done = apenet("run", "-n", "2", "--", sys.executable, "-m", "mpi4py.futures", program, timeout_s=100)
+    assert (done.returncode, done.stdout) == (0, "[1, 2]\n"), done.stderr

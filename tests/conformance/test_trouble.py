@@ -1,5 +1,6 @@
 """Failures end soon, with a clear message and a suitable status, and leave nothing behind."""
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -194,3 +195,36 @@ def test_bad_input_is_refused_before_anything_starts(start_apenet, build, surrou
         assert word in done.stderr
     assert "was here" not in done.stdout
     assert "Traceback" not in done.stderr
+
+
+LEFT_BEHIND = TROUBLE.with_name("left_behind.c")
+
+
+def warnings_of(stderr: str) -> list[str]:
+    mark = "apenet: warning: "
+    return [line.removeprefix(mark) for line in stderr.splitlines() if line.startswith(mark)]
+
+
+@pytest.mark.parametrize(
+    ("case", "status", "communicator"),
+    [("messages", 15, "MPI_COMM_WORLD"), ("messages-elsewhere", 0, "communicator 'halo'")],
+)
+def test_messages_that_were_never_received_are_named(apenet, build, case, status, communicator):
+    done = apenet("run", "-n", "3", "--", build(LEFT_BEHIND), case, timeout_s=SOON_S)
+    assert done.returncode == status
+    assert warnings_of(done.stderr) == [
+        f"2 messages were never received; the first: from rank 0 to rank 1, tag 7, on {communicator}"
+    ]
+
+
+def test_windows_that_were_not_freed_are_named_with_their_ranks(apenet, tmp_path):
+    lines = LEFT_BEHIND.read_text().splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if "the line in the report" in line)
+    made = apenet("cc", "--mpi", "-g", "-o", "program", LEFT_BEHIND, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    done = apenet("run", "-n", "4", "--", tmp_path / "program", "window", timeout_s=SOON_S)
+    assert done.returncode == 15
+    (warning,) = warnings_of(done.stderr)
+    place = f" (left_behind.c:{number})" if shutil.which("addr2line") else ""
+    begin = f"ranks 2, 3 had not freed window 'grid' of MPI_Win_allocate{place} when calling MPI_Finalize"
+    assert warning == f"{begin}, which MPICH may report as 'OFI call fabricclose failed'"

@@ -1,10 +1,17 @@
 // How runs of real processes end: deadlocks, failures, exits and interrupts, and the output that is kept.
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <csignal>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "ranks.hpp"
+#include "runtime/launch/host_work.hpp"
 
 namespace apenet::test {
 namespace {
@@ -257,6 +264,34 @@ TEST(SessionEnd, OutputOfARankThatHasLeftIsKeptIfAnotherFails) {
   const Ran ran = run_ranks(test::round_ideal(), {fails, talks});
   EXPECT_EQ(ran.report.exit_status, 3);
   EXPECT_EQ(ran.output, "the last word\n");
+}
+
+// A process in a group of its own, stopped.
+pid_t start_stopped() {
+  const pid_t process = fork();
+  if (process == 0) {
+    setpgid(0, 0);
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(process, &status, WUNTRACED);
+  return process;
+}
+
+TEST(SessionEnd, AStoppedRankIsWaitedFor) {
+  const pid_t process = start_stopped();
+  const std::vector<int> groups{process};
+  HostWork work;
+  bool is_hopeless = false;
+  // Longer than a process is waited for that sleeps.
+  for (int i = 0; i < 35 && !is_hopeless; ++i) {
+    is_hopeless = work.is_hopeless(groups, std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(101));
+  }
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, 0);
+  EXPECT_FALSE(is_hopeless);
 }
 
 TEST(SessionEnd, ARankThatNeverComesToRestIsEndedAndNamed) {

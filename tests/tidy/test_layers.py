@@ -31,7 +31,15 @@ RULES = {
     "runtime/observe": ["kernel", "machine", "nic/messages.hpp", "network/network_trace.hpp"],
     "runtime/scripted": ["kernel", "message", "machine", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/perf": ["kernel", "machine", "network", "runtime/scripted", "nic/card_set.hpp"],
-    "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
+    "runtime/scheduler": [
+        "kernel",
+        "machine",
+        "message/wire.hpp",
+        "runtime/ipc",
+        "runtime/observe",
+        "nic/nic.hpp",
+        "network/packet.hpp",
+    ],
     "runtime/recording": ["runtime/ipc"],
     "runtime/traffic": ["kernel", "network"],
     "runtime/launch": [

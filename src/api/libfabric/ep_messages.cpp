@@ -17,6 +17,7 @@ ssize_t receive_tagged(Receiver& receiver, ReceiveCall& call, std::uint64_t flag
   if ((flags & (FI_PEEK | FI_CLAIM)) != 0) {
     Endpoint* endpoint = receiver.as_endpoint();
     if (endpoint == nullptr) return -FI_ENOSYS;
+    receiver.transport().note_unreceived();
     if ((flags & FI_CLAIM) != 0 && (flags & FI_PEEK) == 0)
       return receive_claimed(*endpoint, call, (flags & FI_DISCARD) != 0) ? 0 : -FI_ENOMSG;
     if (endpoint->receive_cq() == nullptr) return -FI_ENOCQ;

@@ -12,6 +12,7 @@
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/log.hpp"
 #include "message/engine_events.hpp"
+#include "runtime/ipc/program_tags.hpp"
 
 template class apenet::message::Engine<apenet::libfabric::Transport>;
 
@@ -60,6 +61,7 @@ std::uint16_t Transport::attach(Endpoint& endpoint, std::uint32_t wanted) {
 }
 
 void Transport::detach(Endpoint& endpoint) {
+  note_unreceived();
   endpoints_[endpoint.number()] = nullptr;
   note_left_sends(endpoint);
   endpoint.engine().forget(endpoint);
@@ -78,6 +80,23 @@ void Transport::note_left_sends(Endpoint& endpoint) {
   note.left_tag = oldest->tag;
 }
 
+// The library may take messages meanwhile to count them, as MPICH does with those of MPI_COMM_WORLD.
+void Transport::add_unreceived() {
+  if (client_.notes().finalise.is_called.get() == 0) return;
+  ipc::WaitNote& note = client_.block().note;
+  for (Endpoint* endpoint : endpoints_) {
+    if (endpoint == nullptr) continue;
+    endpoint->queues().matcher(true).for_each_kept([&](const message::KeptMessage& kept) {
+      const message::MessageHeader& header = kept.message.header;
+      if (!ipc::is_of_program(header.tag)) return;
+      if (!unreceived_.emplace(kept.message.source, header.sequence).second) return;
+      if (note.unreceived++ != 0) return;
+      note.unreceived_source = static_cast<std::int32_t>(kept.message.source);
+      note.unreceived_tag = header.tag;
+    });
+  }
+}
+
 void Transport::enabled() {
   real_gpus_.has_driver();
   if (!client_.join()) {
@@ -88,6 +107,7 @@ void Transport::enabled() {
 bool Transport::progress() {
   client_.charge(std::exchange(later_ps_, 0));
   for (const auto& engine : engines_) engine->give_rings_back();
+  note_unreceived();
   write_wait_note();
   return hand_over(client_.poll(client_.is_told() ? 1 : least_events()));
 }

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "api/libfabric/atomics.hpp"
@@ -42,6 +44,10 @@ class Transport {
   // Gives the endpoint its number: the one that it wants if no other ever had it.
   std::uint16_t attach(Endpoint& endpoint, std::uint32_t wanted);
   void detach(Endpoint& endpoint);
+  // While the process finalises MPI: notes the messages that nobody has received, for the run's report.
+  void note_unreceived() {
+    if (client_.progress().leaves()) add_unreceived();
+  }
   // Virtual time begins with the first endpoint that is enabled, unless MPI begins it. Throws FabricError
   // when the process has left the simulation.
   void enabled();
@@ -95,6 +101,7 @@ class Transport {
   void report_malformed(const char* what);
   void write_wait_note();
   void note_left_sends(Endpoint& endpoint);
+  void add_unreceived();
   static void write_wait_note(const Engine& engine, ipc::WaitNote& note);
 
   ipc::Client& client_;
@@ -102,6 +109,7 @@ class Transport {
   std::uint32_t next_domain_ = 1;
   std::uint8_t looks_once_ = 0;
   std::int64_t later_ps_ = 0;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> unreceived_;  // source and sequence of each
   std::unique_ptr<Recorder> recorder_;
   Engine::Stores stores_;
   std::vector<std::unique_ptr<Engine>> engines_;  // by rail

@@ -93,6 +93,7 @@ struct ObjectNote {
   NoteField<std::int32_t> rank;  // this process's rank in it
   NoteField<std::int32_t> size;
   NoteField<MpiCall> maker;
+  NoteField<std::uint64_t> caller;  // CallNote::caller of the call that made it
   NoteField<std::uint32_t> is_window;
   NoteField<std::uint32_t> is_inter;  // peers are ranks of the other group
   NoteField<char> name[32];           // set by the program; empty if none
@@ -124,11 +125,23 @@ struct WaitNote {
   std::uint32_t left_sends = 0;   // unfinished when the process closed its endpoints
   std::int32_t left_target = -1;  // of the oldest of these
   std::uint64_t left_tag = 0;
+  std::uint32_t unreceived = 0;         // messages of the program that lay unmatched while it finalised MPI
+  std::int32_t unreceived_source = -1;  // of the first of these
+  std::uint64_t unreceived_tag = 0;
   char call[wait_call_bytes] = {};  // of a library beside MPI, in which the process waits; empty: none
+};
+
+// Written by the process when it calls MPI_Finalize.
+struct FinaliseNote {
+  NoteField<std::uint32_t> is_called;
+  // The file of code that made a window which is not freed yet, and the address at which it is loaded.
+  NoteField<std::uint64_t> loaded_at;
+  NoteField<char> file[256];
 };
 
 struct RankNotes {
   LibraryNote library;
+  FinaliseNote finalise;
   CallNote calls[noted_threads];
   LockNote locks[noted_locks];
   ObjectNote objects[noted_objects];

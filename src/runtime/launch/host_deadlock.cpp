@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/launch/host_timers.hpp"
 #include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/wait_text.hpp"
 
@@ -88,6 +89,10 @@ bool HostDeadlock::is_library_thread(const ThreadKey& thread) {
 }
 
 bool HostDeadlock::only_ranks_can_act(const std::vector<int>& processes) {
+  for (const auto& [process_id, rank] : family_) {
+    const bool is_rank = rank < processes.size() && processes[rank] == process_id;
+    if (has_handled_timer(process_id, is_rank ? scheduler_.outside(rank).alarm_ns.load() : 0)) return false;
+  }
   HostWaits waits(processes, family_, [this](std::uint32_t rank) { return server_.in_barrier(rank); });
   return std::all_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
     return thread.second.state == 'S' &&

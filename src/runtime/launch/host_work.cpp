@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "runtime/launch/host_thread.hpp"
 
@@ -13,18 +16,35 @@ using namespace std::chrono_literals;
 
 constexpr auto host_work_interval = 100ms;
 constexpr auto blocked_patience = 3s;
+constexpr int patience_with_tracer = 10;  // a tracer multiplies the CPU time that a system call takes
 
 struct Activity {
   std::int64_t cpu_ticks = 0;
-  bool wants_to_run = false;  // or waits for a disk
+  bool wants_to_run = false;  // or waits for a disk, or for one that has stopped it
+  bool is_traced = false;     // by strace, a debugger
 };
+
+bool has_tracer(int process_id) {
+  std::ifstream lines("/proc/" + std::to_string(process_id) + "/status");
+  const std::string key = "TracerPid:";
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(key)) return std::strtol(line.c_str() + key.size(), nullptr, 10) != 0;
+  }
+  return false;
+}
+
+// R: runs, D: waits for a disk, T: stopped by a signal, t: stopped by its tracer.
+bool wants_to_run(char state) {
+  return state == 'R' || state == 'D' || state == 'T' || state == 't';
+}
 
 Activity activity_of(const std::vector<int>& groups) {
   Activity activity;
   for (const HostProcess& process : host_processes()) {
     if (std::find(groups.begin(), groups.end(), process.group_id) == groups.end()) continue;
     activity.cpu_ticks += process.cpu_ticks;
-    activity.wants_to_run = activity.wants_to_run || process.state == 'R' || process.state == 'D';
+    activity.wants_to_run = activity.wants_to_run || wants_to_run(process.state);
+    activity.is_traced = activity.is_traced || has_tracer(process.process_id);
   }
   return activity;
 }
@@ -43,7 +63,8 @@ bool HostWork::is_hopeless(const std::vector<int>& groups, std::chrono::millisec
   cpu_ticks_ = activity.cpu_ticks;
   used_ticks_ += used;
   const std::chrono::milliseconds used_time(used_ticks_ * 1000 / sysconf(_SC_CLK_TCK));
-  return used_time >= cpu_patience || now - moved_at_ >= blocked_patience;
+  const auto patience = activity.is_traced ? cpu_patience * patience_with_tracer : cpu_patience;
+  return used_time >= patience || now - moved_at_ >= blocked_patience;
 }
 
 }  // namespace apenet

@@ -11,8 +11,9 @@ namespace apenet {
 class HostWork {
  public:
   // Returns true if these process groups have used cpu_patience of CPU time since the first call, or if for
-  // blocked_patience none of them used or requested any. Reads /proc at most ten times a second, however
-  // often it is called.
+  // blocked_patience none of them used or requested any. A stopped process (SIGSTOP, a breakpoint) is waited
+  // for, and one that strace or a debugger traces gets more CPU time. Reads /proc at most ten times a second,
+  // however often it is called.
   bool is_hopeless(const std::vector<int>& groups, std::chrono::milliseconds cpu_patience);
 
  private:

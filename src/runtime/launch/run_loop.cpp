@@ -3,12 +3,14 @@
 #include <sched.h>
 
 #include <csignal>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "runtime/ipc/futex.hpp"
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/outside_waits.hpp"
 #include "runtime/launch/wait_text.hpp"
 
@@ -259,6 +261,13 @@ void RunLoop::report_on(SessionReport& report) {
   server_.report(report);
   for (std::string& warning : hold_ups_.warnings()) report.warnings.push_back(std::move(warning));
   for (std::string& warning : outside_warnings(scheduler_, count_))
+    report.warnings.push_back(std::move(warning));
+  const auto line_of = [this](const std::string& file, std::uint64_t address) {
+    std::error_code error;
+    const bool is_readable = !is_mpi_library(file) && std::filesystem::is_regular_file(file, error);
+    return is_readable ? lines_.line_of(file, file, address - 1) : std::string{};
+  };
+  for (std::string& warning : scheduler_.describe_left_behind(line_of))
     report.warnings.push_back(std::move(warning));
   if (!settling_.restless().empty())
     report.warnings.push_back(

@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "machine/message_requests.hpp"
+#include "message/wire.hpp"
+#include "runtime/ipc/program_tags.hpp"
 #include "runtime/scheduler/rank_error.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
@@ -105,6 +107,7 @@ ipc::Event Scheduler::event_now(ipc::EventKind kind, const ipc::Request& request
 void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event, bool asks_nothing) {
   Process& process = processes_[rank];
   if (process.wait == ipc::Wait::finished) {
+    note_untaken(rank, event);
     if (event.mailbox_packets > 0) give_back(rank, event.time_ps, event.rail);
     return;
   }
@@ -121,12 +124,30 @@ void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event, bool asks_n
   horizon_ps_ = std::min(horizon_ps_, process.acts_ps() + lookahead_ps_);
 }
 
+// Notes a message of the program that reaches a process that has left, or has been left there.
+void Scheduler::note_untaken(std::uint32_t rank, const ipc::Event& event) {
+  const bool is_message =
+      event.kind == ipc::EventKind::arrived && event.interface == ipc::Interface::libfabric;
+  if (!started_ || !is_message || event.inline_length < sizeof(message::MessageHeader) ||
+      event.inline_length > sizeof event.inline_data)
+    return;
+  message::MessageHeader header;
+  std::memcpy(&header, event.inline_data, sizeof header);
+  if (message::is_tagged(header.kind) && ipc::is_of_program(header.tag) && event.source < processes_.size())
+    untaken_.add(rank, {.count = 1, .source = event.source, .tag = header.tag});
+}
+
 // A process that has left takes no more events. Free their mailbox places so that they do not block the
 // network.
 void Scheduler::give_back_untaken(std::uint32_t rank) {
   const Process& process = processes_[rank];
-  exchange_.for_untaken(rank, [&](std::uint8_t rail) { give_back(rank, process.clock_ps, rail); });
+  const auto untaken = [&](const ipc::Event& event, std::uint32_t mailbox_packets, std::uint8_t rail) {
+    note_untaken(rank, event);
+    if (mailbox_packets > 0) give_back(rank, process.clock_ps, rail);
+  };
+  exchange_.for_untaken(rank, untaken);
   for (const ipc::Event& event : process.overflow) {
+    note_untaken(rank, event);
     if (event.mailbox_packets > 0) give_back(rank, process.clock_ps, event.rail);
   }
   for (std::uint8_t rail = 0; rail < std::uint8_t{ipc::most_rails}; ++rail) {

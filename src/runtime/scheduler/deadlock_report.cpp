@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/ipc/program_tags.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 #include "runtime/scheduler/wait_graph.hpp"
 
@@ -134,7 +135,7 @@ std::string Report::provider_text(std::uint32_t rank) const {
   if (note.receives > 0) {
     text = "waits for a message from " +
            (note.receive_source < 0 ? "any rank" : "rank " + number(note.receive_source)) + ", tag " +
-           number(static_cast<std::int64_t>(note.receive_tag & 0x7fffffff));
+           number(static_cast<std::int64_t>(ipc::program_tag(note.receive_tag)));
     if (note.receives > 1) text += " (and " + number(note.receives - 1) + " more receives)";
   }
   if (note.sends > 0) {

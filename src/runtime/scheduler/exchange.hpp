@@ -40,7 +40,8 @@ class Exchange {
   // each of them that occupied the card's mailbox.
   template <typename Taken>
   void take_notice(std::uint32_t rank, Taken taken);
-  // Calls untaken(rail) for each event in the ring that occupies the card's mailbox.
+  // Calls untaken(event, mailbox_packets, rail) for each event in the ring that the process has not taken. It
+  // may have overwritten the event.
   template <typename Untaken>
   void for_untaken(std::uint32_t rank, Untaken untaken) const;
 
@@ -118,7 +119,8 @@ void Exchange::for_untaken(std::uint32_t rank, Untaken untaken) const {
   const End& end = ends_[rank];
   for (std::uint32_t at = end.event_tail; at != end.event_head; ++at) {
     const Told& told = end.told[at % ipc::event_ring];
-    if (told.mailbox_packets > 0) untaken(told.rail);
+    const ipc::Event event = shared_.block(rank).rings.events[at % ipc::event_ring];
+    untaken(event, told.mailbox_packets, told.rail);
   }
 }
 

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstring>
 
+#include "runtime/ipc/program_tags.hpp"
+
 namespace apenet {
 namespace {
 
@@ -46,6 +48,7 @@ class Reader {
   [[nodiscard]] CallFact call(const ipc::CallNote& note) const;
   [[nodiscard]] ObjectFact object(std::uint64_t word, bool is_window) const;
   [[nodiscard]] ObjectFact object(const ipc::ObjectNote& note) const;
+  [[nodiscard]] FinaliseFact finalise() const;
   [[nodiscard]] std::optional<OperationFact> left_send(const ipc::WaitNote& provider) const;
 
  private:
@@ -71,6 +74,8 @@ ObjectFact Reader::object(const ipc::ObjectNote& note) const {
   fact.ordinal = note.ordinal.get();
   fact.rank = note.rank.get();
   fact.maker = note.maker.get();
+  fact.caller = note.caller.get();
+  fact.is_freed = note.freed.get() != 0;
   for (const ipc::NoteField<char>& field : note.name) {
     const char letter = field.get();
     if (letter == '\0') break;
@@ -184,16 +189,28 @@ CallFact Reader::call(const ipc::CallNote& note) const {
   return fact;
 }
 
+FinaliseFact Reader::finalise() const {
+  FinaliseFact fact;
+  fact.is_called = notes_.finalise.is_called.get() != 0;
+  fact.is_mpich = handle_bytes_ == 4;
+  fact.loaded_at = notes_.finalise.loaded_at.get();
+  for (const ipc::NoteField<char>& field : notes_.finalise.file) {
+    const char letter = field.get();
+    if (letter == '\0') break;
+    fact.file += letter;
+  }
+  return fact;
+}
+
 // The program's peers are ranks of a communicator, so outside MPI_COMM_WORLD the tag alone decides.
 std::optional<OperationFact> Reader::left_send(const ipc::WaitNote& provider) const {
   if (provider.left_sends == 0) return std::nullopt;
-  constexpr std::uint64_t tag_mask = 0x7fffffff;  // as in the wait graph
   OperationFact left;
   left.call = MpiCall::none;
   left.kind = CallKind::send;
   left.object.kind = ObjectFact::Kind::world;
   left.target = provider.left_target;
-  left.target_tag = static_cast<std::int32_t>(provider.left_tag & tag_mask);
+  left.target_tag = static_cast<std::int32_t>(ipc::program_tag(provider.left_tag));
   for (const ipc::RequestNote& note : notes_.requests) {
     if (note.handle.get() == 0) continue;
     const auto found = request(note.handle.get());
@@ -225,6 +242,11 @@ ipc::WaitNote provider_facts(const ipc::WaitNote& shared, std::uint32_t process_
     facts.left_target = note.left_target;
     facts.left_tag = note.left_tag;
   }
+  if (note.unreceived > 0 && note.unreceived_source >= 0 && note.unreceived_source < count) {
+    facts.unreceived = note.unreceived;
+    facts.unreceived_source = note.unreceived_source;
+    facts.unreceived_tag = note.unreceived_tag;
+  }
   for (std::size_t i = 0; i + 1 < sizeof note.call && note.call[i] != '\0'; ++i)
     facts.call[i] = std::isprint(static_cast<unsigned char>(note.call[i])) != 0 ? note.call[i] : '?';
   return facts;
@@ -248,6 +270,7 @@ RankFacts read_facts(const ipc::RankNotes& notes, const ipc::WaitNote& provider,
   for (const ipc::ObjectNote& note : notes.objects) {
     if (note.handle.get() != 0) facts.objects.push_back(reader.object(note));
   }
+  facts.finalise = reader.finalise();
   for (const ipc::LockNote& note : notes.locks) {
     if (note.window.get() != 0)
       facts.locks.push_back({reader.object(note.window.get(), true), note.target.get()});

@@ -28,6 +28,8 @@ struct ObjectFact {
   std::int32_t rank = 0;  // the describing member's rank in it
   ipc::MpiCall maker = ipc::MpiCall::none;
   std::string name;
+  std::uint64_t caller = 0;  // see ipc::ObjectNote
+  bool is_freed = false;
 
   // Whether two ranks describe the same object.
   [[nodiscard]] bool is(const ObjectFact& other) const {
@@ -62,6 +64,13 @@ struct LockFact {
   std::int32_t target = 0;
 };
 
+struct FinaliseFact {
+  bool is_called = false;
+  bool is_mpich = false;        // or a library with its handles
+  std::uint64_t loaded_at = 0;  // see ipc::FinaliseNote
+  std::string file;
+};
+
 struct RankFacts {
   enum class State : std::uint8_t { starts, waits, polls, away, finished };
   State state = State::waits;
@@ -70,6 +79,7 @@ struct RankFacts {
   std::vector<LockFact> locks;
   // The oldest send that the rank had not finished when it left; its call may not be known.
   std::optional<OperationFact> left_send;
+  FinaliseFact finalise;
   ipc::WaitNote provider;
 };
 

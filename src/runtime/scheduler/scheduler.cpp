@@ -449,4 +449,13 @@ std::string Scheduler::describe_waiting(const PlaceOfCall& place_of) {
   return deadlock_report(ranks);
 }
 
+std::vector<std::string> Scheduler::describe_left_behind(const LineOfCode& line_of) {
+  std::vector<RankFacts> ranks;
+  const auto read = [](std::uint64_t, std::span<std::byte>) { return false; };  // the process has ended
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank)
+    ranks.push_back(read_facts(shared_.notes(rank), shared_.block(rank).note,
+                               static_cast<std::uint32_t>(processes_.size()), read));
+  return left_behind(ranks, untaken_, line_of);
+}
+
 }  // namespace apenet

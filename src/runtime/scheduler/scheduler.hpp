@@ -15,6 +15,7 @@
 #include "kernel/trace.hpp"
 #include "machine/machine.hpp"
 #include "runtime/scheduler/exchange.hpp"
+#include "runtime/scheduler/left_behind.hpp"
 #include "runtime/scheduler/pending_requests.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/route_orders.hpp"
@@ -155,6 +156,10 @@ class Scheduler final : public CompletionSink {
       std::function<std::string(std::uint32_t rank, std::uint64_t caller, std::uint64_t frame)>;
   [[nodiscard]] std::string describe_waiting(const PlaceOfCall& place_of);
 
+  // What ranks that have finalised MPI left behind: windows, messages that nobody has received. Lines for the
+  // report.
+  [[nodiscard]] std::vector<std::string> describe_left_behind(const LineOfCode& line_of);
+
   void complete(const Completion& completion) override;
   void land(ProcessId source, std::uint64_t message) override;
   void execute(ProcessId source, std::uint64_t message) override;
@@ -204,6 +209,7 @@ class Scheduler final : public CompletionSink {
   void notice_returns();
   void place_absent();
   [[nodiscard]] std::int64_t acted_ps(std::uint32_t rank) const;
+  void note_untaken(std::uint32_t rank, const ipc::Event& event);
   void give_back_untaken(std::uint32_t rank);
   void release(std::uint32_t rank, const ipc::Request& request);
   void give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail);
@@ -268,6 +274,7 @@ class Scheduler final : public CompletionSink {
   std::int64_t epoch_ps_ = 0;
   std::uint32_t alive_ = 0;
   std::uint64_t activity_ = 0;
+  UnreceivedMessages untaken_;             // by processes that have left
   std::uint64_t vain_alarms_ = 0;          // since anything else happened
   std::optional<std::uint64_t> stuck_at_;  // activity when all waited but the count was not zero
   bool started_ = false;

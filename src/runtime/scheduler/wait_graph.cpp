@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/ipc/program_tags.hpp"
+
 namespace apenet {
 namespace {
 
 using ipc::CallKind;
 using Kind = ObjectFact::Kind;
-
-// The bits of the provider's match tag that contain the program's tag, for both MPI libraries.
-constexpr std::uint64_t tag_mask = 0x7fffffff;
 
 // Whether a request is the oldest unfinished receive or send of the provider. A synchronous send waits for an
 // acknowledgement, which the provider sees as a receive.
@@ -29,7 +28,7 @@ bool is_oldest(const ipc::WaitNote& note, const std::vector<RankFacts>& ranks, s
   if (!receives && note.sends > 0 && world_rank == note.send_target) return true;
   if (note.receives == 0) return false;
   const bool same_peer = note.receive_source < 0 || world_rank < 0 || world_rank == note.receive_source;
-  return same_peer && (!tag || static_cast<std::uint64_t>(*tag) == (note.receive_tag & tag_mask));
+  return same_peer && (!tag || static_cast<std::uint64_t>(*tag) == ipc::program_tag(note.receive_tag));
 }
 
 }  // namespace

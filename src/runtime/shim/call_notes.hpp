@@ -48,6 +48,8 @@ Word request_at(Word requests, Word index);
 void note_object(ipc::RankNotes& notes, ipc::MpiCall call, std::uint64_t object, bool is_window);
 void name_object(ipc::RankNotes& notes, Word object, const char* name);
 void forget_object(ipc::RankNotes& notes, Word object);
+// The program calls MPI_Finalize.
+void note_finalise(ipc::RankNotes& notes);
 void note_lock(ipc::RankNotes& notes, const Words& words);
 void forget_lock(ipc::RankNotes& notes, const Words& words);
 

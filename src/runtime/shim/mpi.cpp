@@ -149,6 +149,7 @@ int finalise(const void* caller) {
   const ProgramCall program_call(caller, "MPI_Finalize", Callee::library);
   const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {}, {.caller = caller});
   ipc::Client* client = virtual_client();
+  if (client != nullptr) note_finalise(client->notes());
   // Open MPI sends nothing here, but receives for as long as its process manager lets it wait.
   if (client != nullptr && !is_mpich()) client->block().clock.hold();
   const int result = leave(original);

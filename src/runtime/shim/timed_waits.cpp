@@ -7,8 +7,10 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/sem.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <threads.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -44,6 +46,20 @@ bool is_clock_of_waits(clockid_t clock) {
 
 bool would_block(int result) {
   return result < 0 && errno == EAGAIN;
+}
+
+void note_alarm(const timeval& first, const timeval& interval) {
+  ipc::Client* client = ipc::Client::attached();
+  if (client == nullptr) return;
+  std::int64_t until_ns = 0;
+  if (interval.tv_sec != 0 || interval.tv_usec != 0) until_ns = INT64_MAX;
+  if (first.tv_sec == 0 && first.tv_usec == 0) {
+    until_ns = 0;
+  } else if (until_ns == 0) {
+    const timespec end = host_deadline(CLOCK_MONOTONIC, first.tv_sec * ns_per_s + first.tv_usec * 1000);
+    until_ns = end.tv_sec * ns_per_s + end.tv_nsec;
+  }
+  client->block().outside.alarm_ns = until_ns;
 }
 
 // An absolute timer on a virtual clock runs for the remaining time in the host. Deadlines on a CPU-time clock
@@ -219,4 +235,28 @@ APENET_EXPORT int timerfd_settime(int timer, int flags, const itimerspec* value,
   }
   const itimerspec relative = apenet::shim::from_now(*client, *value);
   return real(timer, 0, &relative, before);
+}
+
+// The timer of the process runs in the host's time. Its note tells the simulator that a thread that sleeps
+// may be interrupted.
+APENET_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerval* before) noexcept {
+  static const auto real = next<int (*)(__itimer_which_t, const itimerval*, itimerval*)>("setitimer");
+  const int result = real(which, value, before);
+  if (result == 0 && which == ITIMER_REAL && value != nullptr)
+    apenet::shim::note_alarm(value->it_value, value->it_interval);
+  return result;
+}
+
+APENET_EXPORT unsigned alarm(unsigned seconds) noexcept {
+  static const auto real = next<unsigned (*)(unsigned)>("alarm");
+  const unsigned before = real(seconds);
+  apenet::shim::note_alarm({static_cast<time_t>(seconds), 0}, {});
+  return before;
+}
+
+APENET_EXPORT useconds_t ualarm(useconds_t delay, useconds_t interval) noexcept {
+  static const auto real = next<useconds_t (*)(useconds_t, useconds_t)>("ualarm");
+  const useconds_t before = real(delay, interval);
+  apenet::shim::note_alarm({0, static_cast<suseconds_t>(delay)}, {0, static_cast<suseconds_t>(interval)});
+  return before;
 }

@@ -5,13 +5,16 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../c/check.h"
@@ -162,6 +165,39 @@ static void process_that_sleeps(void) {
   if (system(command) != 0) exit(11);
 }
 
+static sem_t rung;
+
+static void ring(int signal) {
+  (void)signal;
+  sem_post(&rung);
+}
+
+// A timer of the host will end the wait, later than a deadlock would be reported. The argument: its kind.
+static void timer(void) {
+  const struct itimerval after = {.it_value = {.tv_sec = 2}};
+  sem_init(&rung, 0, 0);
+  signal(SIGALRM, ring);
+  if (strcmp(folder, "alarm") == 0) alarm(2);
+  if (strcmp(folder, "setitimer") == 0) setitimer(ITIMER_REAL, &after, NULL);
+  if (strcmp(folder, "timer_create") == 0) {
+    timer_t made;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    const struct itimerspec same = {.it_value = {.tv_sec = 2}};
+    if (timer_create(CLOCK_MONOTONIC, &event, &made) != 0) exit(12);
+    timer_settime(made, 0, &same, NULL);
+  }
+  while (sem_wait(&rung) != 0) continue;
+}
+
+// The timer has rung before: nothing ends the second wait.
+static void timer_that_rang(void) {
+  sem_init(&rung, 0, 0);
+  signal(SIGALRM, ring);
+  ualarm(1000, 0);
+  while (sem_wait(&rung) != 0) continue;
+  semaphore();
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
@@ -180,6 +216,8 @@ static const struct {
     {"standard-input", standard_input},
     {"server", server},
     {"process", process_that_sleeps},
+    {"timer", timer},
+    {"timer-that-rang", timer_that_rang},
 };
 
 // The third argument: when the case runs. "one": in the first rank, while the others wait for it in MPI.

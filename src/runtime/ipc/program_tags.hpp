@@ -1,0 +1,22 @@
+// The tags that MPI libraries give libfabric: MPICH and Open MPI put the program's tag into the lowest 31
+// bits, mark their own messages (of collectives) with the next bit, and put the communicator above it.
+#pragma once
+
+#include <cstdint>
+
+namespace apenet::ipc {
+
+[[nodiscard]] constexpr std::uint32_t program_tag(std::uint64_t tag) {
+  return static_cast<std::uint32_t>(tag & 0x7fffffff);
+}
+
+[[nodiscard]] constexpr bool is_of_program(std::uint64_t tag) {
+  return (tag >> 31 & 1) == 0;
+}
+
+// MPI_COMM_WORLD has the number 0. The bits above say how a message is sent.
+[[nodiscard]] constexpr bool is_in_world(std::uint64_t tag) {
+  return (tag >> 31 & 0xfffff) == 0;
+}
+
+}  // namespace apenet::ipc
