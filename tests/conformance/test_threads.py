@@ -55,6 +55,19 @@ def test_the_clock_moves_while_a_rank_waits_for_its_sleeping_thread(run):
     assert WARNING not in done.stderr
 
 
+@pytest.mark.parametrize(("case", "seconds"), [("cancel", 0.4), ("jump", 1.1)])
+def test_a_sleep_that_is_left_early_ends_then(run, case, seconds):
+    """By cancellation, and by a jump out of a signal's handler."""
+    done = run(case)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()[:2]) == [f"rank {r}: at {seconds:.3f}" for r in range(2)]
+
+
+def test_a_rank_goes_on_when_its_first_thread_has_ended(run):
+    done = run("leave")
+    assert done.returncode == 0, done.stderr
+
+
 def test_limits_of_waits_between_threads_are_virtual(run):
     done = run("consume")
     assert done.returncode == 0, done.stderr

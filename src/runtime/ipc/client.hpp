@@ -99,6 +99,8 @@ class Client {
   [[nodiscard]] ThreadClock* create_thread();
   void begin_thread(ThreadClock& clock);
   void end_thread(ThreadClock& clock) { block_->threads.drop(clock); }
+  // Call after another thread has been cancelled: one that sleeps looks for that.
+  void note_cancel();
   // The calling thread may have learned what others did before: its time is not before theirs.
   void meet_others();
   // Another thread of the process has something to do at this time, and the one in the simulation lets it in.
@@ -243,12 +245,14 @@ class Client {
   void rejoin();
   void sleep_together(std::int64_t ps);
   class Patience;
+  class Waking;
   bool let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience);
   void move_to(std::int64_t until_ps);
   void fall_asleep(ThreadClock& clock, std::int64_t until_ps);
   void wake_thread(ThreadClock& clock, std::int64_t own_ps);
   bool lets_others_act(const Event* event, std::int64_t known_ps);
   void await(ThreadClock& other);
+  void pass_over_if_left(ThreadClock& sleeper, std::uint32_t changes);
   static void ring_condition(ThreadClock& clock);
 
   // Set once the claim is known; again nullptr in a fork. The shim asks in every MPI call.

@@ -1,5 +1,6 @@
 // Client's threads with clocks of their own. docs/internals/threads.md states the rule.
 #include <algorithm>
+#include <cstddef>
 #include <ctime>
 
 #include "runtime/ipc/client.hpp"
@@ -148,6 +149,27 @@ class Client::Patience {
   std::int64_t cpu_ns_ = 0;
 };
 
+// A thread that is cancelled in its sleep leaves it at the time at which it is.
+class Client::Waking {
+ public:
+  Waking(Client& client, ThreadClock& own) : client_(client), own_(own) {}
+  Waking(const Waking&) = delete;
+  Waking& operator=(const Waking&) = delete;
+  ~Waking() {
+    if (!ThreadClocks::sleeps(own_)) return;
+    client_.wake_thread(own_, std::max(own_.own_ps.load(), client_.process_time_ps()));
+  }
+
+ private:
+  Client& client_;
+  ThreadClock& own_;
+};
+
+// A thread may have been cancelled, and looks for that when it wakes.
+void Client::note_cancel() {
+  block_->clock.ring();
+}
+
 void Client::sleep(std::int64_t ps) {
   if (__libc_single_threaded != 0) return sleep_together(ps);
   ThreadClock* own = enter_threads();
@@ -158,12 +180,14 @@ void Client::sleep(std::int64_t ps) {
   const std::int64_t now_ps = thread_time_ps();
   const std::int64_t until_ps = now_ps + std::min(ps, end_of_time_ps - now_ps);
   fall_asleep(*own, until_ps);
+  const Waking waking(*this, *own);
   Clock& clock = block_->clock;
   Patience patience(*block_);
   for (bool sleeps = true; sleeps;) {
     // A signal's handler may have slept.
     if (own->state != ThreadClock::sleeps || own->until_ps != until_ps) fall_asleep(*own, until_ps);
     const std::uint32_t rings = clock.rings();
+    pthread_testcancel();
     clock.lower_alarm(until_ps);
     sleeps = process_time_ps() < until_ps && let_time_pass(*own, rings, patience);
   }
@@ -203,8 +227,11 @@ void Client::move_to(std::int64_t until_ps) {
 // Real time decides when it looks, not what it finds. Returns false if the thread need not sleep any more.
 bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience) {
   ThreadClocks& threads = block_->threads;
-  if (!threads.is_first(own)) {
-    futex_wait(block_->clock.rings(), rings, nullptr);
+  if (ThreadClock* first = threads.first_before(own)) {
+    constexpr timespec pause{.tv_sec = 0, .tv_nsec = 500'000'000};
+    const std::uint32_t changes = threads.changes();
+    futex_wait(block_->clock.rings(), rings, &pause);
+    pass_over_if_left(*first, changes);
     return true;
   }
   const std::int64_t now_ps = process_time_ps();
@@ -217,7 +244,7 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
   timespec pause = patience.next();
   // A thread that waits in the simulation moves the clock when it comes to that.
   const auto in_simulation = [&threads] { return threads.in_simulation != 0; };
-  Others others = in_simulation() ? Others::act : look_at_others(threads, now_ps);
+  Others others = in_simulation() ? Others::act : look_at_others();
   if (others == Others::outside) {
     // As long as on the machine, and in one piece, so that the simulator sees that the rank sleeps.
     constexpr std::int64_t longest_ns = 2'000 * ns_per_ms;
@@ -235,6 +262,17 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
   }
   futex_wait(block_->clock.rings(), rings, &pause);
   return true;
+}
+
+// A handler of a signal may leave a sleep by longjmp, which nobody sees: until the thread sleeps again, it
+// would be the first to wake.
+void Client::pass_over_if_left(ThreadClock& sleeper, std::uint32_t changes) {
+  if (!is_blocked_beside(sleeper.id, {reinterpret_cast<const std::byte*>(block_), sizeof(Block)})) return;
+  if (block_->threads.changes() != changes) return;
+  sleeper.is_passed_over = 1;
+  sleeper.state = ThreadClock::acts;
+  block_->threads.note_change();
+  block_->clock.ring();
 }
 
 // From now on the thread acts at until_ps, unless another one wakes it.
@@ -266,7 +304,7 @@ void Client::end_host_wait(ThreadClock& wait, bool timed_out) {
   ThreadClocks& threads = block_->threads;
   const std::int64_t now_ps = process_time_ps();
   const bool may_move = timed_out && until_ps > now_ps && threads.in_simulation == 0;
-  if (may_move && threads.earliest_ps() >= until_ps && look_at_others(threads, now_ps) == Others::blocked &&
+  if (may_move && threads.earliest_ps() >= until_ps && look_at_others() == Others::blocked &&
       threads.in_simulation == 0) {
     move_to(until_ps);
   } else if (may_move) {

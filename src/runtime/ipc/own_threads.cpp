@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -58,9 +59,11 @@ Seen look_at(std::int32_t id) {
   std::array<char, 256> text{};
   const int length = host_call(SYS_read, file, text.data(), text.size());
   host_call(SYS_close, file, 0);
-  if (length <= 0) return {};
-  Seen seen{ThreadState::runs,
-            parse_system_call(std::string_view(text.data(), static_cast<std::size_t>(length)))};
+  // The first thread is shown until the last has ended, without a stack.
+  constexpr std::string_view of_ended = "-1 0x0 0x0";
+  const std::string_view shown(text.data(), static_cast<std::size_t>(std::max(length, 0)));
+  if (shown.empty() || shown.starts_with(of_ended)) return {};
+  Seen seen{ThreadState::runs, parse_system_call(shown)};
   if (seen.call.number < 0 || is_of_disk(seen.call)) return seen;
   seen.state = has_time_limit(seen.call) ? ThreadState::limited : ThreadState::blocked;
   return seen;
@@ -101,14 +104,21 @@ ThreadState state_of_thread(std::int32_t id) {
   return look_at(id).state;
 }
 
+bool is_blocked_beside(std::int32_t id, std::span<const std::byte> words) {
+  const Seen seen = look_at(id);
+  if (seen.state == ThreadState::runs) return false;
+  const auto begin = reinterpret_cast<std::uintptr_t>(words.data());
+  return seen.call.number != SYS_futex || seen.call.arguments[0] - begin >= words.size();
+}
+
 // A thread that was found blocked may have been woken since by one that was not yet looked at. Then that one
 // has stopped to run meanwhile, which the host counts.
-Others look_at_others(const ThreadClocks& clocks, std::int64_t now_ps) {
+Others look_at_others() {
   const std::int32_t own = own_thread_id();
   const std::int64_t switches = switches_of_others();
   Others others = Others::blocked;
   for_each_thread([&](std::int32_t id) {
-    if (id == own || clocks.sleeps_beyond(id, now_ps)) return true;
+    if (id == own) return true;
     const Seen seen = look_at(id);
     if (seen.state == ThreadState::runs) others = Others::act;
     const bool is_blocked = seen.state == ThreadState::blocked || seen.state == ThreadState::limited;

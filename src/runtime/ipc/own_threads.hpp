@@ -1,9 +1,9 @@
 // What the other threads of this process do in the host, as /proc shows it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-
-#include "runtime/ipc/thread_clocks.hpp"
+#include <span>
 
 namespace apenet::ipc {
 
@@ -23,8 +23,10 @@ enum class Others : std::uint8_t {
   blocked,
 };
 
-// What the other threads do that do not sleep beyond now_ps.
-[[nodiscard]] Others look_at_others(const ThreadClocks& clocks, std::int64_t now_ps);
+[[nodiscard]] Others look_at_others();
+
+// It is blocked, and not in a futex among these words.
+[[nodiscard]] bool is_blocked_beside(std::int32_t id, std::span<const std::byte> words);
 
 [[nodiscard]] std::int32_t own_thread_id();
 // How often the calling thread has blocked in the host.

@@ -81,15 +81,13 @@ class ThreadClocks {
     });
     return first_ps;
   }
-  // Of the threads that sleep in virtual time, this one is the first to wake.
-  [[nodiscard]] bool is_first(const ThreadClock& own) const {
-    bool is_first = true;
-    for_each([&](const ThreadClock& clock) {
-      if (&clock == &own || !sleeps(clock) || clock.is_in_host != 0) return;
+  // Of the threads that sleep in virtual time, one that wakes before this one; nullptr if none.
+  [[nodiscard]] ThreadClock* first_before(const ThreadClock& own) {
+    return find_other(&own, [&own](const ThreadClock& clock) {
       const std::int64_t until_ps = clock.until_ps;
-      is_first = is_first && (until_ps > own.until_ps || (until_ps == own.until_ps && &clock > &own));
+      const bool is_first = until_ps < own.until_ps || (until_ps == own.until_ps && &clock < &own);
+      return sleeps(clock) && clock.is_in_host == 0 && is_first;
     });
-    return is_first;
   }
   // A thread, other than `own`, that should wake by now, and has not yet; nullptr if none.
   [[nodiscard]] ThreadClock* due(std::int64_t now_ps, const ThreadClock* own) {
@@ -101,14 +99,6 @@ class ThreadClocks {
     return find_other(own, [=](const ThreadClock& clock) {
       return clock.state == ThreadClock::acts || (sleeps(clock) && clock.until_ps <= now_ps);
     });
-  }
-  // Whether the thread with this id of the host sleeps beyond this time, and nothing in the host wakes it.
-  [[nodiscard]] bool sleeps_beyond(std::int32_t id, std::int64_t now_ps) const {
-    bool found = false;
-    for_each([&](const ThreadClock& clock) {
-      found = found || (clock.id == id && sleeps(clock) && clock.is_in_host == 0 && clock.until_ps > now_ps);
-    });
-    return found;
   }
   template <typename Use>
   void for_each(Use use) {

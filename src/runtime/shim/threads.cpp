@@ -86,6 +86,14 @@ APENET_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
       [&](void* (*begin)(void*), void* beginning) { return real(thread, attributes, begin, beginning); });
 }
 
+// The host's call interrupts only what may be cancelled in the host.
+APENET_EXPORT int pthread_cancel(pthread_t thread) {
+  static const auto real = apenet::shim::next<int (*)(pthread_t)>("pthread_cancel");
+  const int error = real(thread);
+  if (apenet::ipc::Client* client = apenet::shim::virtual_client()) client->note_cancel();
+  return error;
+}
+
 APENET_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   static const auto real = apenet::shim::next<int (*)(thrd_t*, thrd_start_t, void*)>("thrd_create");
   return apenet::shim::create_thread(

@@ -4,7 +4,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -165,6 +168,71 @@ static void deadlock(void) {
   MPI_Recv(&word, 1, MPI_INT, world.rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static void* sleep_for_ever(void* unused) {
+  (void)unused;
+  for (;;) sleep_ms(1000000);
+  return NULL;
+}
+
+static void* sleep_a_second(void* unused) {
+  (void)unused;
+  sleep_ms(1000);
+  return NULL;
+}
+
+// One thread is the first of those that sleep, the other is not.
+static void cancel(void) {
+  for (int i = 0; i < 4; ++i) {
+    pthread_t thread, other;
+    CHECK(pthread_create(&other, NULL, sleep_a_second, NULL) == 0);
+    CHECK(pthread_create(&thread, NULL, sleep_for_ever, NULL) == 0);
+    sleep_ms(100);
+    CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, NULL) == 0);
+    CHECK(pthread_cancel(other) == 0 && pthread_join(other, NULL) == 0);
+  }
+  printf("rank %d: at %.3f\n", world.rank, MPI_Wtime());
+}
+
+static sigjmp_buf before_sleep;
+static pthread_t main_thread;
+
+static void leave_sleep(int signal) {
+  (void)signal;
+  siglongjmp(before_sleep, 1);
+}
+
+static void* interrupt(void* unused) {
+  (void)unused;
+  sleep_ms(100);
+  CHECK(pthread_kill(main_thread, SIGUSR1) == 0);
+  return NULL;
+}
+
+static void jump(void) {
+  pthread_t thread;
+  main_thread = pthread_self();
+  signal(SIGUSR1, leave_sleep);
+  if (sigsetjmp(before_sleep, 1) == 0) {
+    CHECK(pthread_create(&thread, NULL, interrupt, NULL) == 0 && pthread_detach(thread) == 0);
+    sleep_ms(500);
+  }
+  CHECK(pthread_create(&thread, NULL, sleep_a_second, NULL) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  printf("rank %d: at %.3f\n", world.rank, MPI_Wtime());
+}
+
+static void* exit_later(void* unused) {
+  sleep_a_second(unused);
+  exit(0);
+}
+
+static void leave(void) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, exit_later, NULL) == 0);
+  MPI_Finalize();
+  pthread_exit(NULL);
+}
+
 int main(int argc, char** argv) {
   int provided = 0;
   CHECK(argc == 2);
@@ -180,5 +248,8 @@ int main(int argc, char** argv) {
   if (strcmp(name, "join") == 0) join_sleeper();
   if (strcmp(name, "consume") == 0) consume();
   if (strcmp(name, "deadlock") == 0) deadlock();
+  if (strcmp(name, "cancel") == 0) cancel();
+  if (strcmp(name, "jump") == 0) jump();
+  if (strcmp(name, "leave") == 0) leave();
   return end_program(world);
 }
