@@ -83,7 +83,7 @@ TEST(SessionEnd, AnExitWithoutFinalizeIsAFailure) {
   EXPECT_NE(ran.report.message.find("MPI_Finalize"), std::string::npos);
 }
 
-// The simulator looks every 20 ms for processes that scripts have started.
+// The simulator looks every 20 ms for processes that scripts have started. Where it does is by chance.
 TEST(SessionEnd, AProgramBehindAScriptMayEndBeforeAnyoneHasLookedForIt) {
   const auto sends = [](ipc::Client& client) {
     send_word(client, 1, 1);
@@ -93,10 +93,12 @@ TEST(SessionEnd, AProgramBehindAScriptMayEndBeforeAnyoneHasLookedForIt) {
     receive_word(client);
     leave(client);
   };
-  const Ran ran = run_ranks(
-      test::round_ideal(), {sends, receives}, {}, [] { return false; }, Begin::behind_a_script);
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
-  EXPECT_EQ(ran.report.warnings, std::vector<std::string>{});
+  for (int runs = 0; runs < 8; ++runs) {
+    const Ran ran = run_ranks(
+        test::round_ideal(), {sends, receives}, {}, [] { return false; }, Begin::behind_a_script);
+    EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+    ASSERT_EQ(ran.report.warnings, std::vector<std::string>{});
+  }
 }
 
 TEST(SessionEnd, ARunWithoutMessagesDidNotUseTheNetwork) {
