@@ -152,6 +152,8 @@ TEST_F(PeersOfRails, APollDoesNotWaitBeforeTheProgramHasSeenWhatAnotherCardBroug
   const std::int64_t told_ps = first.client.block().clock.now_ps();
   EXPECT_EQ(fi_cq_read(second.receive_cq, &entry, 1), -FI_EAGAIN);
   EXPECT_EQ(first.client.block().clock.now_ps(), told_ps) << "the program has not asked for more";
+  EXPECT_EQ(fi_cq_read(first.receive_cq, &entry, 1), -FI_EAGAIN) << "empties the queue";
+  EXPECT_EQ(first.client.block().clock.now_ps(), told_ps) << "the program may have what it waits for";
   EXPECT_EQ(fi_cq_read(first.receive_cq, &entry, 1), -FI_EAGAIN) << "waits: for the other card's message";
   EXPECT_GT(first.client.block().clock.now_ps(), told_ps);
   EXPECT_EQ(fi_cq_read(second.receive_cq, &entry, 1), 1);

@@ -118,6 +118,11 @@ def test_a_timer_whose_signal_is_handled_is_waited_for(run, kind):
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
+def test_a_socket_whose_transfers_have_a_limit_is_waited_for(run):
+    done = run("socket-with-a-limit", "all", ranks=1)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
 def test_a_timer_that_has_rung_hides_no_deadlock(run):
     done = run("timer-that-rang", "all", ranks=1)
     assert done.returncode == 1

@@ -7,6 +7,8 @@
 #include <linux/unix_diag.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,6 +50,22 @@ std::string fd_information(int process_id, std::uint64_t fd, const std::string& 
     return value == std::string::npos ? std::string{} : line.substr(value);
   }
   return {};
+}
+
+// Who can end a transfer if the other end of the socket does not: time, if the program has set a limit
+// (SO_RCVTIMEO, SO_SNDTIMEO). outside: the host does not tell.
+WaitEnd end_of_limit(int process_id, std::uint64_t fd, bool reads) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, process_id, 0));
+  if (process < 0) return WaitEnd::outside;
+  const int copy = static_cast<int>(syscall(SYS_pidfd_getfd, process, static_cast<int>(fd), 0));
+  close(process);
+  if (copy < 0) return WaitEnd::outside;
+  timeval limit{};
+  socklen_t bytes = sizeof limit;
+  const bool is_known = getsockopt(copy, SOL_SOCKET, reads ? SO_RCVTIMEO : SO_SNDTIMEO, &limit, &bytes) == 0;
+  close(copy);
+  if (!is_known) return WaitEnd::outside;
+  return limit.tv_sec != 0 || limit.tv_usec != 0 ? WaitEnd::by_time : WaitEnd::inside;
 }
 
 // Whether data can pass from (`reads`: to) a descriptor that was opened with this access.
@@ -150,7 +168,8 @@ WaitEnd OpenFiles::end_of_transfer(int process_id, std::uint64_t fd, bool reads)
   if (link.starts_with("anon_inode:")) return end_of_anonymous(process_id, fd, link, run_);
   if (link.starts_with("socket:[")) {
     const std::string peer = peer_of(process_id, link);
-    return !peer.empty() && are_inside("socket:[" + peer + "]", true) ? WaitEnd::inside : WaitEnd::outside;
+    if (peer.empty() || !are_inside("socket:[" + peer + "]", true)) return WaitEnd::outside;
+    return end_of_limit(process_id, fd, reads);
   }
   struct stat status {};
   if (stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return WaitEnd::outside;

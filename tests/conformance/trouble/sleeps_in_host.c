@@ -97,6 +97,15 @@ static void socket_pair(void) {
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || read(ends[0], &byte, 1) != 1) exit(7);
 }
 
+static void socket_with_a_limit(void) {
+  int ends[2];
+  char byte = 0;
+  const struct timeval limit = {.tv_sec = 2, .tv_usec = 500000};
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) exit(7);
+  if (setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0) exit(8);
+  if (read(ends[0], &byte, 1) != -1) exit(9);
+}
+
 static void poll_of_a_pipe(void) {
   int ends[2];
   if (pipe(ends) != 0) exit(3);
@@ -216,6 +225,7 @@ static const struct {
     {"standard-input", standard_input},
     {"server", server},
     {"process", process_that_sleeps},
+    {"socket-with-a-limit", socket_with_a_limit},
     {"timer", timer},
     {"timer-that-rang", timer_that_rang},
 };
