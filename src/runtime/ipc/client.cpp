@@ -91,7 +91,8 @@ std::byte* map_simulation(const char* path) {
   // A program that runs as another user may not open it, and has no shim.
   if (header_fd < 0 && !has_shim()) refuse_without_shim({});
   if (header_fd < 0 || fstat(header_fd, &status) != 0)
-    fail(mapping_variable, path, "the mapping of a running simulation");
+    fail(mapping_variable, path,
+         "the mapping of a running simulation, which another user, also of a user namespace, may not open");
   const void* first = status.st_size == header_bytes
                           ? mmap(nullptr, header_bytes, PROT_READ, MAP_SHARED, header_fd, 0)
                           : MAP_FAILED;

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -309,6 +310,10 @@ std::string OpenFiles::describe(int process_id, std::uint64_t fd) const {
   const std::string standard = fd == STDIN_FILENO ? "standard input: " : "";
   if (link.starts_with("socket:[")) return standard + describe_socket(link, process_id);
   if (link.starts_with("pipe:[")) return standard + "a pipe" + holding_ranks(link, process_id);
+  // All files of such a kind have one link.
+  constexpr std::string_view anonymous = "anon_inode:[";
+  if (link.starts_with(anonymous))
+    return standard + "the " + link.substr(anonymous.size(), link.size() - anonymous.size() - 1);
   struct stat status {};
   const bool is_fifo = stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
   if (link.empty()) return standard + "a file";

@@ -99,7 +99,7 @@ std::string describe_epoll(std::uint64_t epoll, int process_id, const OpenFiles&
   for (const int fd : watched_by_epoll(process_id, epoll)) {
     // A library uses eventfds and timerfds to wake itself.
     const std::string description = files.describe(process_id, static_cast<std::uint64_t>(fd));
-    if (description.starts_with("the file anon_inode:")) continue;
+    if (description == "the eventfd" || description == "the timerfd") continue;
     if (count++ < most_named) text += (text.empty() ? "" : "; ") + description;
   }
   if (count > most_named) text += "; and " + std::to_string(count - most_named) + " more";
