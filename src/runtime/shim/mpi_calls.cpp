@@ -11,6 +11,7 @@
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/computation.hpp"
 #include "runtime/shim/gpu_heap.hpp"
+#include "runtime/shim/large_counts.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/shared_windows.hpp"
@@ -188,7 +189,7 @@ int start_each(ipc::Client& client, Word count, Word requests) {
 }
 
 struct Called {
-  void* original;
+  Original original;
   Caller site;
   const char* name;  // of the function
 };
@@ -206,9 +207,9 @@ int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments
   int result = 0;
   if constexpr (std::is_same_v<Meaning, StartsEach>) {
     const bool can_start = client != nullptr && request_at(first[1], 0) != 0;
-    result = can_start ? start_each(*client, arguments...) : call(called.original, arguments...);
+    result = can_start ? start_each(*client, arguments...) : call_original(called.original, arguments...);
   } else {
-    result = call(called.original, arguments...);
+    result = call_original(called.original, arguments...);
   }
   Ends ends{.first = first[0]};
   ((ends.last = arguments), ...);
@@ -227,16 +228,20 @@ using apenet::shim::Words;
 
 // Exported under both names: a profiler between the program and its MPI library calls the profiling name.
 #define APENET_UNWRAP(...) __VA_ARGS__
-#define APENET_ENTRY(entry, name, arity, id, meaning, effect, kind, words)                                  \
+#define APENET_ENTRY(entry, find, arity, id, meaning, effect, kind, words)                                  \
   APENET_EXPORT int entry(APENET_PARAMETERS_##arity) {                                                      \
-    static void* const original = profiling_symbol("P" #name);                                              \
+    static const apenet::shim::Original original = find;                                                    \
     return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect, apenet::ipc::CallKind::kind>( \
         {original, {__builtin_return_address(0), __builtin_frame_address(0)}, #entry}, MpiCall::id,         \
         Words{{APENET_UNWRAP words}}, APENET_ARGUMENTS_##arity);                                            \
   }
-#define APENET_FUNCTION(name, arity, ...)      \
-  APENET_ENTRY(name, name, arity, __VA_ARGS__) \
-  APENET_ENTRY(P##name, name, arity, __VA_ARGS__)
+#define APENET_FUNCTION(name, find, arity, ...) \
+  APENET_ENTRY(name, find, arity, __VA_ARGS__)  \
+  APENET_ENTRY(P##name, find, arity, __VA_ARGS__)
+#define APENET_PLAIN(name)                  \
+  apenet::shim::Original {                  \
+    .function = profiling_symbol("P" #name) \
+  }
 #define APENET_PARAMETERS_1 Word a
 #define APENET_PARAMETERS_2 APENET_PARAMETERS_1, Word b
 #define APENET_PARAMETERS_3 APENET_PARAMETERS_2, Word c
@@ -265,10 +270,11 @@ using apenet::shim::Words;
 #define APENET_ARGUMENTS_13 APENET_ARGUMENTS_12, m
 
 #define APENET_MPI_CALL(name, arity, meaning, effect, kind, words) \
-  APENET_FUNCTION(name, arity, name, meaning, effect, kind, words)
-#define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words) \
-  APENET_FUNCTION(name, arity, name, meaning, effect, kind, words)       \
-  APENET_FUNCTION(name##_c, arity, name, meaning, effect, kind, words)
+  APENET_FUNCTION(name, APENET_PLAIN(name), arity, name, meaning, effect, kind, words)
+#define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words)                                   \
+  APENET_FUNCTION(name, APENET_PLAIN(name), arity, name, meaning, effect, kind, words)                     \
+  APENET_FUNCTION(name##_c, apenet::shim::large_function("P" #name "_c", "P" #name), arity, name, meaning, \
+                  effect, kind, words)
 
 #include "runtime/ipc/mpi_call_list.inc"
 

@@ -55,15 +55,17 @@ std::uint64_t openmpi_object(const char* name) {
   return found;
 }
 
-void* profiling_symbol(const char* name) {
+void* find_profiling_symbol(const char* name) {
   if (void* found = dlsym(RTLD_NEXT, name)) return found;
   SymbolSearch search{name, nullptr};
   dl_iterate_phdr(search_object, &search);
-  if (search.found == nullptr) {
-    std::fprintf(stderr, "apenet: the program calls %s, but no loaded MPI library provides it\n", name + 1);
-    std::_Exit(2);
-  }
   return search.found;
+}
+
+void* profiling_symbol(const char* name) {
+  if (void* found = find_profiling_symbol(name)) return found;
+  std::fprintf(stderr, "apenet: the program calls %s, but no loaded MPI library provides it\n", name + 1);
+  std::_Exit(2);
 }
 
 }  // namespace apenet::shim

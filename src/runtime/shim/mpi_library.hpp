@@ -13,6 +13,8 @@ using Word = std::intptr_t;
 // Returns the library's function under its profiling name (PMPI_...), past any interposed library. Ends the
 // process with a message if no loaded MPI library has it.
 void* profiling_symbol(const char* name);
+// As above; nullptr if none has it.
+void* find_profiling_symbol(const char* name);
 
 // The binary interfaces of MPI libraries, which differ in handles and constants. MPICH serves two of them.
 enum class Abi : std::uint8_t { mpich, standard, openmpi };
