@@ -12,6 +12,23 @@
 
 enum { sleeps = 1000 };
 
+// Returns when the process sleeps. Another process looks: what the rank itself looks at would count.
+static void await_sleep_of(pid_t process) {
+  const pid_t watcher = fork();
+  if (watcher == 0) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    for (char state = 0; state != 'S';) {
+      FILE* stat = fopen(path, "r");
+      if (stat == NULL || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) _exit(1);
+      fclose(stat);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  if (waitpid(watcher, &status, 0) != watcher || status != 0) _exit(3);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int ends[2];
@@ -27,6 +44,7 @@ int main(int argc, char** argv) {
     }
     _exit(read(ends[0], &byte, 1) == 1 ? 0 : 1);
   }
+  if (strcmp(argv[1], "idle") == 0) await_sleep_of(child);
   const double begin_s = MPI_Wtime();
   const struct timespec pause = {.tv_sec = 3, .tv_nsec = 600000000};
   for (int i = 0; i < sleeps; ++i) nanosleep(&pause, NULL);
