@@ -3,7 +3,7 @@
 install(TARGETS _core LIBRARY DESTINATION apenet COMPONENT apenet)
 install(TARGETS apenet_shim apenet_provider apenet_cuda apenet_launcher_names LIBRARY DESTINATION apenet/lib COMPONENT apenet)
 install(TARGETS apenet_mpich_name LIBRARY DESTINATION apenet/lib/mpich NAMELINK_SKIP COMPONENT apenet)
-install(TARGETS apenet_warden RUNTIME DESTINATION apenet/lib COMPONENT apenet)
+install(TARGETS apenet_supervisor RUNTIME DESTINATION apenet/lib COMPONENT apenet)
 install(FILES ${PROJECT_SOURCE_DIR}/src/api/compute/apenet_compute.h ${PROJECT_SOURCE_DIR}/src/api/gpu/apenet_gpu.h
   DESTINATION apenet/include COMPONENT apenet)
 install(FILES ${PROJECT_SOURCE_DIR}/src/api/gpu/cuda/cuda_runtime.h ${PROJECT_SOURCE_DIR}/src/api/gpu/cuda/cuda_runtime_api.h

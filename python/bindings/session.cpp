@@ -169,11 +169,11 @@ void bind_session(nb::module_& module) {
       // The interpreter is free while the run lasts; nanobind takes it for each look at `interrupted`.
       .def(
           "run",
-          [](Session& session, const std::vector<RankProcess>& ranks, int warden_id, int warden_fd,
+          [](Session& session, const std::vector<RankProcess>& ranks, int supervisor_id, int supervisor_fd,
              const std::function<bool()>& interrupted) {
-            return session.run(ranks, {.process_id = warden_id, .channel = warden_fd}, interrupted);
+            return session.run(ranks, {.process_id = supervisor_id, .channel = supervisor_fd}, interrupted);
           },
-          nb::arg("ranks"), nb::arg("warden_id"), nb::arg("warden_fd"), nb::arg("interrupted"),
+          nb::arg("ranks"), nb::arg("supervisor_id"), nb::arg("supervisor_fd"), nb::arg("interrupted"),
           nb::call_guard<nb::gil_scoped_release>());
 }
 

@@ -72,15 +72,15 @@ def test_ranks_do_not_outlive_apenet(end, build, shape, number):
 
 
 @pytest.mark.parametrize("shape", ["script", "before-init", "daemon", "deaf"])
-def test_ranks_do_not_outlive_apenet_and_its_warden(start_apenet, surroundings, build, tmp_path, shape):
+def test_ranks_do_not_outlive_apenet_and_its_supervisor(start_apenet, surroundings, build, tmp_path, shape):
     environment = {**surroundings.environment, "PATH": os.environ["PATH"]}
     command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", SHAPES[shape], build(TROUBLE))
     started = start_apenet(*command, env=environment, cwd=tmp_path)
     wait_until_here(started, tmp_path)
     apenet = started.process.pid
-    (warden,) = map(int, Path(f"/proc/{apenet}/task/{apenet}/children").read_text(encoding="ascii").split())
+    (supervisor,) = map(int, Path(f"/proc/{apenet}/task/{apenet}/children").read_text(encoding="ascii").split())
     os.kill(apenet, signal.SIGSTOP)  # neither sees the other's end
-    os.kill(warden, signal.SIGKILL)
+    os.kill(supervisor, signal.SIGKILL)
     os.kill(apenet, signal.SIGKILL)
     assert started.finish(SOON_S).returncode == -signal.SIGKILL
 
@@ -101,24 +101,24 @@ def test_a_daemon_does_not_outlive_a_run_that_ends_well(start_apenet, build, sur
     assert start_apenet(*command, env=surroundings.environment).finish(SOON_S).returncode == 0
 
 
-def warden_of(process_id: int) -> int:
+def supervisor_of(process_id: int) -> int:
     give_up = time.monotonic() + SOON_S
     while time.monotonic() < give_up:
         for child in Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split():
-            if Path(f"/proc/{child}/comm").read_text() == "apenet-warden\n":
+            if Path(f"/proc/{child}/comm").read_text() == "apenet-supervis\n":  # the kernel keeps 15 characters
                 return int(child)
         time.sleep(0.01)
-    raise AssertionError("no warden")
+    raise AssertionError("no supervisor")
 
 
-def test_a_killed_warden_ends_the_run(start_apenet, build, surroundings):
+def test_a_killed_supervisor_ends_the_run(start_apenet, build, surroundings):
     command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", SHAPES["script"], build(TROUBLE))
     started = start_apenet(*command, env=surroundings.environment)
     started.read_lines(2, SOON_S)
-    os.kill(warden_of(started.process.pid), signal.SIGKILL)
+    os.kill(supervisor_of(started.process.pid), signal.SIGKILL)
     done = started.finish(SOON_S)
     assert done.returncode == 1
-    assert "apenet-warden" in done.stderr
+    assert "apenet-supervisor" in done.stderr
 
 
 def test_a_rank_killed_inside_mpi_init_behind_a_script(apenet, build):

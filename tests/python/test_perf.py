@@ -143,7 +143,7 @@ def test_bad_input_is_named(apenet, arguments, said):
 
 
 def test_the_memory_of_ranks_counts():
-    """They are not children of this process, but of the warden that starts them."""
+    """They are not children of this process, but of the supervisor that starts them."""
     inner = "import subprocess, sys; subprocess.run(['sleep', '1'], check=True)"
     with processes.MemorySampler() as memory:
         alone = processes.MemorySampler._share_bytes(os.getpid())

@@ -48,7 +48,7 @@ def refuse(call: str, number: int) -> None:
         ("memfd_create", errno.EMFILE, "memfd_create: Too many open files (see ulimit -n)"),
         ("socketpair", errno.EPERM, "socketpair: Operation not permitted (the host refuses this call"),
         ("socketpair", errno.EMFILE, "socketpair: Too many open files (see ulimit -n)"),
-        ("prctl", errno.EPERM, "prctl(PR_SET_CHILD_SUBREAPER) of apenet-warden: Operation not permitted"),
+        ("prctl", errno.EPERM, "prctl(PR_SET_CHILD_SUBREAPER) of apenet-supervisor: Operation not permitted"),
         ("epoll_create1", errno.EPERM, "epoll_create1: Operation not permitted (the host refuses this call"),
     ],
 )

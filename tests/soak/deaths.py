@@ -39,7 +39,7 @@ SHAPES = {
 }
 # Every signal is combined with every phase; shapes and victims take turns.
 VICTIMS = ("apenet", "rank 0", "last rank")
-BOTH = "apenet and its warden"
+BOTH = "apenet and its supervisor"
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ def rank_process(mark: str, rank: int) -> int:
     raise LookupError(f"no process of rank {rank}")
 
 
-def warden_of(process_id: int) -> int:
-    """The warden that a command has started."""
+def supervisor_of(process_id: int) -> int:
+    """The supervisor that a command has started."""
     for child in Path(f"/proc/{process_id}/task/{process_id}/children").read_text(encoding="ascii").split():
-        if Path(f"/proc/{child}/comm").read_text(encoding="utf-8").startswith("apenet-warden"):
+        if Path(f"/proc/{child}/comm").read_text(encoding="utf-8").startswith("apenet-supervis"):
             return int(child)
-    raise LookupError("no warden")
+    raise LookupError("no supervisor")
 
 
 def try_death(death: Death, program: str) -> str:
@@ -139,9 +139,9 @@ def _end(death: Death, run: subprocess.Popen[bytes], mark: str) -> str:
         if death.victim == "apenet":
             run.send_signal(death.number)
         elif death.victim == BOTH:
-            warden = warden_of(run.pid)
+            supervisor = supervisor_of(run.pid)
             os.kill(run.pid, signal.SIGSTOP)  # neither sees the other's end
-            os.kill(warden, death.number)
+            os.kill(supervisor, death.number)
             run.send_signal(death.number)
         else:
             victim = rank_process(mark, 0 if death.victim == "rank 0" else RANKS - 1)

@@ -20,8 +20,8 @@ from apenet.base.calls import memory_file, named_call
 from apenet.base.errors import HostError, InputError
 from apenet.host import inherited
 from apenet.host.streams import OutputFolder, RankStreams
-from apenet.host.toolchain import PROVIDER, SHIM, WARDEN, search_path
-from apenet.host.warden import Planned, Warden
+from apenet.host.supervisor import Planned, Supervisor
+from apenet.host.toolchain import PROVIDER, SHIM, SUPERVISOR, search_path
 
 _FDS_PER_RANK = 7  # during the start: both ends of two pipes and a socket, and standard input
 _SPARE_FDS = 128
@@ -79,12 +79,12 @@ _KEPT = {
 class Launched:
     """The processes of a run."""
 
-    warden: Warden
+    supervisor: Supervisor
     ranks: list[_core.RankProcess]
 
     def end(self) -> None:
         """Ends all processes of the run."""
-        self.warden.end()
+        self.supervisor.end()
 
 
 def rank_environment(
@@ -95,7 +95,7 @@ def rank_environment(
     `loader_variables` lead to the MPI library. `lifeline` is the read end of a pipe: the processes of the run are
     killed when its write end is closed.
     """
-    for library in (SHIM, PROVIDER, WARDEN):
+    for library in (SHIM, PROVIDER, SUPERVISOR):
         if not library.exists():
             raise HostError(f"{library} is missing: the package is not completely installed")
     if inherited.separates(SHIM):
@@ -127,12 +127,12 @@ def start_ranks(
     with ExitStack() as given, ExitStack() as ours:
         ends = [_RankEnds(rank, count, folder, given, ours) for rank in range(count)]
         try:
-            warden, process_ids = _start(program, command, environment, ends)
+            supervisor, process_ids = _start(program, command, environment, ends)
         except OSError as error:
             raise InputError("program", str(program), f"a program that can be started ({error.strerror})") from error
         ours.pop_all()
     ranks = [_core.RankProcess(process_id, *end.ours) for process_id, end in zip(process_ids, ends, strict=True)]
-    return Launched(warden, ranks)
+    return Launched(supervisor, ranks)
 
 
 class _RankEnds:
@@ -159,7 +159,7 @@ class _RankEnds:
 
 def _start(
     program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
-) -> tuple[Warden, list[int]]:
+) -> tuple[Supervisor, list[int]]:
     if is_python_script(program, command):
         return _fork_script(program, command, environment, ends)
     if _may_fork(program, environment, ends):
@@ -172,25 +172,25 @@ def _start(
 
 def _start_each(
     program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
-) -> tuple[Warden, list[int]]:
-    warden = Warden(
+) -> tuple[Supervisor, list[int]]:
+    supervisor = Supervisor(
         program,
         command,
         environment,
         [Planned(end.streams, end.environment, moved={end.manager: _MANAGER}) for end in ends],
     )
-    with _ended_unless_started(warden):
-        warden.start()
-    return warden, warden.process_ids
+    with _ended_unless_started(supervisor):
+        supervisor.start()
+    return supervisor, supervisor.process_ids
 
 
 @contextmanager
-def _ended_unless_started(warden: Warden) -> Iterator[None]:
-    """Ends the warden if the start of its processes raises an exception."""
+def _ended_unless_started(supervisor: Supervisor) -> Iterator[None]:
+    """Ends the supervisor if the start of its processes raises an exception."""
     try:
         yield
     except BaseException:
-        warden.end()
+        supervisor.end()
         raise
 
 
@@ -223,7 +223,7 @@ def _may_fork(program: Path, environment: dict[str, str], ends: list[_RankEnds])
 
 def _fork_program(
     program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
-) -> tuple[Warden, list[int]] | None:
+) -> tuple[Supervisor, list[int]] | None:
     """Starts the ranks of a program from one process of it; see src/runtime/shim/forked_ranks.cpp.
 
     Returns None if they must be started each by itself.
@@ -259,19 +259,19 @@ def _fork_program(
             environment["APENET_RANK_PLAN"] = str(plan.fileno())
             environment |= {name: "-" * room for name, room in rooms.items()}
             server = Planned((nothing, words, words), kept=[plan.fileno(), report, *descriptors])
-            warden = Warden(program, command, environment, [server])
-        with _ended_unless_started(warden):
-            warden.start()
+            supervisor = Supervisor(program, command, environment, [server])
+        with _ended_unless_started(supervisor):
+            supervisor.start()
             said = answers.read().split()  # reads until the server ends
     if len(said) == len(ends) and all(map(str.isdecimal, said)):
-        return warden, [int(process_id) for process_id in said]
-    warden.end()
+        return supervisor, [int(process_id) for process_id in said]
+    supervisor.end()
     return None
 
 
 def _fork_script(
     program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
-) -> tuple[Warden, list[int]]:
+) -> tuple[Supervisor, list[int]]:
     """Starts the ranks of a Python script from one interpreter; see rank_server.py."""
     environment = dict(environment)
     mapping = {"APENET_MAPPING": environment.pop("APENET_MAPPING")}  # the server itself is no rank
@@ -295,13 +295,13 @@ def _fork_script(
             given.callback(os.close, nothing)
             arguments = (command[0], str(_SERVER), str(file.fileno()), *command[1:])
             server = Planned((nothing, report, _standard_error(given)), kept=[file.fileno(), *descriptors])
-            warden = Warden(program, arguments, environment, [server])
-        with _ended_unless_started(warden):
-            warden.start()
+            supervisor = Supervisor(program, arguments, environment, [server])
+        with _ended_unless_started(supervisor):
+            supervisor.start()
             said = answers.read()  # reads until the server ends
             if not said:
                 raise OSError(errno.EIO, "its interpreter ended at the start")
-    return warden, json.loads(said)
+    return supervisor, json.loads(said)
 
 
 def _standard_error(stack: ExitStack) -> int:

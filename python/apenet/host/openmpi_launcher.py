@@ -17,8 +17,8 @@ from apenet import _core
 from apenet.base.calls import memory_file
 from apenet.base.errors import HostError, LimitError
 from apenet.host.mpi_library import find_launcher
+from apenet.host.supervisor import Planned, Supervisor
 from apenet.host.toolchain import LAUNCHER_NAMES, search_path
-from apenet.host.warden import Planned, Warden
 
 # Variables of ranks that the launcher must not have: it loads no library of theirs.
 _RANK_ONLY = ("LD_PRELOAD", "APENET_LIFELINE", "APENET_MAPPING", "APENET_RECORD")
@@ -58,7 +58,7 @@ class OpenMpiLauncher:
         self._ranks = ranks
         self._stack = stack
         self._said = -1
-        self._warden: Warden | None = None
+        self._supervisor: Supervisor | None = None
         self._write_ends: list[int] = []
 
     def start(self, library: str) -> _core.LateLauncher:
@@ -77,12 +77,14 @@ class OpenMpiLauncher:
             nothing = os.open(os.devnull, os.O_RDONLY)
             self._stack.callback(os.close, nothing)
             planned = Planned((nothing, self._said, self._said))
-            self._warden = Warden(launcher, command, environment, [planned], _FOLDERS)
-            self._stack.callback(self._warden.end)
-            self._warden.start()
+            self._supervisor = Supervisor(launcher, command, environment, [planned], _FOLDERS)
+            self._stack.callback(self._supervisor.end)
+            self._supervisor.start()
         except (HostError, LimitError, OSError) as error:
             return _core.LateLauncher(refused=" ".join(str(error).split()))
-        return _core.LateLauncher(self._warden.process_ids[0], pipes=[_core.descriptor_path(end) for end in read_ends])
+        return _core.LateLauncher(
+            self._supervisor.process_ids[0], pipes=[_core.descriptor_path(end) for end in read_ends]
+        )
 
     def _open_pipes(self) -> list[int]:
         read_ends = []
@@ -101,7 +103,7 @@ class OpenMpiLauncher:
 
     def look(self) -> None:
         """Closes the pipes if the launcher has ended, so that no rank waits for it."""
-        if self._warden is not None and self._write_ends and self._warden.has_lost_one():
+        if self._supervisor is not None and self._write_ends and self._supervisor.has_lost_one():
             self._close_write_ends()
 
     def words(self) -> bytes:

@@ -7,7 +7,7 @@ own interpreter runs this file, so it imports nothing of this package:
 
 PLAN is the descriptor of a JSON plan from `launch.py`: the variables of each rank, and its descriptors in the order
 input, output, error, process manager. The server writes the process ids to standard output as a JSON list. Then it
-ends, before any rank begins, and the ranks become children of the run's warden.
+ends, before any rank begins, and the ranks become children of the run's supervisor.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ PROVIDER = LIBRARIES / "libapenet-fi.so"
 MPICH_NAME = LIBRARIES / "mpich" / "libmpich.so.12"  # MPICH's library under Debian's name for it
 LAUNCHER_NAMES = LIBRARIES / "libapenet-launcher.so"  # what Open MPI's launcher takes for names of the host
 CUDA = LIBRARIES / "libapenet-cuda.so"
-WARDEN = LIBRARIES / "apenet-warden"
+SUPERVISOR = LIBRARIES / "apenet-supervisor"
 INCLUDE = PACKAGE / "include"
 PKG_CONFIG = LIBRARIES / "pkgconfig"
 

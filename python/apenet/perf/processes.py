@@ -130,7 +130,7 @@ class MemorySampler:
     def _watch(self) -> None:
         while True:
             pids = [os.getpid()]
-            for pid in pids:  # grows while it is searched: the ranks are the warden's children
+            for pid in pids:  # grows while it is searched: the ranks are the supervisor's children
                 pids += self._children(pid)
             self.peak_bytes = max(self.peak_bytes, sum(map(self._share_bytes, pids)))
             if self._stop.wait(SAMPLE_EVERY_S):

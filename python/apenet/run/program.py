@@ -345,9 +345,9 @@ def _run(
             openmpi.look()
             return bool(seen)
 
-        warden = launched.warden
+        supervisor = launched.supervisor
         try:
-            report = session.run(launched.ranks, warden.process_id, warden.fileno(), is_interrupted)
+            report = session.run(launched.ranks, supervisor.process_id, supervisor.fileno(), is_interrupted)
         except RuntimeError as error:
             if not is_of_host(error):
                 raise

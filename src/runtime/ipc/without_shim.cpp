@@ -64,7 +64,7 @@ std::string fault() {
 std::string parent() {
   const std::string id = std::to_string(getppid());
   const std::string command = command_of(id);
-  if (command.find("apenet-warden") != std::string::npos) return {};
+  if (command.find("apenet-supervisor") != std::string::npos) return {};
   if (command.empty()) return {};
   const char* why = why_unfollowed(("/proc/" + id + "/exe").c_str());
   return "\napenet:   its parent is '" + command + "'" +

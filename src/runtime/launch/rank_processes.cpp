@@ -12,20 +12,20 @@
 #include <utility>
 
 #include "runtime/launch/host_thread.hpp"
-#include "runtime/warden/notice.hpp"
+#include "runtime/supervisor/notice.hpp"
 
 namespace apenet {
 
-RankProcesses::RankProcesses(const std::vector<RankProcess>& ranks, int warden_fd, Poller& poller,
+RankProcesses::RankProcesses(const std::vector<RankProcess>& ranks, int supervisor_fd, Poller& poller,
                              ProcessTree& tree, std::function<void(std::uint32_t rank)> on_end)
     : count_(ranks.size()),
-      warden_fd_(warden_fd),
+      supervisor_fd_(supervisor_fd),
       processes_(2 * ranks.size()),
       poller_(poller),
       tree_(tree),
       on_end_(std::move(on_end)) {
   for (std::size_t rank = 0; rank < count_; ++rank) watch_started(rank, ranks[rank].process_id);
-  poller_.add(warden_fd, Poller::Source::warden);
+  poller_.add(supervisor_fd, Poller::Source::supervisor);
 }
 
 RankProcesses::~RankProcesses() {
@@ -34,10 +34,10 @@ RankProcesses::~RankProcesses() {
   }
 }
 
-// Watches a process that the caller or its warden started. The warden reports the ends of its own.
+// Watches a process that the caller or its supervisor started. The supervisor reports the ends of its own.
 void RankProcesses::watch_started(std::size_t index, int process_id) {
   if (process_id == 0) return;
-  if (warden_fd_ < 0) {
+  if (supervisor_fd_ < 0) {
     watch(index, process_id);
   } else {
     processes_[index].id = process_id;
@@ -87,19 +87,19 @@ void RankProcesses::hear_child(std::size_t index) {
   tell_rank(index);
 }
 
-bool RankProcesses::hear_warden() {
-  const int fd = warden_fd_;
+bool RankProcesses::hear_supervisor() {
+  const int fd = supervisor_fd_;
   std::vector<std::size_t> ends;
-  while (warden_fd_ >= 0) {
-    warden::Notice notice;
-    const ssize_t size = recv(warden_fd_, &notice, sizeof notice, MSG_DONTWAIT);
+  while (supervisor_fd_ >= 0) {
+    supervisor::Notice notice;
+    const ssize_t size = recv(supervisor_fd_, &notice, sizeof notice, MSG_DONTWAIT);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) break;
     if (size != static_cast<ssize_t>(sizeof notice)) {
-      warden_fd_ = -1;
+      supervisor_fd_ = -1;
       break;
     }
-    if (notice.what != warden::Notice::What::ended) continue;
+    if (notice.what != supervisor::Notice::What::ended) continue;
     for (std::size_t index = 0; index < processes_.size(); ++index) {
       Process& process = processes_[index];
       if (process.id != notice.process_id || process.has_ended()) continue;
@@ -108,7 +108,7 @@ bool RankProcesses::hear_warden() {
     }
   }
   for (const std::size_t index : ends) tell_rank(index);
-  if (warden_fd_ >= 0) return true;
+  if (supervisor_fd_ >= 0) return true;
   poller_.remove(fd);
   if (is_killed_) return true;
   for (std::size_t index = 0; index < processes_.size(); ++index) {
@@ -126,7 +126,7 @@ std::set<int> RankProcesses::groups_left_behind() const {
     if (process.id != 0 && process.has_ended()) ended.insert(process.id);
   }
   // Without a supervisor, nothing shows to which run a process belongs that has lost its parent.
-  if (warden_fd_ < 0) return ended;
+  if (supervisor_fd_ < 0) return ended;
   std::set<int> groups;
   for (const HostProcess& process : ended.empty() ? std::vector<HostProcess>{} : host_processes()) {
     const int group = process.group_id;
@@ -149,11 +149,11 @@ void RankProcesses::terminate_ranks() const {
   signal_to(processes_, SIGTERM);
 }
 
-// The warden closes its channel when no process is left.
+// The supervisor closes its channel when no process is left.
 void RankProcesses::kill_all() {
   is_killed_ = true;
-  if (warden_fd_ >= 0) {
-    shutdown(warden_fd_, SHUT_WR);
+  if (supervisor_fd_ >= 0) {
+    shutdown(supervisor_fd_, SHUT_WR);
   } else {
     signal_to(processes_, SIGKILL);
   }

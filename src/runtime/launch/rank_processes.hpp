@@ -17,7 +17,7 @@ namespace apenet {
 // script.
 //
 // Detects process ends independently of the pipes: by pidfd for the caller's own children, by notices of the
-// warden for the processes it started. For processes started by others (a rank's script) only the end is
+// supervisor for the processes it started. For processes started by others (a rank's script) only the end is
 // detected; their exit status goes to their parent.
 class RankProcesses {
  public:
@@ -27,10 +27,10 @@ class RankProcesses {
     int status = 0;
   };
 
-  // on_end: called with the rank whenever one of its processes has ended. warden_fd: the channel to the
-  // warden that started all processes, or -1 for none; the caller keeps ownership. Signals no processes that
-  // are not of the tree.
-  RankProcesses(const std::vector<RankProcess>& ranks, int warden_fd, Poller& poller, ProcessTree& tree,
+  // on_end: called with the rank whenever one of its processes has ended. supervisor_fd: the channel to the
+  // supervisor that started all processes, or -1 for none; the caller keeps ownership. Signals no processes
+  // that are not of the tree.
+  RankProcesses(const std::vector<RankProcess>& ranks, int supervisor_fd, Poller& poller, ProcessTree& tree,
                 std::function<void(std::uint32_t rank)> on_end);
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
@@ -40,16 +40,16 @@ class RankProcesses {
   void attach(std::uint32_t rank, int process_id, bool runs);
   // Serves Poller::Source::child.
   void hear_child(std::size_t index);
-  // Serves Poller::Source::warden. Returns false if the warden has ended before the run was killed.
-  bool hear_warden();
+  // Serves Poller::Source::supervisor. Returns false if the supervisor has ended before the run was killed.
+  bool hear_supervisor();
   // Sends SIGTERM to every process group of the ranks.
   void terminate_ranks() const;
   // Kills all remaining processes of the run, also those that ranks have left running.
   void kill_all();
 
   [[nodiscard]] bool any_alive() const;
-  // No process of the run is left, as far as the warden knows.
-  [[nodiscard]] bool all_gone() const { return !any_alive() && warden_fd_ < 0; }
+  // No process of the run is left, as far as the supervisor knows.
+  [[nodiscard]] bool all_gone() const { return !any_alive() && supervisor_fd_ < 0; }
   [[nodiscard]] bool all_leaders_ended() const;
   // The rank has no leader that runs.
   [[nodiscard]] bool is_leaderless(std::uint32_t rank) const {
@@ -78,7 +78,7 @@ class RankProcesses {
   void tell_rank(std::size_t index);
 
   std::size_t count_;
-  int warden_fd_;
+  int supervisor_fd_;
   bool is_killed_ = false;
   // [0, n): the leaders; [n, 2n): the MPI processes that are not leaders.
   std::vector<Process> processes_;

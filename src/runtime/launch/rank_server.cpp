@@ -35,7 +35,8 @@ std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
 }  // namespace
 
 RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verdict,
-                       const SessionOptions& options, const std::vector<RankProcess>& ranks, int warden_fd)
+                       const SessionOptions& options, const std::vector<RankProcess>& ranks,
+                       int supervisor_fd)
     : scheduler_(scheduler),
       verdict_(verdict),
       count_(static_cast<std::uint32_t>(ranks.size())),
@@ -44,7 +45,8 @@ RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verd
            [this](std::uint32_t rank, const std::string& library) { return find_launcher(rank, library); }),
       output_(scheduler, pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
       failure_watch_(shared, scheduler, pmi_, count_),
-      processes_(ranks, warden_fd, poller_, scheduler.tree(), [this](std::uint32_t rank) { on_end(rank); }) {
+      processes_(ranks, supervisor_fd, poller_, scheduler.tree(),
+                 [this](std::uint32_t rank) { on_end(rank); }) {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     poller_.add(ranks[rank].pmi_fd, Poller::Source::pmi, rank);
     poller_.add(ranks[rank].output_fd, Poller::Source::output, rank);
@@ -68,10 +70,10 @@ bool RankServer::serve(int timeout_ms) {
       case Poller::Source::child:
         processes_.hear_child(index);
         break;
-      case Poller::Source::warden:
-        if (!processes_.hear_warden())
+      case Poller::Source::supervisor:
+        if (!processes_.hear_supervisor())
           verdict_.stop(SessionReport::Outcome::failed, 1,
-                        "apenet-warden, which starts the ranks and reports their ends, has ended");
+                        "apenet-supervisor, which starts the ranks and reports their ends, has ended");
         break;
     }
   });

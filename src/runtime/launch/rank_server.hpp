@@ -19,11 +19,11 @@
 namespace apenet {
 
 // Acts only when it is called. Removes the ranks that end from the scheduler, notes how they fail, and stops
-// the run (Verdict) if the warden ends or the output cannot be written.
+// the run (Verdict) if the supervisor ends or the output cannot be written.
 class RankServer {
  public:
   RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verdict, const SessionOptions& options,
-             const std::vector<RankProcess>& ranks, int warden_fd);
+             const std::vector<RankProcess>& ranks, int supervisor_fd);
 
   // Waits at most timeout_ms for something to serve. Returns true if more may be pending.
   bool serve(int timeout_ms);

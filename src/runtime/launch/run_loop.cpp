@@ -32,12 +32,12 @@ CoreUse cores_of(const SessionOptions& options) {
 }  // namespace
 
 RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOptions& options,
-                 const std::vector<RankProcess>& ranks, int warden_fd)
+                 const std::vector<RankProcess>& ranks, int supervisor_fd)
     : shared_(shared),
       scheduler_(scheduler),
       options_(options),
       count_(static_cast<std::uint32_t>(ranks.size())),
-      server_(shared, scheduler, verdict_, options, ranks, warden_fd),
+      server_(shared, scheduler, verdict_, options, ranks, supervisor_fd),
       settling_(scheduler, server_, options.settle_cpu_ms, count_),
       idle_(options),
       start_(scheduler, server_, options, lines_),

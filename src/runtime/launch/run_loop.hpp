@@ -26,7 +26,7 @@ namespace apenet {
 class RunLoop {
  public:
   RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOptions& options,
-          const std::vector<RankProcess>& ranks, int warden_fd);
+          const std::vector<RankProcess>& ranks, int supervisor_fd);
 
   // Returns when no process is left. Sets outcome, exit status, message and the ranks' ends in the report.
   void run(SessionReport& report, const std::function<bool()>& interrupted);

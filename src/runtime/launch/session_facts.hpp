@@ -49,8 +49,8 @@ struct SessionOptions {
   std::string unfollowed;
 };
 
-// The supervisor that has started all processes of a run (docs/internals/warden.md). Without one, the caller
-// has started them.
+// The supervisor that has started all processes of a run (docs/internals/supervisor.md). Without one, the
+// caller has started them.
 struct Supervisor {
   int process_id = 0;
   int channel = -1;  // the caller keeps ownership

@@ -3,7 +3,7 @@
 // To load and link the libraries of an MPI program takes a third of a rank's start. The ranks that are forked
 // here share that work. The process is told of a plan by its environment; it writes the process ids of the
 // ranks to the plan's report, one a line, and ends before any rank begins. The ranks become children of the
-// run's warden.
+// run's supervisor.
 //
 // A rank must be as if it had been started by itself. So nothing here allocates memory, and if a library has
 // left something behind that a fork would not copy (threads, timers), or would share (memory, open files), or
@@ -60,8 +60,8 @@ void* pages(std::size_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// Reads the texts of the plan one after another, as the warden's plan is read (warden/plan.cpp), but where
-// they lie.
+// Reads the texts of the plan one after another, as the supervisor's plan is read (supervisor/plan.cpp), but
+// where they lie.
 class Reader {
  public:
   explicit Reader(std::span<char> text) : text_(text) {}
@@ -253,7 +253,8 @@ void become(const Rank& rank, const Reader& variables, Reader others, int count)
   set_variables(variables, rank);
 }
 
-// Afterwards this process is the warden's child, and ends with it, as one that the warden has started.
+// Afterwards this process is the supervisor's child, and ends with it, as one that the supervisor has
+// started.
 void await_end_of_server(int gate, pid_t server) {
   char nothing = 0;
   while (read(gate, &nothing, 1) < 0 && errno == EINTR) {

@@ -1,4 +1,4 @@
-// Ends every process of the run when the simulator is gone, even when the warden was killed with it.
+// Ends every process of the run when the simulator is gone, even when the supervisor was killed with it.
 //
 // The simulator holds the only writing end of a pipe. Each process of the run opens the reading end and asks
 // the system to send it SIGKILL when the state of the pipe changes. Nothing is ever written, so the only

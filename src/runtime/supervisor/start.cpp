@@ -1,4 +1,4 @@
-#include "runtime/warden/start.hpp"
+#include "runtime/supervisor/start.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -10,7 +10,7 @@
 #include <csignal>
 #include <cstddef>
 
-namespace apenet::warden {
+namespace apenet::supervisor {
 namespace {
 
 constexpr std::size_t streams = 3;
@@ -25,9 +25,9 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 // Runs in the child of vfork(), which shares the caller's memory until execve(): makes only system calls.
 int become(const char* program, char* const* arguments, char* const* environment,
-           const PlannedProcess& process, pid_t warden) {
+           const PlannedProcess& process, pid_t supervisor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (getppid() != warden) return ESRCH;
+  if (getppid() != supervisor) return ESRCH;
   setpgid(0, 0);
   std::array<int, streams> sources{};
   for (std::size_t i = 0; i < streams; ++i) {
@@ -64,12 +64,12 @@ int start(const Plan& plan, const PlannedProcess& process, const std::vector<std
     for (char* variable : pointers(*more)) environment.push_back(variable);
   }
   environment.push_back(nullptr);
-  const pid_t warden = getpid();
+  const pid_t supervisor = getpid();
   volatile int error = 0;
   const pid_t child = vfork();  // NOLINT(bugprone-unsafe-functions): posix_spawn cannot do what become() does
   if (child < 0) return -errno;
   if (child == 0) {
-    error = become(plan.program.c_str(), arguments.data(), environment.data(), process, warden);
+    error = become(plan.program.c_str(), arguments.data(), environment.data(), process, supervisor);
     _exit(127);
   }
   if (error != 0) {
@@ -79,4 +79,4 @@ int start(const Plan& plan, const PlannedProcess& process, const std::vector<std
   return child;
 }
 
-}  // namespace apenet::warden
+}  // namespace apenet::supervisor

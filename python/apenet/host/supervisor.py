@@ -1,4 +1,4 @@
-"""The warden of a run: the process that starts the ranks, reports their exits, and ends them with the run."""
+"""The supervisor of a run: the process that starts the ranks, reports their exits, and ends them with the run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from typing import NoReturn
 from apenet.base.calls import memory_file, named_call
 from apenet.base.errors import LimitError
 from apenet.base.tempfolder import remove_abandoned_folders
-from apenet.host.toolchain import WARDEN
+from apenet.host.toolchain import SUPERVISOR
 
-_NOTICE = struct.Struct("=iii")  # src/runtime/warden/notice.hpp
+_NOTICE = struct.Struct("=iii")  # src/runtime/supervisor/notice.hpp
 _STARTED, _REFUSED, _ENDED = range(3)
-_NO_SUBREAPER = 3  # its exit status, src/runtime/warden/main.cpp
+_NO_SUBREAPER = 3  # its exit status, src/runtime/supervisor/main.cpp
 
 _ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 _PERSONALITY_ASKED = 0xFFFFFFFF
@@ -38,10 +38,10 @@ class Planned:
     """Further descriptors, and the numbers that they get."""
 
 
-class Warden:
+class Supervisor:
     """Runs processes of one program, each the leader of its own process group.
 
-    When this process ends, for any reason, the warden kills all of them and all processes that they started.
+    When this process ends, for any reason, the supervisor kills all of them and all processes that they started.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Warden:
         processes: Sequence[Planned],
         folder_variables: Sequence[str] = (),
     ) -> None:
-        """Starts the warden. `folder_variables` are set to a temporary folder that is removed at the end."""
+        """Starts the supervisor. `folder_variables` are set to a temporary folder that is removed at the end."""
         self.process_ids: list[int] = []
         self._processes = len(processes)
         self._has_folder = bool(folder_variables)
@@ -72,8 +72,8 @@ class Warden:
             given = {theirs.fileno(), file.fileno(), *(fd for process in processes for fd in _descriptors(process))}
             with _same_addresses():
                 self._process_id = os.posix_spawn(
-                    WARDEN,
-                    (WARDEN.name, str(os.getpid()), str(file.fileno()), str(theirs.fileno())),
+                    SUPERVISOR,
+                    (SUPERVISOR.name, str(os.getpid()), str(file.fileno()), str(theirs.fileno())),
                     # If this process is a rank of another run, its shim is not to make the new run a part of that one.
                     {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
                     | {"APENET_OUTSIDE": "1"},
@@ -86,7 +86,7 @@ class Warden:
                 )
 
     def start(self) -> None:
-        """Waits until all processes run. Raises OSError if one cannot be started; the caller then ends the warden."""
+        """Waits until all processes run. OSError if one cannot start; the caller then ends the supervisor."""
         while len(self.process_ids) < self._processes:
             notice = self._channel.recv(_NOTICE.size)
             if not notice:
@@ -99,25 +99,27 @@ class Warden:
 
     @property
     def process_id(self) -> int:
-        """The warden's own process id, until `end`."""
+        """The supervisor's own process id, until `end`."""
         return self._process_id
 
     def _explain_end(self) -> NoReturn:
-        """Raises LimitError for a warden that has ended at the start."""
+        """Raises LimitError for a supervisor that has ended at the start."""
         with suppress(ChildProcessError):
             _, status = os.waitpid(self._process_id, 0)
             self._process_id = 0
             if os.waitstatus_to_exitcode(status) == _NO_SUBREAPER:
-                with named_call("prctl(PR_SET_CHILD_SUBREAPER) of apenet-warden"):
+                with named_call("prctl(PR_SET_CHILD_SUBREAPER) of apenet-supervisor"):
                     raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-        raise LimitError(f"this run cannot start: {WARDEN.name} has ended at once; see ulimit -a and the host's log")
+        raise LimitError(
+            f"this run cannot start: {SUPERVISOR.name} has ended at once; see ulimit -a and the host's log"
+        )
 
     def fileno(self) -> int:
         """The descriptor of the channel on which notices arrive."""
         return self._channel.fileno()
 
     def has_lost_one(self) -> bool:
-        """Whether a process that the warden started has ended, or the warden itself."""
+        """Whether a process that the supervisor started has ended, or the supervisor itself."""
         if not select.select([self._channel], [], [], 0)[0]:
             return False
         notice = self._channel.recv(_NOTICE.size)
@@ -130,7 +132,7 @@ class Warden:
             with suppress(ChildProcessError):  # a host program that lets the system reap its children
                 os.waitpid(self._process_id, 0)
             self._process_id = 0
-        if self._has_folder:  # a warden that was killed has left it
+        if self._has_folder:  # a supervisor that was killed has left it
             remove_abandoned_folders()
 
 
@@ -154,7 +156,7 @@ def _plan(
     processes: Sequence[Planned],
     folder_variables: Sequence[str],
 ) -> bytes:
-    """The plan in the format that src/runtime/warden/plan.cpp reads."""
+    """The plan in the format that src/runtime/supervisor/plan.cpp reads."""
     texts = [str(program)]
     own = {*folder_variables, *(name for process in processes for name in process.environment)}
     common = {name: value for name, value in environment.items() if name not in own}

@@ -1,4 +1,4 @@
-#include "runtime/warden/descendants.hpp"
+#include "runtime/supervisor/descendants.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace apenet::warden {
+namespace apenet::supervisor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -107,4 +107,4 @@ void end_descendants(const Ended& ended) {
   }
 }
 
-}  // namespace apenet::warden
+}  // namespace apenet::supervisor

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-namespace apenet::warden {
+namespace apenet::supervisor {
 
 using Ended = std::function<void(int process_id, int status)>;
 
@@ -14,4 +14,4 @@ bool reap(const Ended& ended);
 // uninterruptible system call or of another user cannot be killed. Requires that SIGCHLD is blocked.
 void end_descendants(const Ended& ended);
 
-}  // namespace apenet::warden
+}  // namespace apenet::supervisor

@@ -1,11 +1,11 @@
-// Plan: the processes that a warden starts.
+// Plan: the processes that a supervisor starts.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace apenet::warden {
+namespace apenet::supervisor {
 
 struct PlannedProcess {
   std::vector<std::string> environment;  // in addition to the common variables
@@ -17,14 +17,14 @@ struct Plan {
   std::string program;
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  // common to all processes
-  // Names of variables that are set to a folder for temporary files, which the warden creates and removes. If
-  // there are none, no folder is created.
+  // Names of variables that are set to a folder for temporary files, which the supervisor creates and
+  // removes. If there are none, no folder is created.
   std::vector<std::string> folder_variables;
   std::vector<PlannedProcess> processes;
 };
 
-// Reads a plan written by python/apenet/host/warden.py: texts that each end in a zero byte; a list is its
+// Reads a plan written by python/apenet/host/supervisor.py: texts that each end in a zero byte; a list is its
 // length followed by its texts. Returns nothing if the plan is incomplete.
 std::optional<Plan> read_plan(int fd);
 
-}  // namespace apenet::warden
+}  // namespace apenet::supervisor

@@ -1,4 +1,4 @@
-#include "runtime/warden/plan.hpp"
+#include "runtime/supervisor/plan.hpp"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstddef>
 
-namespace apenet::warden {
+namespace apenet::supervisor {
 namespace {
 
 std::string contents(int fd) {
@@ -85,4 +85,4 @@ std::optional<Plan> read_plan(int fd) {
   return plan;
 }
 
-}  // namespace apenet::warden
+}  // namespace apenet::supervisor

@@ -1,9 +1,9 @@
-// The notices of a warden to the simulator: one record each, on a SOCK_SEQPACKET pair.
+// The notices of a supervisor to the simulator: one record each, on a SOCK_SEQPACKET pair.
 #pragma once
 
 #include <cstdint>
 
-namespace apenet::warden {
+namespace apenet::supervisor {
 
 struct Notice {
   enum class What : std::int32_t {
@@ -16,4 +16,4 @@ struct Notice {
   std::int32_t status = 0;
 };
 
-}  // namespace apenet::warden
+}  // namespace apenet::supervisor

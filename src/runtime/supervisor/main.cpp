@@ -1,11 +1,11 @@
-// apenet-warden: starts the processes of a run, reports their ends, and leaves none of them behind.
+// apenet-supervisor: starts the processes of a run, reports their ends, and leaves none of them behind.
 //
-//   apenet-warden SIMULATOR PLAN CHANNEL
+//   apenet-supervisor SIMULATOR PLAN CHANNEL
 //
 // SIMULATOR is the process id of the simulator, its parent. PLAN is the descriptor of a plan (plan.hpp).
 // CHANNEL is one of a pair of sockets, on which it sends notices (notice.hpp). When the other end of the
-// channel is shut down or closed, or the simulator ends for any reason, the warden kills all its descendants
-// and ends.
+// channel is shut down or closed, or the simulator ends for any reason, the supervisor kills all its
+// descendants and ends.
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,18 +26,18 @@
 #include <vector>
 
 #include "runtime/ipc/descriptor_path.hpp"
-#include "runtime/warden/descendants.hpp"
-#include "runtime/warden/notice.hpp"
-#include "runtime/warden/plan.hpp"
-#include "runtime/warden/start.hpp"
+#include "runtime/supervisor/descendants.hpp"
+#include "runtime/supervisor/notice.hpp"
+#include "runtime/supervisor/plan.hpp"
+#include "runtime/supervisor/start.hpp"
 
-namespace apenet::warden {
+namespace apenet::supervisor {
 namespace {
 
 constexpr int bad_use = 2;
-constexpr int no_subreaper = 3;  // read by python/apenet/host/warden.py
+constexpr int no_subreaper = 3;  // read by python/apenet/host/supervisor.py
 
-// A folder for temporary files of the run. The destructor removes it with its content. If the warden is
+// A folder for temporary files of the run. The destructor removes it with its content. If the supervisor is
 // killed, the simulator or the next run removes it (python/apenet/base/tempfolder.py): its lock is free then.
 class Folder {
  public:
@@ -72,9 +72,9 @@ class Folder {
   int lock_ = -1;
 };
 
-class Warden {
+class Supervisor {
  public:
-  Warden(int simulator, int channel) : simulator_(simulator), channel_(channel) {}
+  Supervisor(int simulator, int channel) : simulator_(simulator), channel_(channel) {}
 
   void start_all(const Plan& plan) {
     std::vector<std::string> extra;
@@ -143,7 +143,7 @@ void keep_descriptors_from_children() {
 
 int run(const std::array<int, 3>& given) {
   const auto [simulator, plan_fd, channel] = given;
-  // A signal sent to end the simulator must not end the warden before its clean-up.
+  // A signal sent to end the simulator must not end the supervisor before its clean-up.
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -153,18 +153,18 @@ int run(const std::array<int, 3>& given) {
   const std::optional<Plan> plan = read_plan(plan_fd);
   close(plan_fd);
   if (!plan) return bad_use;
-  Warden warden(simulator, channel);
-  warden.start_all(*plan);
-  warden.watch();
+  Supervisor supervisor(simulator, channel);
+  supervisor.start_all(*plan);
+  supervisor.watch();
   return EXIT_SUCCESS;
 }
 
 }  // namespace
-}  // namespace apenet::warden
+}  // namespace apenet::supervisor
 
 int main(int count, char** arguments) {
   std::array<int, 3> given{};
-  if (count != static_cast<int>(given.size()) + 1) return apenet::warden::bad_use;
+  if (count != static_cast<int>(given.size()) + 1) return apenet::supervisor::bad_use;
   for (std::size_t i = 0; i < given.size(); ++i) given[i] = std::atoi(arguments[i + 1]);
-  return apenet::warden::run(given);
+  return apenet::supervisor::run(given);
 }
