@@ -2,7 +2,8 @@
 
 A ```console block after the line `<!-- spliced -->` holds commands (`$ ...`) and their output. A table after `<!--
 results: KEY ... -->` compares published and simulated results, measured by `apenet reproduce`. A table after
-`<!-- keys: SECTION -->` holds the keys of a section of machine files, as `apenet machine keys` prints them.
+`<!-- keys: SECTION -->` holds the keys of a section of machine files, as `apenet machine keys` prints them. A table
+after `<!-- modules: src -->` or `<!-- modules: python -->` holds the modules of src/modules.json.
 
     .venv/bin/python docs/splice.py            rewrites the documents
     .venv/bin/python docs/splice.py --check    lists documents that are not current; the status is then 1
@@ -28,6 +29,7 @@ DOCUMENTS = ("README.md", "src/*.md", "docs/**/*.md", "examples/*/*.md")
 BLOCK = re.compile(r"(<!-- spliced -->\n```console\n)(.*?)(```\n)", re.DOTALL)
 TABLE = re.compile(r"(<!-- results: ([\w.\s-]+?) -->\n)((?:\|.*\n)*)")
 KEYS = re.compile(r"(<!-- keys: ([\w. -]+?) -->\n)((?:\|.*\n)*)")
+MODULES = re.compile(r"(<!-- modules: (\w+) -->\n)((?:\|.*\n)*)")
 # Output that depends on the host, and its replacement.
 OF_THE_HOST = ((re.compile(r"[\d.]+ s of wall time"), "... s of wall time"),)
 TIME_LIMIT_S = 300
@@ -113,6 +115,23 @@ def keys_table(section: str, workplace: Workplace) -> str:
     return "\n".join(lines) + "\n"
 
 
+def modules_table(part: str) -> str:
+    """The modules of src/ or of the Python package: their job, what they import, where to begin."""
+    entries = json.loads((ROOT / "src" / "modules.json").read_text(encoding="utf-8"))[part]
+    begins = part == "src"
+    lines = [f"| module | its one job | imports |{' begin with |' * begins}", f"|---|---|---|{'---|' * begins}"]
+    for entry in entries:
+        imports = entry["includes"] if begins else entry["imports"]
+        begin = f" {quoted(entry['begin'])} |" if begins else ""
+        lines.append(f"| `{entry['module']}` | {entry['job']} | {quoted(imports) or 'nothing'} |{begin}")
+    return "\n".join(lines) + "\n"
+
+
+def quoted(names: list[str]) -> str:
+    """The names as Markdown code, separated by commas."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def quantity_of(row: dict[str, Any]) -> str:
     """The quantity of a row: its test, or the key if that is more specific."""
     key = row["key"].partition(".")[2]
@@ -132,6 +151,7 @@ def spliced(document: Path, workplace_in: Callable[[Path], Workplace] = Workplac
         workplace = workplace_in(Path(folder))
         text = BLOCK.sub(lambda match: match[1] + spliced_block(match[2], workplace) + match[3], text)
         text = KEYS.sub(lambda match: match[1] + keys_table(match[2], workplace), text)
+        text = MODULES.sub(lambda match: match[1] + modules_table(match[2]), text)
         return TABLE.sub(lambda match: match[1] + results_table(match[2].split(), workplace), text)
 
 
@@ -143,7 +163,7 @@ def documents() -> list[Path]:
 
 def has_splices(text: str) -> bool:
     """Whether a document contains commands to run."""
-    return any(pattern.search(text) is not None for pattern in (BLOCK, KEYS, TABLE))
+    return any(pattern.search(text) is not None for pattern in (BLOCK, KEYS, MODULES, TABLE))
 
 
 def main() -> int:

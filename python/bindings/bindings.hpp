@@ -1,4 +1,4 @@
-// The parts of apenet._core, one a room.
+// The parts of apenet._core, one per module.
 #pragma once
 
 #include <nanobind/nanobind.h>

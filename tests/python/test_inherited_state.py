@@ -75,7 +75,7 @@ def test_a_signal_that_the_tests_were_not_told_to_outlive_ends_them():
 
 
 def test_a_test_program_begins_in_that_state():
-    """As ctest starts those in C++ (cmake/rooms.cmake)."""
+    """As ctest starts those in C++ (cmake/modules.cmake)."""
     grep = ["/bin/grep", "-E", "SigBlk|SigIgn", "/proc/self/status"]
     command = [sys.executable, inherited_state.__file__, *grep]
     done = subprocess.run(command, env=os.environ, preexec_fn=hinder, capture_output=True, text=True, check=False)

@@ -1,164 +1,72 @@
-"""Which room may include and link what: design by import rule, executed."""
+"""Which module may include and import what: src/modules.json, executed. CMake links what it says there."""
 
 import ast
 import graphlib
+import importlib.util
+import json
 import re
 from pathlib import Path
 
 import pytest
 from project import ROOT, cxx_files, files, name, text
 
-# Rooms, and the rooms whose headers each may include in addition to its own. A single header is a value type in the
-# interface of a lower room.
-INTERFACE = ("description", "network", "network_trace", "packet")
-NETWORK = [f"network/{header}.hpp" for header in INTERFACE]
-FAULTS = ["network/faults/halting_network.hpp", "network/faults/bit_errors.hpp"]
-RULES = {
-    "kernel": [],
-    "schema": ["kernel"],
-    "message": ["kernel"],
-    "network": ["kernel", "schema"],
-    "network/topology": ["kernel", "schema", "network/packet.hpp"],
-    "network/routing": ["kernel", *NETWORK, "network/topology"],
-    "network/faults": ["kernel", *NETWORK, "network/topology", "network/routing"],
-    "network/flit": ["kernel", *NETWORK, "network/topology", "network/routing", *FAULTS],
-    "network/packet": ["kernel", *NETWORK, "network/topology", "network/routing", *FAULTS, "network/flit/timing.hpp"],
-    "host": ["kernel", "schema"],
-    "nic": ["kernel", "schema", "network", "host"],
-    "machine": ["kernel", "schema", "network", "host", "nic", "message/requests.hpp"],
-    "runtime/ipc": ["message/requests.hpp"],
-    "runtime/shim": ["runtime/ipc"],
-    "runtime/observe": ["kernel", "machine", "nic/messages.hpp", "network/network_trace.hpp"],
-    "runtime/scripted": ["kernel", "message", "machine", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
-    "runtime/perf": ["kernel", "machine", "network", "runtime/scripted", "nic/card_set.hpp"],
-    "runtime/scheduler": [
-        "kernel",
-        "machine",
-        "message/wire.hpp",
-        "runtime/ipc",
-        "runtime/observe",
-        "nic/nic.hpp",
-        "network/packet.hpp",
-    ],
-    "runtime/recording": ["runtime/ipc"],
-    "runtime/traffic": ["kernel", "network"],
-    "runtime/launch": [
-        "kernel",
-        "machine",
-        "runtime/ipc",
-        "runtime/observe",
-        "runtime/scheduler",
-        "runtime/supervisor/notice.hpp",
-    ],
-    "runtime/supervisor": ["runtime/ipc/descriptor_path.hpp"],
-    "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
-    "api/libfabric": ["message", "runtime/ipc", "api/gpu/apenet_gpu.h"],
-    "api/apelib": ["kernel", "message", "runtime/ipc", "api/native"],
-    "api/gpu": [],
-    "api/qmp": ["api/apelib/apelib.h", "api/native/schedules.hpp"],
-    "api/native": ["kernel", "message/requests.hpp", "runtime/ipc"],
-    "api/rdma": ["api/native", "runtime/ipc", "api/gpu/apenet_gpu.h", "kernel"],
-    "api/tnw": ["api/native", "runtime/ipc"],
-    "api/extoll": ["api/native", "kernel", "message/requests.hpp", "runtime/ipc"],
-    "api/udp": ["api/native", "runtime/ipc"],
-    "api/gasnet": ["api/extoll", "api/native", "api/rdma", "api/udp", "kernel", "runtime/ipc"],
-    "api/compute": ["runtime/ipc"],
-}
-
-# The rooms that each CMake room may link; linking a room includes its INTERFACE headers.
-LINKS = {
-    "kernel": set(),
-    "message": {"kernel"},
-    "schema": {"kernel"},
-    "topology": {"kernel", "schema"},
-    "routing": {"kernel", "topology"},
-    "flit_timing": {"kernel", "topology"},
-    "faults": {"kernel", "topology", "routing"},
-    "flit": {"kernel", "topology", "routing", "faults", "flit_timing"},
-    "packet": {"kernel", "topology", "routing", "faults", "flit_timing"},
-    "network": {"kernel", "schema", "topology", "routing", "faults", "flit_timing", "flit", "packet"},
-    "host": {"kernel", "schema"},
-    "nic": {"kernel", "schema", "network", "host"},
-    "machine": {"kernel", "schema", "network", "host", "nic"},
-    "ipc": set(),
-    "observe": {"kernel", "machine"},
-    "scheduler": {"ipc", "kernel", "machine", "observe"},
-    "recording": {"ipc"},
-    "launch": {"ipc", "kernel", "machine", "observe", "scheduler"},
-    "scripted": {"kernel", "message", "machine", "observe"},
-    "perf": {"kernel", "machine", "network", "scripted"},
-    "traffic": {"kernel", "network"},
-    "runtime": {"ipc", "kernel", "machine", "observe", "scheduler", "recording", "launch"},
-    "native": {"ipc", "kernel", "message"},
-    "rdma": {"native"},
-    "tnw": {"native"},
-    "apelib": {"native"},
-    "extoll": {"native"},
-    "udp": {"native"},
-    "gasnet": {"extoll", "rdma", "udp"},
-    "qmp": set(),
-}
+_SPECIFICATION = importlib.util.spec_from_file_location("splice", ROOT / "docs" / "splice.py")
+assert _SPECIFICATION is not None
+assert _SPECIFICATION.loader is not None
+splice = importlib.util.module_from_spec(_SPECIFICATION)
+_SPECIFICATION.loader.exec_module(splice)
+MODULES = json.loads(text(ROOT / "src" / "modules.json"))
+INCLUDES = {entry["module"]: entry["includes"] for entry in MODULES["src"]}
+PYTHON_IMPORTS = {entry["module"].removesuffix(".py"): entry["imports"] for entry in MODULES["python"]}
 
 
-def room_of(path: Path) -> str:
-    parts = path.relative_to(ROOT / "src").parts
-    for length in (2, 1):
-        room = "/".join(parts[:length])
-        if room in RULES:
-            return room
-    pytest.fail(f"{name(path)} is in no room of src/")
+def module_of(file: str) -> str:
+    """The module of a file that is named from src/: the one with the longest name."""
+    stem = file.partition(".")[0]
+    parts = stem.split("/")
+    for length in range(len(parts), 0, -1):
+        module = "/".join(parts[:length])
+        if module in INCLUDES:
+            return module
+    pytest.fail(f"src/{file} is in no module of src/modules.json")
 
 
-def may_include(room: str, header: str) -> bool:
-    allowed = [room, *RULES[room]]
-    if room == "runtime":
-        allowed = [*RULES[room], "runtime/session.hpp"]
-    return any(header == entry or header.startswith(f"{entry}/") for entry in allowed)
+def may_include(module: str, header: str) -> bool:
+    return module_of(header) == module or any(
+        header == entry or module_of(header) == entry or header.startswith(f"{entry}/") for entry in INCLUDES[module]
+    )
 
 
 def test_includes_follow_the_layers():
     wrong = []
     for path in cxx_files("src"):
-        room = room_of(path)
+        module = module_of(path.relative_to(ROOT / "src").as_posix())
         for header in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text(path), flags=re.MULTILINE):
             local = (path.parent / header).exists() and "/" not in header
-            if not local and not may_include(room, header):
-                wrong.append(f"{name(path)} includes {header}: not allowed in {room}")
+            if not local and not may_include(module, header):
+                wrong.append(f"{name(path)} includes {header}: not allowed in {module}")
     assert wrong == []
 
 
-def test_links_follow_the_layers():
-    seen = set()
-    for path in files("src"):
-        if path.name != "CMakeLists.txt":
-            continue
-        for room, imports in re.findall(r"apenet_room\((\w+)[^)]*?(?:IMPORTS ([^)]*))?\)", text(path)):
-            seen.add(room)
-            assert room in LINKS, f"{name(path)}: room {room} has no rule"
-            assert set(imports.split()) <= LINKS[room], f"{name(path)}: {room} imports {imports}"
-    assert seen == set(LINKS)
+def test_every_module_includes_only_what_stands_after_it():
+    """So no module imports upwards, and none in a circle. A single header may stand before: it is a value type."""
+    order = [entry["module"] for entry in MODULES["src"]]
+    for entry in MODULES["src"]:
+        for other in (*entry["links"], *entry["includes"]):
+            if other in INCLUDES:
+                assert order.index(other) > order.index(entry["module"]), f"{entry['module']} imports {other}"
 
 
-def test_nobody_includes_upwards_out_of_a_room():
+def test_the_map_shows_the_modules():
+    assert splice.modules_table("src") in text(ROOT / "src" / "README.md"), "run: .venv/bin/python docs/splice.py"
+
+
+def test_nobody_includes_upwards_out_of_a_module():
     for path in cxx_files("src"):
         assert not re.search(r'#\s*include\s+"\.\./', text(path)), f"{name(path)} includes by a relative path"
 
 
-# The rooms that each room of python/apenet may import; the package's __init__.py, its interface, may import all.
-PYTHON_RULES = {
-    "base": [],
-    "apelib": [],
-    "machine": ["base"],
-    "host": ["base"],
-    "compute": ["base", "machine"],
-    "run": ["base", "machine", "host", "compute"],
-    "bench": ["base", "machine", "host", "run"],
-    "fit": ["base", "machine", "bench"],
-    "perf": ["base", "machine", "host", "compute", "run"],
-    "placing": ["base", "machine", "run"],
-    "reproduce": ["base", "machine", "host", "run", "bench", "fit"],
-    "cli": ["base", "machine", "host", "compute", "run", "bench", "fit", "perf", "placing", "reproduce"],
-}
+# The package's __init__.py, its interface, may import all.
 PACKAGE = ROOT / "python" / "apenet"
 
 
@@ -181,17 +89,17 @@ def imported(path: Path, modules: dict[str, Path]) -> set[str]:
     return found & modules.keys()
 
 
-def test_python_rooms_follow_the_layers():
+def test_python_modules_follow_the_layers():
     modules = python_modules()
     wrong = []
     for module, path in modules.items():
         if module == "apenet":
             continue
-        room = module.split(".")[1]
-        assert room in PYTHON_RULES, f"{name(path)} is in no room of python/apenet"
+        part = module.split(".")[1]
+        assert part in PYTHON_IMPORTS, f"{name(path)} is in no module of src/modules.json"
         for other in imported(path, modules):
-            if other == "apenet" or other.split(".")[1] not in (room, *PYTHON_RULES[room]):
-                wrong.append(f"{name(path)} imports {other}: not allowed in {room}")
+            if other == "apenet" or other.split(".")[1] not in (part, *PYTHON_IMPORTS[part]):
+                wrong.append(f"{name(path)} imports {other}: not allowed in {part}")
     assert wrong == []
 
 

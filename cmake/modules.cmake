@@ -1,4 +1,4 @@
-# A room under src/ is one target and may import only the rooms that it links. tests/tidy also checks the includes.
+# A module under src/ is one target and links only what src/modules.json says. tests/tidy also checks the includes.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -47,7 +47,7 @@ endif()
 
 # For builds that compile everything once, as the package's and the sanitizers' are: 40 % less CPU time, but one changed
 # file costs a batch.
-option(APENET_UNITY "Compile a room's files as few large ones; names in their anonymous namespaces must differ" OFF)
+option(APENET_UNITY "Compile a module's files as few large ones; names in their anonymous namespaces must differ" OFF)
 if(APENET_UNITY)
   # A class in a .cpp file may have members of types that only this file knows; here gcc takes the file for a header.
   target_compile_options(apenet_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
@@ -62,39 +62,55 @@ function(apenet_tune option)
   endif()
 endfunction()
 
-# apenet_room(name SOURCES file... IMPORTS room...): static library apenet_<name>, includes relative to src/.
-function(apenet_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;IMPORTS" ${ARGN})
-  if(ROOM_SOURCES)
-    add_library(apenet_${name} STATIC ${ROOM_SOURCES})
-    target_include_directories(apenet_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
-    target_link_libraries(apenet_${name} PRIVATE apenet_flags)
-    set_target_properties(apenet_${name} PROPERTIES UNITY_BUILD ${APENET_UNITY})
-    foreach(import ${ROOM_IMPORTS})
-      target_link_libraries(apenet_${name} PUBLIC apenet_${import})
-    endforeach()
-  else()
-    add_library(apenet_${name} INTERFACE)
-    target_include_directories(apenet_${name} INTERFACE ${PROJECT_SOURCE_DIR}/src)
-    foreach(import ${ROOM_IMPORTS})
-      target_link_libraries(apenet_${name} INTERFACE apenet_${import})
-    endforeach()
-  endif()
+# What src/modules.json says of each module: its targets that link which others.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/modules.json)
+file(READ ${PROJECT_SOURCE_DIR}/src/modules.json APENET_MODULES)
+# apenet_links(result name): the links of module apenet_<name>.
+function(apenet_links result name)
+  string(JSON count LENGTH "${APENET_MODULES}" src)
+  math(EXPR last "${count} - 1")
+  foreach(i RANGE ${last})
+    string(JSON module GET "${APENET_MODULES}" src ${i} module)
+    get_filename_component(target ${module} NAME)
+    if(target STREQUAL name)
+      set(links "")
+      string(JSON link_count LENGTH "${APENET_MODULES}" src ${i} links)
+      foreach(j RANGE ${link_count})
+        if(j LESS link_count)
+          string(JSON link GET "${APENET_MODULES}" src ${i} links ${j})
+          get_filename_component(link ${link} NAME)
+          list(APPEND links apenet_${link})
+        endif()
+      endforeach()
+      set(${result} ${links} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "src/modules.json: expected an entry for module ${name}")
 endfunction()
 
-# apenet_public_library(name FILE file SUMMARY text [DEFINES macro] SOURCES file... HEADERS file... IMPORTS room...): a
+# apenet_module(name SOURCES file...): static library apenet_<name>, includes relative to src/. It links what
+# src/modules.json says.
+function(apenet_module name)
+  cmake_parse_arguments(MODULE "" "" "SOURCES" ${ARGN})
+  add_library(apenet_${name} STATIC ${MODULE_SOURCES})
+  target_include_directories(apenet_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(apenet_${name} PRIVATE apenet_flags)
+  set_target_properties(apenet_${name} PROPERTIES UNITY_BUILD ${APENET_UNITY})
+  apenet_links(links ${name})
+  target_link_libraries(apenet_${name} PUBLIC ${links})
+endfunction()
+
+# apenet_public_library(name FILE file SUMMARY text [DEFINES macro] SOURCES file... HEADERS file...): a
 # library that programs link, lib<file>.so, with its headers and its pkg-config file. SOURCES hold its C edge; the rest of
-# it is the room apenet_<name>, which tests link, too. Headers mark what they declare as visible. DEFINES: what they must
+# it is the module apenet_<name>, which tests link, too. Headers mark what they declare as visible. DEFINES: what they must
 # find defined.
 function(apenet_public_library name)
-  cmake_parse_arguments(LIB "" "FILE;SUMMARY;DEFINES" "SOURCES;HEADERS;IMPORTS" ${ARGN})
+  cmake_parse_arguments(LIB "" "FILE;SUMMARY;DEFINES" "SOURCES;HEADERS" ${ARGN})
   add_library(apenet_${name}_shared SHARED ${LIB_SOURCES})
   set_target_properties(apenet_${name}_shared PROPERTIES OUTPUT_NAME ${LIB_FILE} UNITY_BUILD ${APENET_UNITY})
   target_include_directories(apenet_${name}_shared PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(apenet_${name}_shared PRIVATE apenet_flags apenet_${name})
-  foreach(import ${LIB_IMPORTS})
-    target_link_libraries(apenet_${name}_shared PRIVATE apenet_${import})
-  endforeach()
   target_link_options(apenet_${name}_shared PRIVATE -Wl,--exclude-libs,ALL -static-libstdc++ -static-libgcc)
   if(NOT APENET_SANITIZE)
     target_link_options(apenet_${name}_shared PRIVATE -Wl,-z,defs)
@@ -111,11 +127,11 @@ function(apenet_public_library name)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_FILE}.pc DESTINATION apenet/lib/pkgconfig COMPONENT apenet)
 endfunction()
 
-# apenet_test(name SOURCES file... IMPORTS room... ENVIRONMENT variable...): a GoogleTest program, includes relative to src/ and tests/. ctest knows
+# apenet_test(name SOURCES file... IMPORTS module... ENVIRONMENT variable...): a GoogleTest program, includes relative to src/ and tests/. ctest knows
 # the program by its name, label `program`, and each case by its own, label `case`: `make test` runs the programs, because
 # to start a process for each case takes longer than most cases. Compiling the cases takes longer than running them: they
 # are not optimised, and several files are compiled as one (half the time), so names in the anonymous namespaces of a
-# program's files must differ. The undefined-behaviour sanitizer checks the rooms: in the cases themselves it would take a
+# program's files must differ. The undefined-behaviour sanitizer checks the modules: in the cases themselves it would take a
 # third of their compile time. The target cpp_tests is all test programs.
 include(GoogleTest)
 add_custom_target(cpp_tests)
