@@ -40,3 +40,8 @@ def code(path: Path) -> str:
     # A quote inside a number (1'000) is no character.
     plain = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", "", text(path))
     return re.sub(pattern, blank, plain, flags=re.DOTALL)
+
+
+BINARY = {".png", ".jpg", ".gif", ".pdf"}
+ALL = files()
+TEXTS = [path for path in ALL if path.suffix not in BINARY]

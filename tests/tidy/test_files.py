@@ -4,15 +4,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from project import ROOT, cxx_files, files, name, text
+from project import ALL, ROOT, TEXTS, cxx_files, files, name, text
 
-BINARY = {".png", ".jpg", ".gif", ".pdf"}
 LARGEST_BYTES = 2**20
 LONGEST_SOURCE = 600  # lines; above about 500 a file should be split
 SOURCES = {".cpp", ".hpp", ".c", ".h", ".py"}
 
-ALL = files()
-TEXTS = [path for path in ALL if path.suffix not in BINARY]
 OURS = [path for path in TEXTS if path.name != "LICENSE"]
 
 
@@ -121,3 +118,18 @@ def test_every_test_left_to_the_night_exists():
     for line in lines:
         file, _, test = line.partition("::")
         assert f"def {test.partition('[')[0]}(" in text(ROOT / file), line
+
+
+def test_contributors_find_each_folder_of_tests():
+    table = text(ROOT / "CONTRIBUTING.md").partition("## Where a test lives")[2].partition("##")[0]
+    listed = {
+        folder for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for folder in re.findall(r"`(\w+)`", row)
+    }
+    folders = {path.relative_to(ROOT / "tests").parts[0] for path in files("tests") if path.parent != ROOT / "tests"}
+    assert listed == folders - {"support"}
+
+
+def test_what_contributors_are_told_to_run_is_there():
+    paths = re.findall(r"\btests/[\w/.]+\.\w+", text(ROOT / "CONTRIBUTING.md"))
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -1,0 +1,37 @@
+"""One word for one thing: what docs/glossary.md no longer uses is nowhere in the code and the pages."""
+
+import re
+
+import pytest
+from project import ROOT, TEXTS, name, text
+
+GLOSSARY = ROOT / "docs" / "glossary.md"
+# Those that are gone. Words with an ordinary meaning beside the one that they had need care, and no search.
+GONE = {
+    "warden": r"warden",
+    "room, house (of code)": r"\bapenet_room\b|\bCMake room\b|\broom of src|\bhouse\b",
+}
+# They say what the words were.
+ABOUT_WORDS = {"docs/glossary.md", "tests/tidy/test_words.py", "CHANGELOG.md"}
+
+
+def test_the_glossary_names_each_word_that_is_gone():
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text(GLOSSARY).partition("## Not used")[2], re.MULTILINE))
+    assert set(GONE) <= set(rows)
+
+
+@pytest.mark.parametrize("word", GONE)
+def test_a_word_that_is_gone_is_nowhere(word):
+    found = [
+        f"{name(path)}: {match[0]}"
+        for path in TEXTS
+        if name(path) not in ABOUT_WORDS
+        for match in re.finditer(GONE[word], text(path), re.IGNORECASE)
+    ]
+    assert found == []
+
+
+def test_the_glossary_explains_each_term_once():
+    terms = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", text(GLOSSARY).partition("## Not used")[0], re.MULTILINE)
+    terms = [term for term in terms if term != "term"]
+    assert len(terms) == len(set(terms))
