@@ -310,7 +310,7 @@ def test_invalid_workload_options_are_named(test, options, name):
 
 
 def test_an_option_that_no_test_has_is_a_type_error():
-    with pytest.raises(TypeError, match="unknown option chanels: one of channels, window,"):
+    with pytest.raises(TypeError, match="unknown option chanels: one of sizes, nodes,"):
         apenet.bench.pingpong("ideal", sizes=[16], chanels=2)
 
 

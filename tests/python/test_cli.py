@@ -1,14 +1,19 @@
 """The command: its output is a contract; its errors have status 2 and say what to write instead."""
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 import apenet as package
 from apenet.base.errors import InputError
 from apenet.bench import TESTS
+from apenet.bench.request import options_of
+from apenet.cli import app
 
 HELLO = "from mpi4py import MPI; w = MPI.COMM_WORLD; print(w.rank, w.allreduce(1))"
 
@@ -252,3 +257,42 @@ def test_a_failing_program_is_a_result():
     assert not result.ok
     assert result.exit_status == 7
     assert "exited with status 7" in result.message
+
+
+@pytest.mark.parametrize("test", [*TESTS, "lqcd"])
+def test_the_help_of_a_test_has_its_options_alone(test):
+    """The same options as the function of the test."""
+    done = CliRunner().invoke(app, ["bench", test, "--help"])
+    shown = set(re.findall(r"^  (?:-m, )?(-\S+)", done.stdout, flags=re.MULTILINE))
+    request = package.bench.CATALOGUE.requests[test]
+    own = {one.flag for one in options_of(request)}
+    figure = {"--figure"} if test == "lqcd" else set()
+    assert shown == own | figure | {"--machine", "--set", "--rail", "--fault", "--json", "--help"}
+    parameters = inspect.signature(getattr(package.bench, test)).parameters
+    assert {one.name for one in options_of(request)} <= set(parameters)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["pingpong", "--window", "4"], "window = 4: expected none for pingpong: it belongs to unidirectional, "),
+        (["halo", "--look-ahead=4"], "look_ahead = 4: expected none for halo: it belongs to randomaccess"),
+        (["alltoall", "--mpi", "mpich"], "mpi = mpich: expected none for alltoall"),
+        (["-n", "4", "pingpong"], "n = 4: expected none for pingpong: it belongs to randomaccess, halo, "),
+        (["lqcd", "--caches", "off"], "caches = off: expected none for lqcd"),
+        (["--path", "put", "-mape17", "pingpong"], "did you mean ape16"),
+        (["-m", "ape16"], "Missing command"),
+    ],
+)
+def test_options_of_other_tests_are_refused_by_name(apenet, arguments, said):
+    done = apenet("bench", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr.replace('"', "")
+    assert done.stdout == ""
+
+
+def test_options_may_stand_before_the_test(apenet):
+    done = apenet("bench", "--path", "put", "--json", "-mape16", "--sizes=16", "pingpong", "--seed", "3")
+    content = json.loads(done.stdout)
+    assert (content["test"], content["path"], content["seed"]) == ("pingpong", "put", 3)
+    assert "Usage: apenet bench TEST" in apenet("bench", "-m", "ape16", "--help").stdout

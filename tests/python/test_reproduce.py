@@ -9,8 +9,8 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 import apenet.reproduce
+from apenet import bench
 from apenet.base.errors import InputError
-from apenet.bench.request import BenchRequest
 from apenet.bench.result import make_result
 from apenet.machine import machine, machines
 from apenet.machine.published import PublishedResult
@@ -124,8 +124,8 @@ def published(**changes):
 
 
 def measured(points, *, channels, test="pingpong"):
-    request = BenchRequest(machine=machine("ape16"), test=test, sizes=[])
-    return make_result(request, "card", points, channels=channels)
+    asked = bench.make_request(test, "ape16")
+    return make_result(asked, "card", points, channels=channels)
 
 
 def sweep_result(times, *, test="pingpong", bandwidths=None, channels=None):
@@ -148,8 +148,8 @@ def test_the_same_twice_whoever_measures():
 
 def test_a_figure_with_curves_of_mpi_names_their_eager_limit():
     spec = next(spec for spec in FIGURES if spec.name == "2005-bandwidth")
-    request = BenchRequest(machine=machine("ape128"), test="unidirectional", sizes=[])
-    result = make_result(request, "mpi", [(4096, 8.0, 500.0), (16384, 40.0, 400.0)])
+    asked = bench.make_request("unidirectional", "ape128")
+    result = make_result(asked, "mpi", [(4096, 8.0, 500.0), (16384, 40.0, 400.0)])
     (figure,) = figures({}, [spec], {curve.task: result for curve in spec.curves})
     limit = int(machine("ape128").file.software.mpi.eager_limit_bytes.value)
     assert figure.steps == (f"MPI on ape128: eager up to {limit} bytes, rendezvous above",)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apenet.base.errors import InputError
 from apenet.base.numbers import whole
-from apenet.bench.mpi import LARGEST_BYTES, run_on
-from apenet.bench.request import BenchRequest
+from apenet.bench.layer_table import MPI, MPI_LARGEST_BYTES
+from apenet.bench.mpi import run_on
+from apenet.bench.request import Option, ProgramRequest, Traits, all_counts
 from apenet.bench.result import BenchResult, make_result
-from apenet.host.mpi_library import MpiChoice
 from apenet.host.toolchain import PACKAGE, compiled
 from apenet.machine import Machine
 
@@ -42,30 +43,50 @@ class FanOutResult(BenchResult):
         return {**columns, "neighbors": neighbors}
 
 
-def measure(
-    request: BenchRequest, neighbors: Sequence[int] | None, *, library: MpiChoice, pin: bool | None
-) -> FanOutResult:
-    """Measures each size for each number of neighbours, the first ones of `receivers`."""
-    machine, sizes = request.machine, request.sizes
-    sender, *others = request.nodes if request.nodes is not None else [0, *neighbours_of_0(machine)]
-    if max(sizes) > LARGEST_BYTES:
-        raise InputError("sizes", max(sizes), f"at most {LARGEST_BYTES} bytes at layer mpi")
-    given = range(1, len(others) + 1) if neighbors is None else neighbors
-    expected = f"1 to {len(others)}, the neighbours of node {sender} of {machine.name}"
-    counts = [whole("neighbors", number, 1, len(others), expected) for number in given]
-    program = compiled(SOURCE)
-    points, of_points, warnings = [], [], []
-    for count in counts:
-        request.progress(count)
-        command: list[str | Path] = [program, str(request.iterations or 0), *map(str, sizes)]
-        result = run_on(request, [sender, *others[:count]], command, library=library, pin=pin)
-        warnings.append(result.warnings)
-        for line in (result.stdout or b"").decode().splitlines():
-            size, mib_s = line.split()
-            points.append((int(size), int(size) * count / _BYTES_PER_MIB / float(mib_s) * _US_PER_S, float(mib_s)))
-            of_points.append(count)
-    common = make_result(request, "mpi", points, warnings=warnings)
-    return FanOutResult(**vars(common), neighbors=np.array(of_points, dtype=np.int64))
+@dataclass(frozen=True)
+class FanOut(ProgramRequest[FanOutResult]):
+    """One node to several neighbours: each size for each number of neighbours, the first ones of the receivers."""
+
+    traits = Traits(
+        "fanout",
+        "one node to several neighbours at once; time is that of a message to each, bandwidth what it sends",
+    )
+    default_layer = MPI
+    _: KW_ONLY
+    layer: Annotated[str | None, Option("Where to measure.  [default: mpi]", MPI)] = None
+    neighbors: Annotated[
+        str | Sequence[int] | None, Option("Receivers; or 1:6, or 1,2,6.  [default: 1 to all]", "K")
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.measured_layer != MPI:
+            raise InputError("layer", self.layer, "mpi: fanout is a program of MPI")
+        if self.neighbors is not None:
+            self._set("neighbors", all_counts("neighbors", self.neighbors))
+
+    def measure(self) -> FanOutResult:
+        """A run of the program for each number of neighbours."""
+        machine, sizes = self.simulated, self.sizes_bytes
+        sender, *others = self.placed if self.placed is not None else [0, *neighbours_of_0(machine)]
+        if max(sizes) > MPI_LARGEST_BYTES:
+            raise InputError("sizes", max(sizes), f"at most {MPI_LARGEST_BYTES} bytes at layer mpi")
+        given = range(1, len(others) + 1) if self.neighbors is None else all_counts("neighbors", self.neighbors)
+        expected = f"1 to {len(others)}, the neighbours of node {sender} of {machine.name}"
+        counts = [whole("neighbors", number, 1, len(others), expected) for number in given]
+        program = compiled(SOURCE)
+        points, of_points, warnings = [], [], []
+        for count in counts:
+            self.progress(count)
+            command: list[str | Path] = [program, str(self.iterations or 0), *map(str, sizes)]
+            result = run_on(self, machine, [sender, *others[:count]], command)
+            warnings.append(result.warnings)
+            for line in (result.stdout or b"").decode().splitlines():
+                size, mib_s = line.split()
+                points.append((int(size), int(size) * count / _BYTES_PER_MIB / float(mib_s) * _US_PER_S, float(mib_s)))
+                of_points.append(count)
+        common = make_result(self, MPI, points, warnings=warnings)
+        return FanOutResult(**vars(common), neighbors=np.array(of_points, dtype=np.int64))
 
 
 def neighbours_of_0(machine: Machine) -> list[int]:

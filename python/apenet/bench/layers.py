@@ -4,86 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from apenet.base.errors import InputError
-from apenet.base.sizes import LARGEST_BYTES
 from apenet.base.tempfolder import temporary_folder
-from apenet.bench import conduits
 from apenet.bench.decomposition import place_of
-from apenet.bench.mpi import LARGEST_BYTES as MPI_LARGEST_BYTES
+from apenet.bench.layer_table import ACCESS_TESTS, LAYERS, PAIR, TNW, UDP, drives
 from apenet.bench.mpi import run_on
-from apenet.bench.request import BenchRequest
+from apenet.bench.request import LayerRequest
 from apenet.bench.result import BenchResult, WorkloadResult, make_result
-from apenet.bench.workloads import GRID_DIMENSIONS, MIB, Plan
+from apenet.bench.workload_plan import GRID_DIMENSIONS, MIB, Plan
 from apenet.host.compiling import compile_program
-from apenet.host.mpi_library import MpiChoice
 from apenet.host.toolchain import PACKAGE, built, find_mpicc
-from apenet.machine import Machine
 
 SOURCES = PACKAGE / "programs" / "layers"
 SHARED_SOURCES = ("layer_bench.c", "halo.c")
 HEADERS = ("layer.h", "halo.h", "two_sided.h")
-PAIR_TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional", "flush", "rate")
-ACCESS_TESTS = ("put", "get")
-HALO = "halo"
-TNW = "tnw"
-UDP = "udp"
-WINDOW_TESTS = ("unidirectional", "bidirectional", "rate", *ACCESS_TESTS)
-PAIR = 2
 DEFAULT_HALO_ITERATIONS = 20
-ANY_CARD = ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")
 
 
-@dataclass(frozen=True)
-class Layer:
-    """Software over the card: its name for `apenet cc` (None: MPI), and the kinds of cards that it drives."""
-
-    library: str | None
-    cards: tuple[str, ...]
-    most_bytes: int = LARGEST_BYTES
-    """Of a message."""
-    tests: tuple[str, ...] = (*PAIR_TESTS, HALO)
-
-
-LAYERS = {
-    "rdma": Layer("rdma", ("apelink", "apelink-plus"), tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
-    "velo": Layer("extoll", ("extoll",)),
-    "rma": Layer("extoll", ("extoll",), tests=(*PAIR_TESTS, "get", HALO)),
-    TNW: Layer("tnw", ("tnw",), 2048),
-    "apelib": Layer("apelib", ANY_CARD),
-    UDP: Layer("udp", ANY_CARD, 65507, PAIR_TESTS),
-    "gasnet": Layer("gasnet-seq", ANY_CARD, tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
-    "upc": Layer("gasnet-seq", ANY_CARD, tests=()),
-    # bench/mpi has the published tests at MPI level.
-    "mpi": Layer(None, ANY_CARD, MPI_LARGEST_BYTES, ("flush", "rate", HALO)),
-}
-
-
-def measure(
-    request: BenchRequest,
-    layer: str,
-    *,
-    channels: Sequence[int],
-    window: int | None,
-    pin: bool | None,
-    library: MpiChoice,
-) -> BenchResult:
+def measure(request: LayerRequest[BenchResult], channels: Sequence[int], window: int | None) -> BenchResult:
     """Each size and number of channels in a run of its own: so does layer card, whose times these compare with."""
-    _check(request, layer, window)
-    if request.nodes is not None and len(request.nodes) != PAIR:
-        raise InputError("nodes", ",".join(map(str, request.nodes)), f"two nodes at layer {layer}, such as 0,1")
+    layer = request.measured_layer
+    _check(request)
+    if request.placed is not None and len(request.placed) != PAIR:
+        raise InputError("nodes", ",".join(map(str, request.placed)), f"two nodes at layer {layer}, such as 0,1")
     if layer == TNW:
         _check_tnw(request, max(channels))
     if layer == UDP and max(channels) > 1:
         raise InputError("channels", max(channels), f"1 at layer {UDP}: a process has one socket")
-    runs = _Runs(request, layer, pin=pin, library=library)
+    runs = _Runs(request)
     channels_of_points: list[int] = []
     for at_once in channels:
-        for size in request.sizes:
+        for size in request.sizes_bytes:
             request.progress(size)
             options = {"--channels": at_once, "--window": window or 0, "--iterations": request.iterations or 0}
             runs.add(size, _pair(request), options)
@@ -94,16 +50,15 @@ def measure(
     )
 
 
-def measure_halo(
-    request: BenchRequest, layer: str, plan: Plan, *, pin: bool | None, library: MpiChoice
-) -> WorkloadResult:
+def measure_halo(request: LayerRequest[BenchResult], plan: Plan) -> WorkloadResult:
     """The exchange of all processes, one on each of the plan's nodes; time is that of process 0's exchanges."""
-    _check(request, layer, None)
+    layer = request.measured_layer
+    _check(request)
     if len(plan.grid) > GRID_DIMENSIONS:
-        raise InputError("machine", request.machine.name, f"a grid of {GRID_DIMENSIONS} dimensions at layer {layer}")
+        raise InputError("machine", request.simulated.name, f"a grid of {GRID_DIMENSIONS} dimensions at layer {layer}")
     iterations = request.iterations or DEFAULT_HALO_ITERATIONS
     nodes = plan.options.nodes
-    runs = _Runs(request, layer, pin=pin, library=library)
+    runs = _Runs(request)
     messages, payload_bytes = [], []
     for size in plan.sizes:
         request.progress(size)
@@ -142,13 +97,11 @@ def neighbours(plan: Plan, dimension: int) -> int:
 class _Runs:
     """The program at one layer, and what its runs have measured."""
 
-    def __init__(self, request: BenchRequest, layer: str, *, pin: bool | None, library: MpiChoice) -> None:
+    def __init__(self, request: LayerRequest[BenchResult]) -> None:
         self.points: list[tuple[int, float, float]] = []
         self.warnings: list[tuple[str, ...]] = []
         self._request = request
-        self._program = _program(layer)
-        self._pin = pin
-        self._library = library
+        self._program = _program(request.measured_layer)
 
     def add(
         self, size: int, nodes: Sequence[int], options: Mapping[str, object], *, moved: float | None = None
@@ -156,9 +109,9 @@ class _Runs:
         """Runs it once. `moved`: the bytes that the bandwidth counts, unless the program says."""
         with temporary_folder() as folder:
             output = folder / "points.json"
-            given = {"--test": self._request.test, "--bytes": size, "--output": output, **options}
+            given = {"--test": self._request.traits.test, "--bytes": size, "--output": output, **options}
             command: list[str | Path] = [self._program, *(str(part) for option in given.items() for part in option)]
-            result = run_on(self._request, nodes, command, library=self._library, pin=self._pin)
+            result = run_on(self._request, self._request.simulated, nodes, command)
             point = json.loads(output.read_text(encoding="utf-8"))
         time_us = point["time_us"]
         bandwidth = point["bandwidth_mib_s"] if moved is None else moved / MIB / (time_us * 1e-6)
@@ -166,19 +119,19 @@ class _Runs:
         self.warnings.append(result.warnings)
 
 
-def _check(request: BenchRequest, layer: str, window: int | None) -> None:
-    require_card(request, layer)
-    if request.test not in LAYERS[layer].tests:
-        raise InputError("test", request.test, f"one of {', '.join(LAYERS[layer].tests)} at layer {layer}")
-    if request.sizes[-1] > LAYERS[layer].most_bytes:
-        raise InputError("sizes", request.sizes[-1], f"at most {LAYERS[layer].most_bytes} bytes at layer {layer}")
-    if window is not None and request.test not in WINDOW_TESTS:
-        raise InputError("window", window, f"none, except for {', '.join(WINDOW_TESTS)}")
+def _check(request: LayerRequest[BenchResult]) -> None:
+    require_card(request)
+    layer, test = request.measured_layer, request.traits.test
+    if test not in LAYERS[layer].tests:
+        raise InputError("test", test, f"one of {', '.join(LAYERS[layer].tests)} at layer {layer}")
+    largest = request.sizes_bytes[-1]
+    if largest > LAYERS[layer].most_bytes:
+        raise InputError("sizes", largest, f"at most {LAYERS[layer].most_bytes} bytes at layer {layer}")
 
 
-def _check_tnw(request: BenchRequest, channels: int) -> None:
+def _check_tnw(request: LayerRequest[BenchResult], channels: int) -> None:
     """What tnw_put refuses: more channels than the card has, and nodes without a link."""
-    machine = request.machine
+    machine = request.simulated
     most = machine.file.card.channels.value
     if channels > most:
         raise InputError("channels", channels, f"at most the {most} of the card of {machine.name}")
@@ -191,29 +144,22 @@ def _check_tnw(request: BenchRequest, channels: int) -> None:
         raise InputError("nodes", ",".join(map(str, _pair(request))), f"neighbours on {machine.name}, at layer {TNW}")
 
 
-def drives(machine: Machine, layer: str) -> bool:
-    """Whether the layer exists on the machine: over its card, and udp with the kernel's costs."""
-    if layer == UDP:
-        return UDP in conduits.possible(machine)
-    return machine.file.card.kind in LAYERS[layer].cards
-
-
-def require_card(request: BenchRequest, layer: str) -> None:
+def require_card(request: LayerRequest[Any]) -> None:
     """Refuses a layer that does not drive the machine's card."""
-    if drives(request.machine, layer):
+    machine, layer = request.simulated, request.measured_layer
+    if drives(machine, layer):
         return
-    name = request.machine.name
     if layer == UDP:
-        raise InputError("layer", layer, f"another one on {name}, which has no [software.udp]")
-    raise InputError("layer", layer, f"one for the card of {name}, which is {request.machine.file.card.kind}")
+        raise InputError("layer", layer, f"another one on {machine.name}, which has no [software.udp]")
+    raise InputError("layer", layer, f"one for the card of {machine.name}, which is {machine.file.card.kind}")
 
 
-def _pair(request: BenchRequest) -> list[int]:
+def _pair(request: LayerRequest[BenchResult]) -> list[int]:
     """As layer card: node 0 and its neighbour in the first dimension that has one."""
-    if request.nodes is not None:
-        return list(request.nodes)
+    if request.placed is not None:
+        return list(request.placed)
     neighbour = 1
-    for extent in request.machine.dims:
+    for extent in request.simulated.dims:
         if extent > 1:
             break
         neighbour *= extent

@@ -10,23 +10,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.base.gather import gather_warnings
-from apenet.base.numbers import checked_seed, whole
+from apenet.base.numbers import whole
 from apenet.base.tempfolder import temporary_folder
 from apenet.bench.decomposition import DIMENSIONS, Decomposition, decompose
 from apenet.bench.lattice import parse_lattice
 from apenet.bench.layers import build
 from apenet.bench.lqcd_result import LqcdPoint, LqcdResult, MachineScaling
 from apenet.bench.mpi import run_on
-from apenet.bench.request import BenchRequest
-from apenet.host.mpi_library import MpiChoice
+from apenet.bench.request import Option, Runs, Traits, doubling_counts
 from apenet.host.toolchain import PACKAGE
-from apenet.machine import ENGINES, Machine
+from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import MOST_RANKS
 
@@ -67,76 +67,82 @@ def program(layer: str, precision: str, main: Path = SOURCES / "lqcd.c") -> Path
     return build(f"{main.stem}-{layer}", LAYERS[layer], sources, headers, flags=flags)
 
 
-def measure(
-    machines: Sequence[Machine | str],
-    *,
-    lattice: str = DEFAULT_LATTICE,
-    ranks: Sequence[int] = (1,),
-    scaling: str = "strong",
-    layer: str = "mpi",
-    precision: str = "double",
-    iterations: int | None = None,
-    engine: str = "packet",
-    seed: int = 1,
-    pin: bool | None = None,
-    mpi_library: MpiChoice = "auto",
-    planned: Callable[[Sequence[PlannedRun]], None] = lambda _runs: None,
-    finished: Callable[[str, LqcdPoint], None] = lambda _machine, _point: None,
-) -> LqcdResult:
-    """Runs the solver on each machine with each number of ranks, one on a node.
-
-    Calls `planned` once, before the first run, and `finished` with the machine's name after each.
+@dataclass(frozen=True)
+class Lqcd(Runs[LqcdResult]):
+    """The solver on each machine with each number of ranks, one on a node.
 
     `lattice` has even extents: of the whole lattice for strong scaling, of each rank's part for weak scaling. Numbers
     of ranks for which a machine has no nodes are left out there and listed. Raises InputError, also if none is left.
+    Calls `planned` once, before the first run, and `finished` with the machine's name after each.
     """
-    for key, value, known in (
-        ("scaling", scaling, SCALINGS),
-        ("layer", layer, tuple(LAYERS)),
-        ("precision", precision, tuple(PRECISIONS)),
-        ("engine", engine, ENGINES),
-    ):
-        if value not in known:
-            raise InputError(key, value, f"one of {', '.join(known)} for {TEST}")
-    extents = _checked_lattice(lattice)
-    counts = sorted({whole("ranks", count, 1, MOST_RANKS, "whole numbers of at least 1") for count in ranks})
-    wanted = DEFAULT_ITERATIONS if iterations is None else iterations
-    times = whole("iterations", wanted, 1, MOST_ITERATIONS, f"a whole number from 1 to {MOST_ITERATIONS}")
-    study = _Study(extents, scaling == "strong", layer, precision, times)
-    chosen = [read_machine(given) if isinstance(given, str) else given for given in machines]
-    plans = [_plan(study, machine, counts) for machine in chosen]
-    pairs = list(zip(chosen, plans, strict=True))
-    planned([study.planned(machine, parts) for machine, plan in pairs for parts in plan])
-    results = []
-    for machine, plan in pairs:
-        request = BenchRequest(machine=machine, test=TEST, sizes=(), engine=engine, seed=checked_seed(seed))
-        points, warnings = [], []
-        for parts in plan:
-            point, warned = study.run(request, parts, pin=pin, library=mpi_library)
-            finished(machine.name, point)
-            points.append(point)
-            warnings.append(warned)
-        results.append(
-            MachineScaling(
-                machine.name,
-                int(machine.file.host.flops_per_second.value),
-                tuple(points),
-                tuple(count for count in counts if count > (machine.node_count or MOST_RANKS)),
-                gather_warnings(warnings),
-                study.is_strong,
+
+    traits = Traits("lqcd", "the scaling of a lattice QCD program on one or several machines")
+
+    machines: Sequence[Machine | str]
+    _: KW_ONLY
+    lattice: Annotated[str, Option("The lattice, with even extents.", "XxYxZxT")] = DEFAULT_LATTICE
+    ranks: Annotated[
+        str | Sequence[int], Option("Numbers of ranks, doubling; or 1,8,64.", "MIN:MAX", default="1:16")
+    ] = (1,)
+    scaling: Annotated[str, Option("The lattice is the whole one, or each rank's.", "|".join(SCALINGS))] = "strong"
+    layer: Annotated[str, Option("Library of the program.", "|".join(LAYERS))] = "mpi"
+    precision: Annotated[str, Option("Of the numbers, and so of the halos.", "|".join(PRECISIONS))] = "double"
+    iterations: Annotated[int, Option("Iterations of the solver.")] = DEFAULT_ITERATIONS
+    planned: Callable[[Sequence[PlannedRun]], None] = lambda _runs: None
+    finished: Callable[[str, LqcdPoint], None] = lambda _machine, _point: None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key, value, known in (
+            ("scaling", self.scaling, SCALINGS),
+            ("layer", self.layer, tuple(LAYERS)),
+            ("precision", self.precision, tuple(PRECISIONS)),
+        ):
+            if value not in known:
+                raise InputError(key, value, f"one of {', '.join(known)} for {TEST}")
+        expected = "whole numbers of at least 1"
+        counts = [whole("ranks", count, 1, MOST_RANKS, expected) for count in doubling_counts("ranks", self.ranks)]
+        self._set("ranks", sorted(set(counts)))
+        whole("iterations", self.iterations, 1, MOST_ITERATIONS, f"a whole number from 1 to {MOST_ITERATIONS}")
+
+    def measure(self) -> LqcdResult:
+        """Runs the study."""
+        counts = doubling_counts("ranks", self.ranks)
+        extents = _checked_lattice(self.lattice)
+        study = _Study(extents, self.scaling == "strong", self.layer, self.precision, self.iterations)
+        chosen = [read_machine(given) if isinstance(given, str) else given for given in self.machines]
+        plans = [_plan(study, machine, counts) for machine in chosen]
+        pairs = list(zip(chosen, plans, strict=True))
+        self.planned([study.planned(machine, parts) for machine, plan in pairs for parts in plan])
+        results = []
+        for machine, plan in pairs:
+            points, warnings = [], []
+            for parts in plan:
+                point, warned = study.run(self, machine, parts)
+                self.finished(machine.name, point)
+                points.append(point)
+                warnings.append(warned)
+            results.append(
+                MachineScaling(
+                    machine.name,
+                    int(machine.file.host.flops_per_second.value),
+                    tuple(points),
+                    tuple(count for count in counts if count > (machine.node_count or MOST_RANKS)),
+                    gather_warnings(warnings),
+                    study.is_strong,
+                )
             )
+        return LqcdResult(
+            extents,
+            self.scaling,
+            self.layer,
+            self.precision,
+            self.iterations,
+            self.seed,
+            __version__,
+            tuple(results),
+            conditions={} if self.engine == "packet" else {"engine": self.engine},
         )
-    return LqcdResult(
-        extents,
-        scaling,
-        layer,
-        precision,
-        times,
-        checked_seed(seed),
-        __version__,
-        tuple(results),
-        conditions={} if engine == "packet" else {"engine": engine},
-    )
 
 
 def _checked_lattice(text: str) -> tuple[int, ...]:
@@ -178,7 +184,7 @@ class _Study:
         return PlannedRun(machine.name, len(parts.nodes), halo_bytes, math.ceil(halo_bytes / int(payload)))
 
     def run(
-        self, request: BenchRequest, parts: Decomposition, *, pin: bool | None, library: MpiChoice
+        self, request: Runs[LqcdResult], machine: Machine, parts: Decomposition
     ) -> tuple[LqcdPoint, tuple[str, ...]]:
         """One run, and its warnings."""
         with temporary_folder() as folder:
@@ -192,9 +198,9 @@ class _Study:
             }
             command: list[str | Path] = [program(self._layer, self._precision)]
             command += [str(part) for option in options.items() for part in option]
-            result = run_on(request, parts.nodes, command, library=library, pin=pin)
+            result = run_on(request, machine, parts.nodes, command)
             point = json.loads(output.read_text(encoding="utf-8"))
-        rate = float(request.machine.file.host.flops_per_second.value)
+        rate = float(machine.file.host.flops_per_second.value)
         return (
             LqcdPoint(
                 ranks=len(parts.nodes),

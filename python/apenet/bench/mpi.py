@@ -5,41 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from apenet.base.errors import ApenetError, InputError, Interrupted
 from apenet.base.tempfolder import temporary_folder
-from apenet.bench.request import BenchRequest
+from apenet.bench.layer_table import MPI_LARGEST_BYTES as LARGEST_BYTES
+from apenet.bench.request import ProgramRequest, Runs
 from apenet.bench.result import BenchResult, make_result
-from apenet.host.mpi_library import MpiChoice
 from apenet.host.toolchain import PACKAGE, compiled
 from apenet.machine import Machine
 from apenet.run.program import RunResult, run
 
 SOURCE = PACKAGE / "programs" / "apenet_bench.c"
 TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional")
+"""The published tests at MPI level; the programs of bench/layers have the others."""
 MEMORIES = ("host", "gpu", "gpu-staged")
-LARGEST_BYTES = 2**30  # counts of MPI calls are C ints
 
 
 class BenchError(ApenetError):
     """The benchmark's program failed; the message contains its output."""
 
 
-def measure(
-    request: BenchRequest, *, window: int | None, memory: str, library: MpiChoice, pin: bool | None
-) -> BenchResult:
+def measure(request: ProgramRequest[BenchResult], window: int | None, memory: str) -> BenchResult:
     """One run for every series of doubling sizes, with ranks only on `nodes`, which work in pairs."""
-    test, sizes = request.test, request.sizes
-    placed = list(request.nodes) if request.nodes is not None else [0, 1]
+    test, sizes = request.traits.test, request.sizes_bytes
+    placed = list(request.placed) if request.placed is not None else [0, 1]
     if len(placed) % 2:
         raise InputError("nodes", ",".join(map(str, placed)), "an even number of nodes: they work in pairs")
     if sizes[-1] > LARGEST_BYTES:
         raise InputError("sizes", sizes[-1], f"at most {LARGEST_BYTES} bytes at layer mpi")
-    if test not in TESTS:
-        raise InputError("test", test, f"one of {', '.join(TESTS)} at layer mpi: {test} is one of the card")
     if window is not None and test != "unidirectional":
         raise InputError("window", window, "none at layer mpi, except for unidirectional")
-    _check_memory(request.machine, memory)
+    _check_memory(request.simulated, memory)
     program = compiled(SOURCE)
     points: list[tuple[int, float, float]] = []
     warnings: list[tuple[str, ...]] = []
@@ -52,7 +49,7 @@ def measure(
             for option, value in options.items():
                 if value not in (None, "host"):
                     command += [option, str(value)]
-            result = run_on(request, placed, command, library=library, pin=pin)
+            result = run_on(request, request.simulated, placed, command)
             warnings.append(result.warnings)
             for line in output.read_text(encoding="utf-8").splitlines():
                 point = json.loads(line)
@@ -71,19 +68,17 @@ def _check_memory(machine: Machine, memory: str) -> None:
         raise InputError("memory", memory, f"host: {machine.name} has no GPU (host.gpu_copy_bandwidth_mib_s)")
 
 
-def run_on(
-    request: BenchRequest, placed: Sequence[int], command: Sequence[str | Path], *, library: MpiChoice, pin: bool | None
-) -> RunResult:
+def run_on(request: Runs[Any], machine: Machine, placed: Sequence[int], command: Sequence[str | Path]) -> RunResult:
     """Runs an MPI program with a rank on each of these nodes. Raises BenchError if it fails."""
     result = run(
         command,
         n=len(placed),
-        machine=request.machine,
+        machine=machine,
         mapping=placed,
         engine=request.engine,
         seed=request.seed,
-        mpi=library,
-        pin=pin,
+        mpi=request.mpi_library,
+        pin=request.pin,
         capture=True,
         environment=request.environment,
     )

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apenet.base.errors import InputError
-from apenet.bench import workloads
-from apenet.bench.request import BenchRequest, no_progress
+from apenet.bench.request import MachineRequest, no_progress
 from apenet.bench.result import BenchResult, make_result
+from apenet.bench.workload_plan import Pattern, make_plan, nearly_cubic, require_soon, run
 from apenet.machine import Machine
 
 
@@ -57,18 +57,20 @@ class PartitionResult(BenchResult):
         return "\n".join(lines)
 
 
-def measure(request: BenchRequest, partitions: Sequence[int]) -> PartitionResult:
+def measure(
+    request: MachineRequest[BenchResult], pattern: Pattern, algorithm: str | None, partitions: Sequence[int]
+) -> PartitionResult:
     """Measures a workload of one size on machines with each number of nodes in `partitions`."""
-    machine, (size,) = request.machine, request.sizes
+    machine, (size,) = request.simulated, request.sizes_bytes
     plans = []
     for nodes in partitions:
         one = replace(request, machine=grown(machine, nodes), progress=no_progress)
-        plans.append(workloads.make_plan(one, count=nodes))
-    workloads.require_soon(plans)
+        plans.append(make_plan(one, pattern, count=nodes, algorithm=algorithm))
+    require_soon(plans)
     results = []
     for nodes, plan in zip(partitions, plans, strict=True):
         request.progress(nodes)
-        results.append(workloads.run(plan))
+        results.append(run(plan))
     points = [(size, float(result.times_us[0]), float(result.bandwidths_mib_s[0])) for result in results]
     warnings = [result.warnings for result in results]
     common = make_result(request, "card", points, warnings=warnings)
@@ -91,7 +93,7 @@ def grown(machine: Machine, nodes: int) -> Machine:
     if topology == "none" or nodes == machine.node_count:
         return machine
     if network.dims is not None:
-        return machine.with_settings(f"network.dims={list(workloads.nearly_cubic(nodes, len(network.dims.value)))}")
+        return machine.with_settings(f"network.dims={list(nearly_cubic(nodes, len(network.dims.value)))}")
     if topology == "crossbar":
         return machine.with_settings(f"network.nodes={nodes}")
     if network.children is None:

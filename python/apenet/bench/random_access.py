@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 from apenet.base.errors import InputError
 from apenet.base.numbers import whole
 from apenet.base.tempfolder import temporary_folder
-from apenet.bench.layers import LAYERS, build, require_card
+from apenet.bench.layer_table import LAYERS, MPI
+from apenet.bench.layers import build, require_card
 from apenet.bench.mpi import run_on
-from apenet.bench.request import BenchRequest
+from apenet.bench.request import LayerRequest, Option, Traits
 from apenet.bench.result import BenchResult, make_result
-from apenet.bench.workloads import DEFAULT_NODES, MIB
-from apenet.host.mpi_library import MpiChoice
+from apenet.bench.workload_plan import DEFAULT_NODES, MIB
 from apenet.host.toolchain import PACKAGE
 
 SOURCES = PACKAGE / "programs" / "randomaccess"
@@ -64,67 +65,83 @@ class RandomAccessResult(BenchResult):
         return f"{super().heading}, {on_nodes}, look-ahead {self.look_ahead}{updates}"
 
 
-def measure(
-    request: BenchRequest,
-    layer: str,
-    *,
-    count: int | None,
-    look_ahead: int | None,
-    ranks_per_node: int,
-    pin: bool | None,
-    library: MpiChoice,
-) -> RandomAccessResult:
+@dataclass(frozen=True)
+class RandomAccess(LayerRequest[RandomAccessResult]):
     """Each size of the table in a run of its own, with processes on each node; the program verifies the table."""
-    if layer not in TRANSPORTS:
-        raise InputError("layer", layer, f"one of {', '.join(TRANSPORTS)} for {request.test}")
-    require_card(request, layer)
-    nodes = _placed(request, count, ranks_per_node)
-    if len(nodes) & (len(nodes) - 1) or not FEWEST_RANKS <= len(nodes) <= MOST_RANKS:
-        raise InputError("n", len(nodes), f"a power of two from {FEWEST_RANKS} to {MOST_RANKS} processes")
-    held = MOST_LOOK_AHEAD if look_ahead is None else look_ahead
-    whole("look_ahead", held, 1, MOST_LOOK_AHEAD, f"1 to {MOST_LOOK_AHEAD}, the limit of the rules")
-    program = build(
-        f"randomaccess-{layer}",
-        LAYERS[layer].library,
-        [SOURCES / "random_access.c", SOURCES / f"{layer}_transport.c"],
-        [SOURCES / "transport.h", SOURCES / "gasnet_process.h"],
-    )
-    points, warnings = [], []
-    for size in request.sizes:
-        if size < WORD_BYTES or size & (size - 1):
-            raise InputError("sizes", size, f"powers of two from {WORD_BYTES} bytes: the table at each process")
-        request.progress(size)
-        with temporary_folder() as folder:
-            output = folder / "times.json"
-            words = size // WORD_BYTES
-            updates = request.iterations or UPDATES_A_WORD * words
-            command: list[str | Path] = [program, str(words), str(updates), str(held), output]
-            result = run_on(request, nodes, command, library=library, pin=pin)
-            times = [json.loads(path.read_text(encoding="utf-8")) for path in folder.iterdir()]
-        whole_us = max(one["end_us"] for one in times) - min(one["begin_us"] for one in times)
-        time_us = whole_us / sum(one["updates"] for one in times)
-        points.append((size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)))
-        warnings.append(result.warnings)
-    common = make_result(request, layer, points, warnings=warnings)
-    return RandomAccessResult(
-        **vars(common),
-        processes=len(nodes),
-        ranks_per_node=ranks_per_node,
-        look_ahead=held,
-        updates=request.iterations,
-    )
 
+    traits = Traits(
+        "randomaccess",
+        "HPC Challenge, table of this size at each process; time is that of one update of all processes",
+        rate_title="Updates per second",
+    )
+    default_sizes = DEFAULT_TABLE_BYTES
+    default_layer = MPI
+    _: KW_ONLY
+    sizes: Annotated[
+        str | int | Sequence[int] | None,
+        Option("Bytes of the table at each process; they double from MIN to MAX.  [default: 8K]", "MIN:MAX"),
+    ] = None
+    layer: Annotated[str | None, Option("Where to measure.  [default: mpi]", "|".join(TRANSPORTS))] = None
+    iterations: Annotated[int | None, Option("Updates of a process.  [default: four a word]")] = None
+    count: Annotated[int | None, Option("Processes.", "COUNT", "-n")] = None
+    look_ahead: Annotated[int, Option("Updates that a process may hold back.")] = MOST_LOOK_AHEAD
+    ranks_per_node: Annotated[int, Option("Processes on a node.")] = 1
 
-def _placed(request: BenchRequest, count: int | None, ranks_per_node: int) -> list[int]:
-    """The node of each process: as many on a node as wanted, from the first node on."""
-    whole("ranks_per_node", ranks_per_node, 1, MOST_RANKS, f"1 to {MOST_RANKS}")
-    if count is not None and count % ranks_per_node:
-        raise InputError("n", count, f"a multiple of ranks_per_node, {ranks_per_node}")
-    available = request.machine.node_count
-    wanted = (available or DEFAULT_NODES) if count is None else count // ranks_per_node
-    if available is not None and wanted > available:
-        raise InputError("n", count, f"at most {available * ranks_per_node} on {request.machine.name}")
-    used = range(wanted) if request.nodes is None else request.nodes
-    if len(used) != wanted and count is not None:
-        raise InputError("n", count, f"as many as are on the nodes: {len(used) * ranks_per_node}")
-    return [node for node in used for _ in range(ranks_per_node)]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.measured_layer not in TRANSPORTS:
+            raise InputError("layer", self.layer, f"one of {', '.join(TRANSPORTS)} for randomaccess")
+        whole("look_ahead", self.look_ahead, 1, MOST_LOOK_AHEAD, f"1 to {MOST_LOOK_AHEAD}, the limit of the rules")
+
+    def measure(self) -> RandomAccessResult:
+        """A run of the program for each size."""
+        layer = self.measured_layer
+        require_card(self)
+        nodes = self._processes()
+        if len(nodes) & (len(nodes) - 1) or not FEWEST_RANKS <= len(nodes) <= MOST_RANKS:
+            raise InputError("n", len(nodes), f"a power of two from {FEWEST_RANKS} to {MOST_RANKS} processes")
+        program = build(
+            f"randomaccess-{layer}",
+            LAYERS[layer].library,
+            [SOURCES / "random_access.c", SOURCES / f"{layer}_transport.c"],
+            [SOURCES / "transport.h", SOURCES / "gasnet_process.h"],
+        )
+        points, warnings = [], []
+        for size in self.sizes_bytes:
+            if size < WORD_BYTES or size & (size - 1):
+                raise InputError("sizes", size, f"powers of two from {WORD_BYTES} bytes: the table at each process")
+            self.progress(size)
+            with temporary_folder() as folder:
+                output = folder / "times.json"
+                words = size // WORD_BYTES
+                updates = self.iterations or UPDATES_A_WORD * words
+                command: list[str | Path] = [program, str(words), str(updates), str(self.look_ahead), output]
+                result = run_on(self, self.simulated, nodes, command)
+                times = [json.loads(path.read_text(encoding="utf-8")) for path in folder.iterdir()]
+            whole_us = max(one["end_us"] for one in times) - min(one["begin_us"] for one in times)
+            time_us = whole_us / sum(one["updates"] for one in times)
+            points.append((size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)))
+            warnings.append(result.warnings)
+        common = make_result(self, layer, points, warnings=warnings)
+        return RandomAccessResult(
+            **vars(common),
+            processes=len(nodes),
+            ranks_per_node=self.ranks_per_node,
+            look_ahead=self.look_ahead,
+            updates=self.iterations,
+        )
+
+    def _processes(self) -> list[int]:
+        """The node of each process: as many on a node as wanted, from the first node on."""
+        of_node, count = self.ranks_per_node, self.count
+        whole("ranks_per_node", of_node, 1, MOST_RANKS, f"1 to {MOST_RANKS}")
+        if count is not None and count % of_node:
+            raise InputError("n", count, f"a multiple of ranks_per_node, {of_node}")
+        available = self.simulated.node_count
+        wanted = (available or DEFAULT_NODES) if count is None else count // of_node
+        if available is not None and wanted > available:
+            raise InputError("n", count, f"at most {available * of_node} on {self.simulated.name}")
+        used = range(wanted) if self.placed is None else self.placed
+        if len(used) != wanted and count is not None:
+            raise InputError("n", count, f"as many as are on the nodes: {len(used) * of_node}")
+        return [node for node in used for _ in range(of_node)]

@@ -11,61 +11,15 @@ from numpy.typing import NDArray
 
 from apenet._core import version as __version__
 from apenet.base.gather import gather_warnings
-from apenet.bench.request import BenchRequest
+from apenet.bench.request import MachineRequest, Traits
 
-PAIR_DEFINITIONS = {
-    "pingpong": "message and reply of the same size; time is half the round trip",
-    "pingping": "both send at once, then both receive; time is the round, bandwidth that of one direction",
-    "roundtrip": "message and reply of the same size; time is the whole round trip",
-    "oneway": "messages one after another, one closing reply; time is that of one message: a gap, not a latency",
-    "unidirectional": "windows of messages in one direction; time is that of one message",
-    "bidirectional": "both sides send and receive at once; bandwidth is that of both directions together",
-    "flush": "messages posted at once, until the sender has its completions; time is that of one message",
-    "rate": "windows of puts without notification; time is that of one put",
-}
-ACCESS_DEFINITIONS = {
-    "put": "puts that have ended at both sides, --window of them at once; time is that of one",
-    "get": "gets, --window of them at once; time is that of one",
-}
-FAN_OUT_DEFINITIONS = {
-    "fanout": "one node to several neighbours at once; time is that of a message to each, bandwidth what it sends",
-}
-RANDOM_ACCESS_DEFINITIONS = {
-    "randomaccess": "HPC Challenge, table of this size at each process; time is that of one update of all processes",
-}
-WORKLOAD_DEFINITIONS = {
-    "halo": "every node to both neighbours in each dimension; bandwidth is what one node sends",
-    "allreduce": "a vector of this size, reduced over all nodes; bandwidth is size over time",
-    "alltoall": "every node to every other one; bandwidth is what one node sends",
-    "randompairs": "random pairs exchange, new ones each time; bandwidth is what one node sends",
-    "bisection": "one half exchanges with its mirror image in the other; bandwidth is that across the cut, both ways",
-    "halo4d": "as halo in a grid of four dimensions, two of them on one dimension of the nodes",
-    "checkerboard": "as halo twice, once for the sites of each parity; bandwidth is what one node sends",
-    "globalsum": "the two sums of an iteration of conjugate gradients; bandwidth is what one node sends",
-    "fft": "every node to every other one in its line, along each dimension in turn; bandwidth is what one node sends",
-}
-BANDWIDTH_OF = {**dict.fromkeys(WORKLOAD_DEFINITIONS, "node"), "allreduce": "vector", "bisection": "cut"}
-"""Whose the bandwidth of a workload is: what one node sends, the vector over the time, or all that crosses the cut."""
-
-DEFINITIONS = {
-    **PAIR_DEFINITIONS,
-    **ACCESS_DEFINITIONS,
-    **FAN_OUT_DEFINITIONS,
-    **RANDOM_ACCESS_DEFINITIONS,
-    **WORKLOAD_DEFINITIONS,
-}
-PAIR_TESTS = tuple(PAIR_DEFINITIONS)
-STREAMS = ("oneway", "unidirectional", "flush", "rate")  # tests whose time is the inverse of a message rate
-SHOWN_RATES = {"rate": "Messages per second", "randomaccess": "Updates per second"}
-WORKLOADS = tuple(WORKLOAD_DEFINITIONS)
-TESTS = tuple(DEFINITIONS)
 # Columns of a table after the size: title, width, format.
 _TABLE = {
     "channels": ("Channels", 10, ""),
     "neighbors": ("Neighbours", 12, ""),
     "time_us": ("Time (us)", 14, ".3f"),
     "bandwidth_mib_s": ("Bandwidth (MiB/s)", 20, ".2f"),
-    "rate_per_s": ("Messages per second", 21, ".0f"),
+    "rate_per_s": ("", 21, ".0f"),
 }
 _TITLES = {"node": "A node (MiB/s)", "vector": "Vector (MiB/s)", "cut": "Across (MiB/s)"}
 
@@ -75,7 +29,7 @@ class BenchResult:
     """One sweep over message sizes, for each number of channels: arrays of one length. MiB = 2^20 bytes."""
 
     machine: str
-    test: str
+    traits: Traits
     layer: str
     seed: int
     version: str
@@ -93,11 +47,16 @@ class BenchResult:
     """At layer mpi: the largest message that is sent eagerly; larger ones use a rendezvous."""
 
     @property
+    def test(self) -> str:
+        """The test's name."""
+        return self.traits.test
+
+    @property
     def rates_per_s(self) -> NDArray[np.float64] | None:
         """Messages per second; None for tests whose time is not a gap between messages."""
-        if self.test not in STREAMS:
+        if not self.traits.is_stream:
             return None
-        at_once = 1 if self.test == "rate" else self.channels
+        at_once = self.channels if self.traits.counts_channels else 1
         return np.asarray(at_once * 1e6 / self.times_us, dtype=np.float64)
 
     @property
@@ -117,7 +76,7 @@ class BenchResult:
     @property
     def bandwidth_of(self) -> str | None:
         """Whose the bandwidth of a workload is: `node`, `vector` or `cut`; None for tests of two nodes."""
-        return BANDWIDTH_OF.get(self.test)
+        return self.traits.bandwidth_of
 
     @property
     def columns(self) -> dict[str, list[int] | list[float]]:
@@ -158,12 +117,12 @@ class BenchResult:
             shown["bandwidth_mib_s"] = (_TITLES[self.bandwidth_of], *_TABLE["bandwidth_mib_s"][1:])
         if set(columns.get("channels", ())) <= {1}:
             shown.pop("channels", None)
-        if self.test not in SHOWN_RATES:
+        if self.traits.rate_title is None:
             shown.pop("rate_per_s", None)
-        elif self.test != "rate":
-            shown["rate_per_s"] = (SHOWN_RATES[self.test], *_TABLE["rate_per_s"][1:])
+        else:
+            shown["rate_per_s"] = (self.traits.rate_title, *_TABLE["rate_per_s"][1:])
         heads = "".join(f"{title:>{width}}" for title, width, _ in shown.values())
-        lines = [f"# {self.heading}", f"# {DEFINITIONS[self.test]}"]
+        lines = [f"# {self.heading}", f"# {self.traits.definition}"]
         lines += [f"# {self.protocol_step}"] if self.protocol_step else []
         lines.append(f"# {'Size (B)':<12}{heads}")
         for number, size in enumerate(self.sizes_bytes):
@@ -216,7 +175,7 @@ class WorkloadResult(BenchResult):
 
 
 def make_result(
-    request: BenchRequest,
+    request: MachineRequest[Any],
     layer: str,
     points: list[tuple[int, float, float]],
     *,
@@ -228,11 +187,10 @@ def make_result(
 
     `warnings` are those of each point.
     """
-    caches = request.machine.file.host.caches
-    eager_limit = request.machine.file.software.mpi.eager_limit_bytes if layer == "mpi" else None
+    eager_limit = request.simulated.file.software.mpi.eager_limit_bytes if layer == "mpi" else None
     return BenchResult(
-        machine=request.machine.name,
-        test=request.test,
+        machine=request.simulated.name,
+        traits=request.traits,
         layer=layer,
         seed=request.seed,
         version=__version__,
@@ -240,14 +198,7 @@ def make_result(
         times_us=np.array([point[1] for point in points], dtype=np.float64),
         bandwidths_mib_s=np.array([point[2] for point in points], dtype=np.float64),
         channels=np.array(channels or [1] * len(points), dtype=np.int64),
-        conditions={
-            **({} if request.machine.rail is None else {"rail": request.machine.rail}),
-            **({} if caches is None or caches.value == "on" else {"caches": caches.value}),
-            **({} if request.engine == "packet" else {"engine": request.engine}),
-            **({} if request.active_messages is None else {"active_messages": request.active_messages}),
-            **({} if request.conduit is None else {"conduit": request.conduit}),
-            **(conditions or {}),
-        },
+        conditions={**request.common_conditions, **(conditions or {})},
         warnings=gather_warnings(warnings),
         eager_limit_bytes=None if eager_limit is None else int(eager_limit.value),
     )

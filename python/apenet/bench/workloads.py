@@ -1,222 +1,139 @@
-"""Workloads of a whole machine at the card: scripted ranks, one per node."""
+"""The requests of workloads: communication of a whole machine, and of larger machines of the same kind."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from apenet import _core
-from apenet.base.errors import InputError, Literal
-from apenet.bench.decomposition import folded
-from apenet.bench.lattice import Lattice
-from apenet.bench.request import BenchRequest
-from apenet.bench.result import WorkloadResult, make_result
-from apenet.machine import Machine
+from apenet.base.errors import InputError
+from apenet.bench import layers, partitions
+from apenet.bench.lattice import Lattice, parse_lattice
+from apenet.bench.layer_table import CARD
+from apenet.bench.request import LayerRequest, MachineRequest, Option, doubling_counts
+from apenet.bench.result import BenchResult
+from apenet.bench.workload_plan import DEFAULT_ALGORITHM, Pattern, Plan, make_plan, require_soon, run
 
 ALGORITHMS = ("ring", "recursive-doubling", "torus")
-DEFAULT_ALGORITHM = "ring"
-DEFAULT_NODES = 64  # default for a machine of any size
-DEFAULT_ITERATIONS = 5
-FEWEST_NODES = 2
-MOST_FORWARDED = 50_000_000
-"""Packets times hops through software that forwards: each takes up to a microsecond of the host's time."""
-GRID_DIMENSIONS = 3
-
-MIB = 2**20
+DEFAULT_SITE_BYTES = 48  # a half-spinor in single precision
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """How a test of its own name runs a workload of the core: so many times in one iteration."""
+class Workload(MachineRequest[BenchResult]):
+    """A workload of scripted ranks."""
 
-    workload: str
-    rounds: int = 1
-    algorithm: str | None = None
+    pattern: ClassVar[Pattern]
+    has_programs: ClassVar[bool] = False
 
+    _: KW_ONLY
+    count: Annotated[int | None, Option("Use only the first COUNT nodes.", "COUNT", "-n")] = None
 
-PATTERNS = {
-    "halo4d": Pattern("halo"),
-    "checkerboard": Pattern("halo", rounds=2),
-    "globalsum": Pattern("allreduce", rounds=2, algorithm="recursive-doubling"),
-}
-FOUR_DIMENSIONS = "halo4d"
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.measured_layer != CARD and not self.has_programs:
+            expected = f"card: {self.traits.test} is a scripted workload; a program of its own runs by apenet run"
+            raise InputError("layer", self.layer, expected)
 
+    @property
+    def surfaces(self) -> Lattice | None:
+        """The lattice whose surfaces are the messages, of a workload that has one."""
+        return None
 
-def measure(
-    request: BenchRequest, *, count: int | None = None, lattice: Lattice | None = None, algorithm: str | None = None
-) -> WorkloadResult:
-    """Measures each size on a fresh machine.
+    @property
+    def chosen_algorithm(self) -> str | None:
+        """That of a reduction."""
+        return self.pattern.algorithm
 
-    With a lattice, the messages are its surfaces, and the size of the single point is their mean. Raises InputError
-    for what would take too long.
-    """
-    plan = make_plan(request, count=count, lattice=lattice, algorithm=algorithm)
-    require_soon([plan])
-    return run(plan)
+    def plan(self) -> Plan:
+        """What will be measured."""
+        return make_plan(self, self.pattern, count=self.count, lattice=self.surfaces, algorithm=self.chosen_algorithm)
+
+    def measure(self) -> BenchResult:
+        """Each size on a fresh machine. Raises InputError for what would take too long."""
+        plan = self.plan()
+        require_soon([plan])
+        return run(plan)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A workload before it runs: its options for the core, but the size."""
+class GrowingWorkload(Workload):
+    """A workload that also runs on larger machines of the same kind."""
 
-    request: BenchRequest
-    sizes: Sequence[int]
-    description: _core.MachineDescription
-    options: _core.WorkloadOptions
-    grid: tuple[int, ...]
-    algorithm: str | None
+    _: KW_ONLY
+    partitions: Annotated[
+        str | Sequence[int] | None, Option("One size on machines of MIN to MAX nodes, doubling.", "MIN:MAX")
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.partitions is None:
+            return
+        self._set("partitions", doubling_counts("partitions", self.partitions))
+        if self.measured_layer != CARD:
+            raise InputError("partitions", str(self.node_counts), f"none at layer {self.measured_layer}")
+        for name, given in (("nodes", self.placed), ("n", self.count)):
+            if given is not None:
+                raise InputError(name, given, "none with partitions, which give the numbers of nodes")
+        if len(self.sizes_bytes) != 1:
+            raise InputError("sizes", len(self.sizes_bytes), "one size with partitions, such as 64K")
 
     @property
-    def workload(self) -> _core.Workload:
-        """The core's name of the test."""
-        workload: _core.Workload = getattr(_core.Workload, self.pattern.workload)
-        return workload
+    def node_counts(self) -> list[int]:
+        """Those of the partitions."""
+        return doubling_counts("partitions", self.partitions or ())
 
     @property
-    def pattern(self) -> Pattern:
-        """How the test runs this workload."""
-        return PATTERNS.get(self.request.test, Pattern(self.request.test))
+    def steps(self) -> int | None:
+        """One for each partition."""
+        return len(self.node_counts) or super().steps
 
-    @property
-    def iterations(self) -> int:
-        """Those of the test, each with the pattern's rounds."""
-        return self.options.iterations // self.pattern.rounds
-
-
-def make_plan(
-    request: BenchRequest, *, count: int | None = None, lattice: Lattice | None = None, algorithm: str | None = None
-) -> Plan:
-    """Checks the options of a workload. Raises InputError."""
-    machine, test, sizes = request.machine, request.test, request.sizes
-    nodes = _placed(machine, request.nodes, count)
-    # Without dimensions, half of the nodes is the first half of their row: in a cube, partners could share a switch.
-    is_row = test == "bisection" and not machine.dims
-    grid = (len(nodes),) if is_row else grid_of(machine, len(nodes))
-    if test == FOUR_DIMENSIONS:
-        grid, places = folded(grid)
-        nodes = [nodes[place] for place in places]
-    pattern = PATTERNS.get(test, Pattern(test))
-    options = _core.WorkloadOptions()
-    options.grid = list(grid)
-    options.nodes = nodes
-    options.periodic = _topology(machine) != "mesh"
-    options.iterations = (request.iterations or DEFAULT_ITERATIONS) * pattern.rounds
-    chosen = (algorithm or DEFAULT_ALGORITHM) if test == "allreduce" else pattern.algorithm
-    options.algorithm = getattr(_core.AllreduceAlgorithm, (chosen or DEFAULT_ALGORITHM).replace("-", "_"))
-    if lattice is not None:
-        options.face_bytes = lattice.faces(grid)
-        sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
-    return Plan(request, sizes, machine.description(request.seed, request.engine), options, grid, chosen)
+    def measure(self) -> BenchResult:
+        """The machine, or the partitions."""
+        if self.partitions is None:
+            return super().measure()
+        return partitions.measure(self, self.pattern, self.chosen_algorithm, self.node_counts)
 
 
-def require_soon(plans: Sequence[Plan]) -> None:
-    """Refuses workloads that software would forward from node to node for much longer than a minute of real time."""
-    forwarded = 0
-    for plan in plans:
-        for size in plan.sizes:
-            plan.options.bytes = size
-            try:
-                forwarded += _core.count_forwarded_packet_hops(
-                    plan.description, plan.workload, plan.options, MOST_FORWARDED
-                )
-            except ValueError as error:
-                raise plan.request.machine.refused(error) from error
-            if forwarded > MOST_FORWARDED:
-                raise InputError(
-                    "sizes",
-                    Literal(_range(plan.sizes)),
-                    f"{plan.request.test} to need at most {MOST_FORWARDED:.0e} packet-hops, a minute of real time, "
-                    f"through the software of {plan.request.machine.name}, whose links lead only to neighbours: choose "
-                    "smaller --sizes, fewer --iterations or fewer nodes (-n)",
-                )
+@dataclass(frozen=True)
+class LatticeWorkload(GrowingWorkload):
+    """A workload whose messages may be the surfaces of a lattice."""
 
-
-def _range(sizes: Sequence[int]) -> str:
-    return str(sizes[0]) if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
-
-
-def run(plan: Plan) -> WorkloadResult:
-    """Measures each size of the plan."""
-    request, options = plan.request, plan.options
-    points, messages, payload_bytes, finish_us, warnings = [], [], [], [], []
-    for size in plan.sizes:
-        request.progress(size)
-        options.bytes = size
-        try:
-            result = _core.run_workload(plan.description, plan.workload, options)
-        except ValueError as error:
-            raise request.machine.refused(error) from error
-        time_us = result.time_ps * 1e-6 * plan.pattern.rounds
-        moved = _moved(request.test, size, result.payload_bytes / plan.iterations, len(options.nodes))
-        bandwidth = moved / MIB / (time_us * 1e-6)
-        points.append((size, time_us, bandwidth))
-        messages.append(result.messages)
-        payload_bytes.append(result.payload_bytes)
-        finish_us.append(result.finish_ps * 1e-6)
-        warnings.append(result.warnings)
-    common = make_result(request, "card", points, warnings=warnings)
-    return WorkloadResult(
-        **vars(common),
-        grid=plan.grid,
-        iterations=plan.iterations,
-        algorithm=plan.algorithm,
-        face_bytes=tuple(options.face_bytes),
-        messages=np.array(messages, dtype=np.int64),
-        payload_bytes=np.array(payload_bytes, dtype=np.int64),
-        finish_us=np.array(finish_us),
+    _: KW_ONLY
+    lattice: Annotated[str | None, Option("Messages are the surfaces of this lattice.", "XxYxZxT")] = None
+    site_bytes: Annotated[int, Option("Bytes per site of the lattice; half-spinors have 24, 48 or 96.")] = (
+        DEFAULT_SITE_BYTES
     )
 
-
-def _moved(test: str, size: int, sent: float, nodes: int) -> float:
-    """The bytes of one iteration that the test's bandwidth counts."""
-    if test == "allreduce":
-        return size
-    return sent if test == "bisection" else sent / nodes
+    @property
+    def surfaces(self) -> Lattice | None:
+        """That of the options."""
+        return None if self.lattice is None else parse_lattice(self.lattice, self.site_bytes)
 
 
-def _topology(machine: Machine) -> str:
-    return str(machine.file.network.topology.value)
+@dataclass(frozen=True)
+class HaloWorkload(LatticeWorkload, LayerRequest[BenchResult]):
+    """A workload that also runs as a program over the layers."""
+
+    has_programs = True
+
+    def measure(self) -> BenchResult:
+        """With scripted ranks, or with the program."""
+        return super().measure() if self.measured_layer == CARD else layers.measure_halo(self, self.plan())
 
 
-def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) -> list[int]:
-    """The nodes that take part: these, or the first `count`, or all."""
-    if nodes is not None:
-        if count is not None and count != len(nodes):
-            raise InputError("n", count, f"as many as nodes are named: {len(nodes)}")
-        return list(nodes)
-    available = machine.node_count
-    wanted = count if count is not None else (available or DEFAULT_NODES)
-    if wanted < FEWEST_NODES or (available is not None and wanted > available):
-        most = f", at most the {available} of {machine.name}" if available else ""
-        raise InputError("n", wanted, f"at least {FEWEST_NODES} nodes{most}")
-    return list(range(wanted))
+@dataclass(frozen=True)
+class ReductionWorkload(Workload):
+    """A workload with a choice of algorithms."""
 
+    _: KW_ONLY
+    algorithm: Annotated[str, Option("How the vector is reduced.", "|".join(ALGORITHMS))] = DEFAULT_ALGORITHM
 
-def grid_of(machine: Machine, count: int) -> tuple[int, ...]:
-    """The grid of processes: the machine's own if all nodes of a torus or mesh take part, otherwise nearly a cube."""
-    if _topology(machine) in ("torus", "mesh") and count == machine.node_count:
-        return machine.dims
-    return nearly_cubic(count, GRID_DIMENSIONS)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.algorithm not in ALGORITHMS:
+            raise InputError("algorithm", self.algorithm, "one of " + ", ".join(ALGORITHMS))
 
-
-def nearly_cubic(count: int, dimensions: int) -> tuple[int, ...]:
-    """Nearly equal factors of count, largest first: assigns the prime factors greedily, greatest first."""
-    grid = [1] * dimensions
-    for prime in reversed(_prime_factors(count)):
-        smallest = grid.index(min(grid))
-        grid[smallest] *= prime
-    return tuple(sorted(grid, reverse=True))
-
-
-def _prime_factors(number: int) -> list[int]:
-    factors = []
-    divisor = 2
-    while divisor <= math.isqrt(number):
-        while number % divisor == 0:
-            factors.append(divisor)
-            number //= divisor
-        divisor += 1
-    return [*factors, number] if number > 1 else factors
+    @property
+    def chosen_algorithm(self) -> str | None:
+        """That of the options."""
+        return self.algorithm

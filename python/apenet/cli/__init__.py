@@ -45,7 +45,7 @@ app = typer.Typer(
 )
 # Arguments after the name of the program that `run` runs belong to that program.
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
-app.command()(bench.bench)
+app.add_typer(bench.app, name="bench")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cc.cc)
 app.command()(replay.replay)
 app.command("map")(placing.place)

@@ -1,19 +1,18 @@
-"""apenet bench: the published tests and whole-machine workloads over message sizes."""
+"""apenet bench: a subcommand for each test, made from its request. See apenet.bench.request."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Annotated, cast
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from apenet import bench as benchmarks
 from apenet.base.errors import InputError
-from apenet.base.sizes import parse_size, parse_sizes
-from apenet.bench.card import ENDS, MEMORIES, PATHS
-from apenet.bench.lqcd_scaling import DEFAULT_LATTICE
+from apenet.bench import CATALOGUE
 from apenet.bench.lqcd_scaling import TEST as LQCD
+from apenet.bench.request import MachineRequest, OptionField, Request, options_of
 from apenet.cli import lqcd
 from apenet.cli.common import (
     EngineOption,
@@ -24,244 +23,154 @@ from apenet.cli.common import (
     SeedOption,
     SetOption,
     output,
-    path_of,
     print_json,
     progress_bar,
 )
-from apenet.host.mpi_library import MpiChoice
 from apenet.machine import machine as read_machine
 
+COMMON = {"engine": EngineOption, "pin": PinOption, "seed": SeedOption}
+"""Options of requests that other commands have as well."""
+MACHINE = {
+    "machine": (Annotated[str, typer.Option("--machine", "-m", metavar="NAME", help="A machine, or a file.")], "ape16"),
+    "settings": (SetOption, None),
+    "rail": (RailOption, None),
+    "faults": (FaultOption, None),
+}
+"""The options that choose the machine."""
 
-def bench(
-    context: typer.Context,
-    test: Annotated[str, typer.Argument(metavar="TEST", help=", ".join((*benchmarks.TESTS, LQCD)))],
-    machine: Annotated[
-        str,
-        typer.Option(
-            "--machine", "-m", metavar="NAME", help="Name of a machine, or a machine file; lqcd: several, as A,B."
-        ),
-    ] = "ape16",
-    settings: SetOption = None,
-    rail: RailOption = None,
-    faults: FaultOption = None,
-    sizes: Annotated[
-        str | None,
-        typer.Option(
-            "--sizes",
-            metavar="MIN:MAX",
-            help="Message sizes; they double from MIN to MAX.  [default: 16:1M; randomaccess: 8K]",
-        ),
-    ] = None,
-    nodes: Annotated[
-        str | None, typer.Option("--nodes", metavar="A,B", help="Numbers of the nodes that communicate.")
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option("-n", metavar="COUNT", help="Workloads: use only the first COUNT nodes.")
-    ] = None,
-    channels: Annotated[
-        str,
-        typer.Option("--channels", metavar="K", help="Messages at once, one per hardware queue; or 1:8, or 1,2,4,8."),
-    ] = "1",
-    window: Annotated[
-        int | None,
-        typer.Option("--window", help="unidirectional, bidirectional, rate: messages at once; 1 is blocking."),
-    ] = None,
-    memory: Annotated[
-        str,
-        typer.Option(
-            "--memory",
-            metavar="KIND[,KIND]",
-            help=f"Location of the buffers, for both nodes or for each: {', '.join(MEMORIES)}.",
-        ),
-    ] = "host",
-    path: Annotated[
-        str, typer.Option("--path", metavar="|".join(PATHS), help="Operation of the card that carries messages.")
-    ] = "auto",
-    until: Annotated[
-        str,
-        typer.Option(
-            "--until", metavar="|".join(ENDS), help="oneway: ends with a closing reply, or with all completions."
-        ),
-    ] = "reply",
-    region: Annotated[
-        str | None,
-        typer.Option("--region", metavar="SIZE", help="Memory that each channel moves through, instead of one buffer."),
-    ] = None,
-    layer: Annotated[
-        str | None,
-        typer.Option("--layer", metavar="card|apelib|mpi|...", help="Where to measure.  [default: card; fanout: mpi]"),
-    ] = None,
-    neighbors: Annotated[
-        str | None,
-        typer.Option("--neighbors", metavar="K", help="fanout: receivers; or 1:6, or 1,2,6.  [default: 1 to all]"),
-    ] = None,
-    iterations: Annotated[
-        int | None,
-        typer.Option("--iterations", help="Repetitions of each size; randomaccess: updates of a process."),
-    ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm", metavar="|".join(benchmarks.ALGORITHMS), help="Algorithm of allreduce; default ring."
-        ),
-    ] = None,
-    partitions: Annotated[
-        str | None,
-        typer.Option(
-            "--partitions", metavar="MIN:MAX", help="Workloads: one size on machines of MIN to MAX nodes, doubling."
-        ),
-    ] = None,
-    lattice: Annotated[
-        str | None,
-        typer.Option(
-            "--lattice",
-            metavar="XxYxZxT",
-            help="halo, halo4d: messages are the surfaces of this lattice; lqcd: the lattice.",
-        ),
-    ] = None,
-    site_bytes: Annotated[
-        int, typer.Option("--site-bytes", help="Bytes per site of the lattice; half-spinors have 24, 48 or 96.")
-    ] = benchmarks.DEFAULT_SITE_BYTES,
-    look_ahead: Annotated[
-        int | None,
-        typer.Option("--look-ahead", help="randomaccess: updates that a process may hold back.  [default: 1024]"),
-    ] = None,
-    ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="randomaccess: processes on a node.")] = 1,
-    active_messages: Annotated[
-        str | None,
-        typer.Option("--active-messages", metavar="improved|first", help="Implementation of layers gasnet and upc."),
-    ] = None,
-    conduit: Annotated[
-        str | None,
-        typer.Option(
-            "--conduit",
-            metavar="|".join(benchmarks.CONDUITS),
-            help="Network of layers gasnet and upc.  [default: that of the machine's card]",
-        ),
-    ] = None,
-    caches: Annotated[
-        str,
-        typer.Option(
-            "--caches", metavar="|".join(benchmarks.CACHES), help="off: software without the processors' caches."
-        ),
-    ] = "on",
-    ranks: Annotated[
-        str, typer.Option("--ranks", metavar="MIN:MAX", help="lqcd: numbers of ranks, doubling; or 1,8,64.")
-    ] = "1:16",
-    scaling: Annotated[
-        str,
-        typer.Option("--scaling", metavar="strong|weak", help="lqcd: the lattice is the whole one, or each rank's."),
-    ] = "strong",
-    precision: Annotated[
-        str, typer.Option("--precision", metavar="double|single", help="lqcd: of the numbers, and so of the halos.")
-    ] = "double",
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            "--figure",
-            metavar="FILE",
-            parser=path_of("--figure", "a file"),
-            help="lqcd: draw efficiency and share of communication: .png, .svg or .pdf.",
-        ),
-    ] = None,
-    mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi|intel", help="MPI of --layer mpi.")] = "auto",
-    engine: EngineOption = "packet",
-    pin: PinOption = None,
-    seed: SeedOption = 1,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure a simulated machine: time and bandwidth over message sizes, or the scaling of lattice QCD."""
-    lqcd.check_options(context, test)
-    if test == LQCD:
-        lqcd.run(
-            machine,
-            settings or (),
-            faults or (),
-            rail,
-            lattice=DEFAULT_LATTICE if lattice is None else lattice,
-            ranks=_parse_counts("ranks", ranks),
-            scaling=scaling,
-            layer=layer or "mpi",
-            precision=precision,
-            iterations=iterations,
-            engine=engine,
-            seed=seed,
-            pin=pin,
-            mpi_library=cast(MpiChoice, mpi),
-            figure=figure,
-            as_json=as_json,
-        )
-        return
-    checked = None if sizes is None else parse_sizes(sizes)
-    all_channels = _parse_counts("channels", channels)
-    chosen = read_machine(machine, settings or (), faults or (), rail)
-    grown_to = None if partitions is None else _parse_counts("partitions", partitions)
-    steps = len(grown_to or checked) * len(all_channels) if checked and layer in {None, "card"} else None
-    with progress_bar(f"{test} on {chosen.name}{'' if layer is None else f', layer {layer}'}", steps) as progress:
+
+def run(kind: type[MachineRequest[Any]], machine: str, **given: Any) -> None:  # noqa: ANN401 (the request's options)
+    """Makes a request, measures it, and prints the result."""
+    as_json = given.pop("as_json")
+    chosen = read_machine(machine, given.pop("settings") or (), given.pop("faults") or (), given.pop("rail"))
+    steps: list[Callable[[], None]] = []
+    request = kind(chosen, **given, progress=lambda _size: steps[0]())
+    where = "" if request.layer is None else f", layer {request.layer}"
+    with progress_bar(f"{kind.traits.test} on {chosen.name}{where}", request.steps) as progress:
         task = progress.task_ids[0]
         progress.update(task, completed=-1)  # progress is called before each measurement
-
-        def next_size(_size_bytes: int) -> None:
-            progress.advance(task)
-
-        result = benchmarks.measure(
-            test,
-            chosen,
-            sizes=checked,
-            nodes=_parse_nodes(nodes),
-            channels=all_channels,
-            layer=layer,
-            neighbors=None if neighbors is None else _parse_neighbors(neighbors),
-            window=window,
-            memory=memory,
-            path=path,
-            until=until,
-            region=None if region is None else parse_size(region),
-            count=count,
-            iterations=iterations,
-            algorithm=algorithm,
-            partitions=grown_to,
-            lattice=lattice,
-            site_bytes=site_bytes,
-            look_ahead=look_ahead,
-            ranks_per_node=ranks_per_node,
-            active_messages=active_messages,
-            conduit=conduit,
-            caches=caches,
-            engine=engine,
-            seed=seed,
-            mpi_library=cast(MpiChoice, mpi),
-            pin=pin,
-            progress=next_size,
-        )
+        steps.append(lambda: progress.advance(task))
+        result = request.measure()
     if as_json:
         print_json(result.to_json())
     else:
         output().print(result.to_table(), markup=False)
 
 
-def _parse_counts(name: str, text: str) -> list[int]:
-    doubling = re.fullmatch(r"([1-9]\d{0,6}):([1-9]\d{0,6})", text)
-    if doubling is not None and int(doubling[1]) <= int(doubling[2]):
-        first, last = int(doubling[1]), int(doubling[2])
-        return [first << step for step in range((last // first).bit_length())]
-    if not re.fullmatch(r"[1-9]\d{0,6}(,[1-9]\d{0,6})*", text):
-        raise InputError(name, text, "a number such as 8, numbers such as 1,2,4,8, or 1:8 (doubling)")
-    return [int(part) for part in text.split(",")]
+def _parameter(one: OptionField) -> inspect.Parameter:
+    """The command's parameter for an option of a request."""
+    if one.name in COMMON:
+        annotation, default = COMMON[one.name], one.default
+    else:
+        shown = one.option
+        default = one.default if shown.default is None else shown.default
+        given = one.type if default is not None else one.type | None
+        annotation = Annotated[given, typer.Option(one.flag, metavar=shown.metavar, help=shown.help)]
+    return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _parse_neighbors(text: str) -> list[int]:
-    every = re.fullmatch(r"([1-9]\d{0,6}):([1-9]\d{0,6})", text)
-    if every is not None and int(every[1]) <= int(every[2]):
-        return list(range(int(every[1]), int(every[2]) + 1))
-    if not re.fullmatch(r"[1-9]\d{0,6}(,[1-9]\d{0,6})*", text):
-        raise InputError("neighbors", text, "a number such as 6, numbers such as 1,2,6, or 1:6 (every one)")
-    return [int(part) for part in text.split(",")]
+def _function(test: str) -> Callable[..., None]:
+    """The function of a subcommand, with a parameter for each option."""
+    kind = CATALOGUE.requests[test]
+    chosen = {**MACHINE, **(lqcd.OPTIONS if test == LQCD else {})}
+    last = {"as_json": (JsonOption, False)}
+    fixed = [
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, (annotation, default) in some.items()
+        ]
+        for some in (chosen, last)
+    ]
+
+    def command(**given: Any) -> None:  # noqa: ANN401 (the parameters below)
+        if issubclass(kind, MachineRequest):
+            run(kind, **given)
+        else:
+            lqcd.run(**given)
+
+    parameters = [*fixed[0], *map(_parameter, options_of(kind)), *fixed[1]]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__doc__ = _sentence(kind)
+    return command
 
 
-def _parse_nodes(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d+(,\d+)*", text):
-        raise InputError("nodes", text, "node numbers such as 0,1")
-    return [int(part) for part in text.split(",")]
+def _sentence(kind: type[Request[Any]]) -> str:
+    text = kind.traits.definition
+    return f"{text[0].upper()}{text[1:]}."
+
+
+class TestCommand(TyperCommand):
+    """A subcommand, which names the tests of an option that it does not have."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click has no public types here)
+        """As of click."""
+        own = {flag for parameter in self.params for flag in parameter.opts + parameter.secondary_opts}
+        for number, argument in enumerate(args):
+            flag, _, value = argument.partition("=")
+            if flag in own or flag not in FOREIGN:
+                continue
+            value = value or next(iter(args[number + 1 :]), "")
+            raise CATALOGUE.foreign(self.name or "", FOREIGN[flag], value)
+        return super().parse_args(ctx, args)
+
+
+class TestGroup(TyperGroup):
+    """All tests. A subcommand is made when it is needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401
+        """The tests."""
+        return list(CATALOGUE.requests)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+        """Raises InputError for a test that does not exist."""
+        if cmd_name not in CATALOGUE.requests:
+            raise InputError("test", cmd_name, "one of " + ", ".join(CATALOGUE.requests))
+        single = typer.Typer(rich_markup_mode=None, add_completion=False)
+        function = _function(cmd_name)
+        brief = (function.__doc__ or "").rstrip(".").partition(";")[0]
+        single.command(cmd_name, cls=TestCommand, short_help=brief)(function)
+        return typer.main.get_command(single)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+        """As of click, but the options may also stand before the test."""
+        place = _place_of_test(args)
+        test = args[place : place + 1]
+        if test and test != ["--help"]:
+            test += args[:place] + args[place + 1 :]
+        return super().parse_args(ctx, test)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401
+        """The line of the usage."""
+        return ["TEST", "[OPTIONS]"]
+
+
+def _flags() -> Iterator[tuple[str, str]]:
+    for kind in CATALOGUE.requests.values():
+        yield from ((one.flag, one.name) for one in options_of(kind))
+
+
+FOREIGN = dict(_flags())
+"""The flags of all tests, and the names of their options."""
+WITHOUT_VALUE = {"--json", "--pin", "--no-pin"}
+
+
+def _place_of_test(args: list[str]) -> int:
+    """The index of the first argument that is no option, nor the value of one; or of --help."""
+    place = 0
+    while place < len(args) and args[place].startswith("-") and args[place] != "--help":
+        place += 1 if _has_its_value(args[place]) else 2
+    return place
+
+
+def _has_its_value(argument: str) -> bool:
+    is_short_and_value = len(argument) > len("-m") and argument[1] != "-"
+    return argument in WITHOUT_VALUE or "=" in argument or is_short_and_value
+
+
+app = typer.Typer(cls=TestGroup)
+
+
+@app.callback()
+def bench() -> None:
+    """Measure a simulated machine: time and bandwidth over message sizes, or the scaling of lattice QCD."""

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from typer import Context
+import typer
 
 from apenet.base.errors import InputError
 from apenet.bench import lqcd as measure
 from apenet.bench.lqcd_figure import check_figure_file, write_figure
 from apenet.bench.lqcd_result import LqcdPoint
 from apenet.bench.lqcd_scaling import TEST, PlannedRun
-from apenet.cli.common import messages, output, print_json, progress_bar
+from apenet.bench.request import doubling_counts
+from apenet.cli.common import messages, output, path_of, print_json, progress_bar
 from apenet.machine import machine as read_machine
 
-OWN = ("ranks", "scaling", "precision", "figure")
-"""Options that no other test has."""
-SHARED = (
-    "test",
-    "machine",
-    "settings",
-    "rail",
-    "faults",
-    "layer",
-    "lattice",
-    "iterations",
-    "engine",
-    "pin",
-    "seed",
-    "mpi",
-    "as_json",
-)
-
+MachinesOption = Annotated[
+    str, typer.Option("--machine", "-m", metavar="NAME", help="A machine, or a file; or several, as A,B.")
+]
+FigureOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--figure",
+        metavar="FILE",
+        parser=path_of("--figure", "a file"),
+        help="Draw efficiency and share of communication: .png, .svg or .pdf.",
+    ),
+]
+OPTIONS: dict[str, tuple[Any, Any]] = {"machine": (MachinesOption, "ape16"), "figure": (FigureOption, None)}
+"""What the command has besides the options of the request."""
 
 MANY_PACKETS = 20_000_000
 """From which a study says what it will cost, and each result as it comes: about a minute of a processor."""
@@ -56,37 +53,24 @@ def cost_of(runs: Sequence[PlannedRun]) -> str:
     )
 
 
-def check_options(context: Context, test: str) -> None:
-    """Raises InputError for options that belong to other tests than this one."""
-    is_lqcd = test == TEST
-    for name, value in context.params.items():
-        source = context.get_parameter_source(name)
-        if source is None or source.name != "COMMANDLINE":
-            continue
-        if is_lqcd and name not in OWN + SHARED:
-            raise InputError(name, value, f"none for {TEST}")
-        if not is_lqcd and name in OWN:
-            raise InputError(name, value, f"none for {test}: it belongs to {TEST}")
-
-
 def run(
-    machines: str,
-    settings: Sequence[str],
-    faults: Sequence[str],
+    machine: str,
+    settings: Sequence[str] | None,
+    faults: Sequence[str] | None,
     rail: str | None,
     *,
     figure: Path | None,
     as_json: bool,
-    **options: Any,  # noqa: ANN401 (those of apenet.bench.lqcd)
+    **options: Any,  # noqa: ANN401 (those of the request)
 ) -> None:
     """Measures, writes the figure and prints the result."""
     if figure is not None:
         check_figure_file(figure)
-    names = machines.split(",")
+    names = machine.split(",")
     if len(set(names)) != len(names):
-        raise InputError("machine", machines, "each machine once")
-    chosen = [read_machine(name, settings, faults, rail) for name in names]
-    steps = len(chosen) * len(options["ranks"])
+        raise InputError("machine", machine, "each machine once")
+    chosen = [read_machine(name, settings or (), faults or (), rail) for name in names]
+    steps = len(chosen) * len(doubling_counts("ranks", options["ranks"]))
     with progress_bar(f"{TEST} on {', '.join(machine.name for machine in chosen)}", steps) as progress:
         is_large = False
 
@@ -96,11 +80,11 @@ def run(
             if is_large:
                 messages().print(cost_of(runs), markup=False)
 
-        def note(machine: str, point: LqcdPoint) -> None:
+        def note(name: str, point: LqcdPoint) -> None:
             progress.advance(progress.task_ids[0])
             if is_large:
                 messages().print(
-                    f"{machine}, {point.ranks} ranks: iteration {point.iteration_us:.1f} us, "
+                    f"{name}, {point.ranks} ranks: iteration {point.iteration_us:.1f} us, "
                     f"Dslash {point.dslash_us:.1f} us",
                     markup=False,
                 )

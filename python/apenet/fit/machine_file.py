@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from apenet import bench
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.base.outfiles import OutFile, begins_with
-from apenet.bench import card
-from apenet.bench.request import BenchRequest
 from apenet.fit.curvefit import MIB
 from apenet.fit.measurement import PINGPONG, STREAMS, Measurement, require_sizes
 from apenet.fit.pathfit import PathsFit
@@ -221,8 +220,7 @@ def _agreement(machine: Machine, measurement: Measurement) -> Agreement:
     for channels in measurement.distinct_channels():
         part = measurement.channels == channels
         sizes = [int(size) for size in measurement.sizes_bytes[part]]
-        request = BenchRequest(machine=machine, test=measurement.test, sizes=sizes)
-        result = card.measure(request, card.Conditions(), [channels])
+        result = bench.make_request(measurement.test, machine, channels=channels).at_sizes(sizes).measure()
         percents[part] = 100 * (result.times_us / measurement.times_us[part] - 1)
     worst = int(np.abs(percents).argmax())
     return Agreement(measurement.test, float(percents[worst]), int(measurement.sizes_bytes[worst]), len(percents))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from apenet.bench.layers import LAYERS as NATIVE_LAYERS
-from apenet.bench.layers import drives
+from apenet.bench.layer_table import LAYERS as NATIVE_LAYERS
+from apenet.bench.layer_table import drives
 from apenet.bench.result import BenchResult
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine

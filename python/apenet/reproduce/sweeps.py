@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from apenet import bench
 from apenet.bench.lqcd_result import MachineScaling
@@ -25,7 +26,7 @@ class Sweep:
     memory: str = "host"
     path: str = "auto"
     until: str = "reply"
-    region_bytes: int | None = None
+    region: int | None = None
     iterations: int | None = None
     count: int | None = None
     look_ahead: int | None = None
@@ -36,25 +37,13 @@ class Sweep:
 
     def measure(self) -> BenchResult:
         """Runs it on a machine of the package. Changed settings are checked here."""
-        return bench.measure(
-            self.test,
-            read_machine(self.machine, self.settings),
-            sizes=self.sizes,
-            layer=self.layer,
-            channels=self.channels,
-            window=self.window,
-            memory=self.memory,
-            path=self.path,
-            until=self.until,
-            region=self.region_bytes,
-            iterations=self.iterations,
-            count=self.count,
-            look_ahead=self.look_ahead,
-            ranks_per_node=self.ranks_per_node,
-            active_messages=self.active_messages,
-            conduit=self.conduit,
-            caches=self.caches,
-        )
+        return bench.measure(self.test, read_machine(self.machine, self.settings), sizes=self.sizes, **self.options)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the test that differ from the defaults."""
+        options = fields(self)[len(("machine", "test", "sizes", "settings")) :]
+        return {one.name: value for one in options if (value := getattr(self, one.name)) != one.default}
 
     @property
     def label(self) -> str:
@@ -118,7 +107,7 @@ def sweeps_of(machine: str, result: PublishedResult) -> list[Sweep]:
                     memory=result.memory,
                     path=result.path,
                     until=result.until,
-                    region_bytes=result.region_bytes,
+                    region=result.region_bytes,
                     iterations=result.iterations,
                 )
             )

@@ -1,0 +1,203 @@
+"""Runs workloads of a whole machine at the card: scripted ranks, one per node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from apenet import _core
+from apenet.base.errors import InputError, Literal
+from apenet.bench.decomposition import folded
+from apenet.bench.lattice import Lattice
+from apenet.bench.request import FEWEST_NODES, MachineRequest, Traits
+from apenet.bench.result import BenchResult, WorkloadResult, make_result
+from apenet.machine import Machine
+
+DEFAULT_ALGORITHM = "ring"
+DEFAULT_NODES = 64  # default for a machine of any size
+DEFAULT_ITERATIONS = 5
+MOST_FORWARDED = 50_000_000
+"""Packets times hops through software that forwards: each takes up to a microsecond of the host's time."""
+GRID_DIMENSIONS = 3
+
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """How a test runs a workload of the core: so many times in one iteration."""
+
+    workload: str
+    rounds: int = 1
+    algorithm: str | None = None
+    folds_grid: bool = False
+    """The grid has a fourth dimension of two."""
+    is_row: bool = False
+    """Without dimensions of the machine, the grid is a row: in a cube, partners could share a switch."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A workload before it runs: its options for the core, but the size."""
+
+    request: MachineRequest[BenchResult]
+    pattern: Pattern
+    sizes: Sequence[int]
+    description: _core.MachineDescription
+    options: _core.WorkloadOptions
+    grid: tuple[int, ...]
+    algorithm: str | None
+
+    @property
+    def workload(self) -> _core.Workload:
+        """The core's name of the test."""
+        workload: _core.Workload = getattr(_core.Workload, self.pattern.workload)
+        return workload
+
+    @property
+    def iterations(self) -> int:
+        """Those of the test, each with the pattern's rounds."""
+        return self.options.iterations // self.pattern.rounds
+
+
+def make_plan(
+    request: MachineRequest[BenchResult],
+    pattern: Pattern,
+    *,
+    count: int | None,
+    lattice: Lattice | None = None,
+    algorithm: str | None = None,
+) -> Plan:
+    """Checks the options of a workload. Raises InputError.
+
+    With a lattice, the messages are its surfaces, and the size of the single point is their mean.
+    """
+    machine, sizes = request.simulated, request.sizes_bytes
+    nodes = _placed(machine, request.placed, count)
+    grid = (len(nodes),) if pattern.is_row and not machine.dims else grid_of(machine, len(nodes))
+    if pattern.folds_grid:
+        grid, places = folded(grid)
+        nodes = [nodes[place] for place in places]
+    options = _core.WorkloadOptions()
+    options.grid = list(grid)
+    options.nodes = nodes
+    options.periodic = _topology(machine) != "mesh"
+    options.iterations = (request.iterations or DEFAULT_ITERATIONS) * pattern.rounds
+    options.algorithm = getattr(_core.AllreduceAlgorithm, (algorithm or DEFAULT_ALGORITHM).replace("-", "_"))
+    if lattice is not None:
+        options.face_bytes = lattice.faces(grid)
+        sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
+    return Plan(request, pattern, sizes, machine.description(request.seed, request.engine), options, grid, algorithm)
+
+
+def require_soon(plans: Sequence[Plan]) -> None:
+    """Refuses workloads that software would forward from node to node for much longer than a minute of real time."""
+    forwarded = 0
+    for plan in plans:
+        for size in plan.sizes:
+            plan.options.bytes = size
+            try:
+                forwarded += _core.count_forwarded_packet_hops(
+                    plan.description, plan.workload, plan.options, MOST_FORWARDED
+                )
+            except ValueError as error:
+                raise plan.request.simulated.refused(error) from error
+            if forwarded > MOST_FORWARDED:
+                raise InputError(
+                    "sizes",
+                    Literal(_range(plan.sizes)),
+                    f"{plan.request.traits.test} to need at most {MOST_FORWARDED:.0e} packet-hops, a minute of real "
+                    f"time, through the software of {plan.request.simulated.name}, whose links lead only to "
+                    "neighbours: choose smaller --sizes, fewer --iterations or fewer nodes (-n)",
+                )
+
+
+def _range(sizes: Sequence[int]) -> str:
+    return str(sizes[0]) if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
+
+
+def run(plan: Plan) -> WorkloadResult:
+    """Measures each size of the plan."""
+    request, options = plan.request, plan.options
+    points, messages, payload_bytes, finish_us, warnings = [], [], [], [], []
+    for size in plan.sizes:
+        request.progress(size)
+        options.bytes = size
+        try:
+            result = _core.run_workload(plan.description, plan.workload, options)
+        except ValueError as error:
+            raise request.simulated.refused(error) from error
+        time_us = result.time_ps * 1e-6 * plan.pattern.rounds
+        moved = _moved(request.traits, size, result.payload_bytes / plan.iterations, len(options.nodes))
+        bandwidth = moved / MIB / (time_us * 1e-6)
+        points.append((size, time_us, bandwidth))
+        messages.append(result.messages)
+        payload_bytes.append(result.payload_bytes)
+        finish_us.append(result.finish_ps * 1e-6)
+        warnings.append(result.warnings)
+    common = make_result(request, "card", points, warnings=warnings)
+    return WorkloadResult(
+        **vars(common),
+        grid=plan.grid,
+        iterations=plan.iterations,
+        algorithm=plan.algorithm,
+        face_bytes=tuple(options.face_bytes),
+        messages=np.array(messages, dtype=np.int64),
+        payload_bytes=np.array(payload_bytes, dtype=np.int64),
+        finish_us=np.array(finish_us),
+    )
+
+
+def _moved(traits: Traits, size: int, sent: float, nodes: int) -> float:
+    """The bytes of one iteration that the test's bandwidth counts."""
+    if traits.bandwidth_of == "vector":
+        return size
+    return sent if traits.bandwidth_of == "cut" else sent / nodes
+
+
+def _topology(machine: Machine) -> str:
+    return str(machine.file.network.topology.value)
+
+
+def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) -> list[int]:
+    """The nodes that take part: these, or the first `count`, or all."""
+    if nodes is not None:
+        if count is not None and count != len(nodes):
+            raise InputError("n", count, f"as many as nodes are named: {len(nodes)}")
+        return list(nodes)
+    available = machine.node_count
+    wanted = count if count is not None else (available or DEFAULT_NODES)
+    if wanted < FEWEST_NODES or (available is not None and wanted > available):
+        most = f", at most the {available} of {machine.name}" if available else ""
+        raise InputError("n", wanted, f"at least {FEWEST_NODES} nodes{most}")
+    return list(range(wanted))
+
+
+def grid_of(machine: Machine, count: int) -> tuple[int, ...]:
+    """The grid of processes: the machine's own if all nodes of a torus or mesh take part, otherwise nearly a cube."""
+    if _topology(machine) in ("torus", "mesh") and count == machine.node_count:
+        return machine.dims
+    return nearly_cubic(count, GRID_DIMENSIONS)
+
+
+def nearly_cubic(count: int, dimensions: int) -> tuple[int, ...]:
+    """Nearly equal factors of count, largest first: assigns the prime factors greedily, greatest first."""
+    grid = [1] * dimensions
+    for prime in reversed(_prime_factors(count)):
+        smallest = grid.index(min(grid))
+        grid[smallest] *= prime
+    return tuple(sorted(grid, reverse=True))
+
+
+def _prime_factors(number: int) -> list[int]:
+    factors = []
+    divisor = 2
+    while divisor <= math.isqrt(number):
+        while number % divisor == 0:
+            factors.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*factors, number] if number > 1 else factors
