@@ -52,7 +52,7 @@ def test_every_step_of_the_tutorial_runs(said):
     assert "Recording of 16 ranks: all computation predicted with an error of" in fit
     assert "wrote sombrero2.json" in fit
     assert "compute: sombrero2.json, recorded times x" in run
-    assert "segments that the profile does not have" not in run
+    assert "regions that the profile does not have" not in run
     sums = [re.findall(r"^sum (\S+) in", text, re.MULTILINE) for text in said]
     assert [len(found) for found in sums] == [1, 3, 1, 1]
     assert len({value for found in sums for value in found}) == 1

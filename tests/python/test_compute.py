@@ -15,13 +15,13 @@ from apenet.compute.profile import ProfileError, RankPasses, read_profile
 from apenet.compute.size import parse_size
 
 BIN = Path(sys.executable).parent
-SOURCE = Path(__file__).with_name("segments.c")
+SOURCE = Path(__file__).with_name("regions.c")
 SITES = 4000
 PASSES = 20
 
 
 def compiled(folder: Path, *options: str) -> Path:
-    program = folder / "segments"
+    program = folder / "regions"
     command = [BIN / "mpicc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", *options]
     subprocess.run([*command, "-o", program, SOURCE], check=True)
     return program
@@ -29,7 +29,7 @@ def compiled(folder: Path, *options: str) -> Path:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> Path:
-    return compiled(tmp_path_factory.mktemp("segments"))
+    return compiled(tmp_path_factory.mktemp("regions"))
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +59,15 @@ def recorded(run, tmp_path_factory):
 
 
 def times(path: Path) -> dict[tuple[str, str, str], tuple[int, float]]:
-    """Count and mean in nanoseconds of the segments that take time, by the called functions and the ranks."""
+    """Count and mean in nanoseconds of the regions that take time, by the called functions and the ranks."""
     return {
         (part.start_call, part.end_call, part.ranks): (part.count, part.cost.constant_ns)
-        for part in read_profile(path).segments
+        for part in read_profile(path).regions
         if part.cost.constant_ns > 0
     }
 
 
-def test_segments_have_the_times_of_the_work(recorded):
+def test_regions_have_the_times_of_the_work(recorded):
     path, _ = recorded(4)
     local = SITES // 4
     assert times(path) == {
@@ -77,15 +77,15 @@ def test_segments_have_the_times_of_the_work(recorded):
         ("MPI_Barrier", "MPI_Allreduce", "all"): (4 * (PASSES - 1), 100 + 3 * local),
     }
     profile = read_profile(path)
-    assert profile.program == "segments"
-    assert re.fullmatch(r"build-id:[0-9a-f]{40}", profile.modules["segments"])
-    assert all(re.fullmatch(r"segments\+0x[0-9a-f]+", part.start) for part in profile.segments)
-    assert all(part.deviation_ns == 0 for part in profile.segments)
+    assert profile.program == "regions"
+    assert re.fullmatch(r"build-id:[0-9a-f]{40}", profile.modules["regions"])
+    assert all(re.fullmatch(r"regions\+0x[0-9a-f]+", part.start) for part in profile.regions)
+    assert all(part.deviation_ns == 0 for part in profile.regions)
 
 
 def test_spread_is_recorded(recorded):
     path, _ = recorded(2, "uneven")
-    (part,) = (part for part in read_profile(path).segments if part.start_call == "MPI_Barrier" and part.count > 2)
+    (part,) = (part for part in read_profile(path).regions if part.start_call == "MPI_Barrier" and part.count > 2)
     once = 100 + 3 * SITES // 2
     assert (part.least_ns, part.most_ns) == (once, 3 * once)
     assert once < part.cost.constant_ns < 3 * once
@@ -125,7 +125,7 @@ def test_a_profile_charges_what_was_recorded_and_repeats(run, recorded, tmp_path
 def test_a_scale_multiplies_the_times(run, recorded):
     path, text = recorded(4)
     once, twice = (float(line.split()[3]) for line in (text, run(4, f"{path}:2").stdout))
-    # On rank 0, which is the last at each barrier: two segments a pass.
+    # On rank 0, which is the last at each barrier: two regions a pass.
     work_us = PASSES * (100 + 10 * SITES // 4 + 5000) / 1000
     assert twice - once == pytest.approx(work_us, rel=0.01)
 
@@ -148,26 +148,26 @@ def test_programs_that_watch_the_clock_end(run, recorded):
     assert int(run(2, f"{path}:2", "timed").stdout.split()[0]) == pytest.approx(passes / 2, abs=1)
 
 
-def test_unseen_segments_are_counted_and_listed(run, recorded, tmp_path):
+def test_unseen_regions_are_counted_and_listed(run, recorded, tmp_path):
     path, _ = recorded(2)
     done = run(2, f"{path}:1", "other", options=("--out", tmp_path / "run"))
     assert done.returncode == 0
     said = json.loads((tmp_path / "run" / "run.json").read_bytes())["computation"]
     assert said["unseen_passes"] == 4
     assert [(part["count"], part["ranks"]) for part in said["unseen"]] == [(2, [0, 1]), (2, [0, 1])]
-    labels = [re.sub(r"segments\+0x[0-9a-f]+ ", "", part["segment"]) for part in said["unseen"]]
+    labels = [re.sub(r"regions\+0x[0-9a-f]+ ", "", part["region"]) for part in said["unseen"]]
     assert sorted(labels) == ["MPI_Barrier to MPI_Wtime", "MPI_Wtime to MPI_Barrier"]
     assert said["passes"] == 4
     warned = re.sub(r"\s+", " ", done.stderr)
-    assert "4 of 8 passes are of 2 segments that the profile does not have, and took no time" in warned
+    assert "4 of 8 passes are of 2 regions that the profile does not have, and took no time" in warned
     assert "MPI_Barrier (2 times on ranks 0, 1)" in warned
     assert f'arguments = "{SITES} loop": this run has "{SITES} other"' in warned
 
 
-def test_ranks_without_a_segment_are_listed(run, recorded, tmp_path):
+def test_ranks_without_a_region_are_listed(run, recorded, tmp_path):
     path, _ = recorded(2)
     profile = json.loads(path.read_bytes())
-    profile["segments"] = [{**part, "ranks": "first"} for part in profile["segments"] if part["ranks"] != "others"]
+    profile["regions"] = [{**part, "ranks": "first"} for part in profile["regions"] if part["ranks"] != "others"]
     changed = tmp_path / "first.json"
     changed.write_text(json.dumps(profile))
     done = run(2, f"{changed}:1")
@@ -181,7 +181,7 @@ def test_a_fit_predicts_other_sizes(run, recorded, tmp_path, apenet):
     done = apenet("fit-compute", *paths, *options)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert (said["segments_of_one_size"], said["other_path"]) == (0, 0)
+    assert (said["regions_of_one_size"], said["other_path"]) == (0, 0)
     assert len(said["held_out"]) == 3
     assert said["checks"][0]["unseen_share"] == 0
     profile = read_profile(fitted)
@@ -195,7 +195,7 @@ def test_a_fit_is_exact_where_times_are_straight(recorded):
     paths = [recorded(ranks)[0] for ranks in (2, 4, 8)]
     fit = fit_profiles(paths)
     assert max(abs(held.error) for held in fit.held_out) < 1e-6
-    costs = {(part.start_call, part.end_call, part.ranks): part.cost for part in fit.profile.segments}
+    costs = {(part.start_call, part.end_call, part.ranks): part.cost for part in fit.profile.regions}
     barrier = costs["MPI_Barrier", "MPI_Allreduce", "all"]
     assert (barrier.constant_ns, barrier.per_site_ns) == (pytest.approx(100), pytest.approx(3 * SITES))
     first = costs["MPI_Allreduce", "MPI_Barrier", "first"]
@@ -205,7 +205,7 @@ def test_a_fit_is_exact_where_times_are_straight(recorded):
 
 
 def test_a_fit_knows_inner_sites_and_boundaries(recorded, tmp_path):
-    """Of a lattice that is cut in one dimension after the other: no segment goes with the sites alone."""
+    """Of a lattice that is cut in one dimension after the other: no region goes with the sites alone."""
     model = json.loads(recorded(2)[0].read_bytes())
     lattice = {2: "16x16x16x16/2x1x1x1", 4: "16x16x16x16/2x2x1x1", 8: "16x16x16x16/2x2x2x1", 16: "16x16x16x16/2x2x2x2"}
     paths = []
@@ -213,15 +213,15 @@ def test_a_fit_knows_inner_sites_and_boundaries(recorded, tmp_path):
         size = parse_size(given, ranks)
         times = (30 * size.inner, 70 * size.halo, 1000 + 2 * size.sites, 20 * size.inner + 50 * size.halo)
         parts = [
-            {**model["segments"][0], "from": f"segments+{i}", "cost": {"constant_ns": ns}} for i, ns in enumerate(times)
+            {**model["regions"][0], "from": f"regions+{i}", "cost": {"constant_ns": ns}} for i, ns in enumerate(times)
         ]
         recording = {"ranks": ranks, "size": size.model_dump()}
         paths.append(tmp_path / f"{ranks}.json")
-        paths[-1].write_text(json.dumps({**model, "recorded": [recording], "segments": parts}))
+        paths[-1].write_text(json.dumps({**model, "recorded": [recording], "regions": parts}))
     fit = fit_profiles(paths[:3])
     (check,) = compare(fit.profile, paths[3:])
-    assert [part.error for part in check.segments] == pytest.approx([0] * 4, abs=1e-6)
-    inner = next(part for part in fit.profile.segments if part.start == "segments+0")
+    assert [part.error for part in check.regions] == pytest.approx([0] * 4, abs=1e-6)
+    inner = next(part for part in fit.profile.regions if part.start == "regions+0")
     assert inner.cost.per_inner_site_ns == pytest.approx(30)
 
 
@@ -230,7 +230,7 @@ def slowed(path: Path, folder: Path) -> list[Path]:
     made = []
     for parity in (0, 1):
         profile = json.loads(path.read_bytes())
-        for part in profile["segments"]:
+        for part in profile["regions"]:
             part["cost"]["constant_ns"] *= 1.5
             for ranks in part["passes"]:
                 for kind in ("quiet", "disturbed", "shared"):
@@ -255,7 +255,7 @@ def test_several_recordings_are_as_one_without_disturbance(recorded, tmp_path, a
     disturbed = slowed(path, tmp_path)
     fit = fit_profiles([small, *disturbed])
     undisturbed = fit_profiles([small, path])
-    assert fit.profile.segments == undisturbed.profile.segments
+    assert fit.profile.regions == undisturbed.profile.regions
     (check,) = compare(undisturbed.profile, disturbed)
     assert check.error == pytest.approx(0, abs=1e-6)
     assert [(each.recordings, each.not_repeated) for each in fit.combined] == [(1, 0), (2, 0)]
@@ -292,21 +292,21 @@ def selected_passes(count: int) -> set[int]:
 
 
 def kept_passes(path: Path) -> tuple[RankPasses, ...]:
-    """Of the segment with the most passes, those of each rank."""
-    return max(read_profile(path).segments, key=lambda segment: segment.count).passes
+    """Of the region with the most passes, those of each rank."""
+    return max(read_profile(path).regions, key=lambda region: region.count).passes
 
 
 def test_passes_that_a_size_has_more_of_are_said(recorded, tmp_path, apenet):
-    """Half as many passes of a segment, of twice the time."""
+    """Half as many passes of a region, of twice the time."""
     path, small = recorded(4)[0], recorded(2)[0]
     profile = json.loads(path.read_bytes())
     (part,) = (
-        each for each in profile["segments"] if (each["from_call"], each["to_call"]) == ("MPI_Barrier", "MPI_Allreduce")
+        each for each in profile["regions"] if (each["from_call"], each["to_call"]) == ("MPI_Barrier", "MPI_Allreduce")
     )
     part.update(passes=[], count=part["count"] // 2, cost={"constant_ns": 2 * part["cost"]["constant_ns"]})
     other = tmp_path / "other.json"
     other.write_text(json.dumps(profile))
-    every = [each for of in (small, path) for each in read_profile(of).segments]
+    every = [each for of in (small, path) for each in read_profile(of).regions]
     total = sum(each.count * each.cost.constant_ns for each in every)
     share = sum(each.count * each.cost.constant_ns for each in every if each.key == (part["from"], part["to"])) / total
     assert fit_profiles([small, other]).other_path == pytest.approx(share)
@@ -322,9 +322,9 @@ def test_recordings_of_one_size_become_one_that_holds_for_it_alone(run, recorded
     assert "one size, for which alone the profile holds" in re.sub(r"\s+", " ", done.stdout)
     given, made = read_profile(path), read_profile(whole)
     assert not made.is_fitted
-    assert not any(part.passes for part in made.segments)
-    least = sum(part.count * part.cost.constant_ns for part in given.segments)
-    assert sum(part.count * part.cost.constant_ns for part in made.segments) == pytest.approx(least, rel=0.3)
+    assert not any(part.passes for part in made.regions)
+    least = sum(part.count * part.cost.constant_ns for part in given.regions)
+    assert sum(part.count * part.cost.constant_ns for part in made.regions) == pytest.approx(least, rel=0.3)
     assert run(2, whole).returncode == 0
     assert "ranks = 2: expected 4 as in this run" in run(4, whole).stderr
 
@@ -357,29 +357,29 @@ def test_bad_sizes_are_refused(text, expected):
 
 
 def passes(*ranks: dict[str, object]) -> dict[str, object]:
-    segment = {"from": "a", "from_call": "", "to": "b", "to_call": "", "ranks": "all", "count": 3, "cost": {}}
-    return {"segments": [{**segment, "passes": ranks}]}
+    region = {"from": "a", "from_call": "", "to": "b", "to_call": "", "ranks": "all", "count": 3, "cost": {}}
+    return {"regions": [{**region, "passes": ranks}]}
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
         ({"format": "another"}, "format"),
-        ({"version": 1}, "version = 1: expected 2, which this apenet reads; record anew"),
-        ({"segments": [{"from": "a"}]}, "segments.0.from_call is missing"),
+        ({"version": 1}, "version = 1: expected 3, which this apenet reads; record anew"),
+        ({"regions": [{"from": "a"}]}, "regions.0.from_call is missing"),
         ({"recorded": []}, "recorded"),
         ({"host": {"processor": "x", "flops_per_second": -1}}, "host.flops_per_second = -1"),
         ({"more": 1}, "more = 1"),
-        (passes({"rank": -1, "count": 3}), "segments.0.passes.0.rank = -1"),
-        (passes({"rank": 0, "count": 3, "quiet": [[0]]}), "segments.0.passes.0.quiet.0"),
-        (passes({"rank": 0, "count": 3, "quiet": [[0, -5]]}), "segments.0.passes.0.quiet.0.1 = -5"),
-        (passes({"rank": 0, "count": 3, "quiet": [[0, 1.5]]}), "segments.0.passes.0.quiet.0.1 = 1.5"),
+        (passes({"rank": -1, "count": 3}), "regions.0.passes.0.rank = -1"),
+        (passes({"rank": 0, "count": 3, "quiet": [[0]]}), "regions.0.passes.0.quiet.0"),
+        (passes({"rank": 0, "count": 3, "quiet": [[0, -5]]}), "regions.0.passes.0.quiet.0.1 = -5"),
+        (passes({"rank": 0, "count": 3, "quiet": [[0, 1.5]]}), "regions.0.passes.0.quiet.0.1 = 1.5"),
         (passes({"rank": 0, "count": 3, "shared": [[2, 5, 5]]}), "each pass below 3 at most once"),
         (passes({"rank": 0, "count": 3, "quiet": [[0, 5]], "shared": [[0, 5]]}), "each pass below 3 at most once"),
         (passes({"rank": 0, "count": 1}, {"rank": 0, "count": 2}), "each rank at most once"),
         (passes({"rank": 0, "count": 1}), "3 passes in all"),
         (passes({"rank": 2, "count": 3}), "a rank below 2"),
-        ({"segments": [{**passes()["segments"][0], "after": ["12"]}]}, 'segments.0.after.0 = "12"'),
+        ({"regions": [{**passes()["regions"][0], "after": ["12"]}]}, 'regions.0.after.0 = "12"'),
     ],
 )
 def test_broken_profiles_are_refused(recorded, tmp_path, change, expected):
@@ -408,8 +408,8 @@ def test_a_profile_of_something_else_is_named(run, recorded, tmp_path, program, 
     renamed.write_bytes(program.read_bytes())
     renamed.chmod(0o755)
     cases = [
-        (run(2, path, of=rebuilt), "modules.segments = ", "another build"),
-        (run(2, path, of=renamed), 'program = "segments"', "a profile of renamed"),
+        (run(2, path, of=rebuilt), "modules.regions = ", "another build"),
+        (run(2, path, of=renamed), 'program = "regions"', "a profile of renamed"),
         (run(4, path), "ranks = 2", "expected 4 as in this run"),
         (run(2, path, options=("--size", "9")), "size is missing", "--size 9 also when"),
         (run(2, tmp_path / "missing.json"), "compute = ", "a profile's FILE"),

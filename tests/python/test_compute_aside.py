@@ -12,15 +12,15 @@ from apenet.compute.profile import read_profile
 
 BIN = Path(sys.executable).parent
 SITES = 100_000
-"""Segments of 150 and 350 us on two ranks."""
+"""Regions of 150 and 350 us on two ranks."""
 END = ("MPI_Barrier", "MPI_Wtime")
 
 
 @pytest.fixture(scope="module")
 def run(apenet, tmp_path_factory):
     """Runs a program that counts its own work, so that recordings are exact."""
-    program = tmp_path_factory.mktemp("segments") / "segments"
-    source = Path(__file__).with_name("segments.c")
+    program = tmp_path_factory.mktemp("regions") / "regions"
+    source = Path(__file__).with_name("regions.c")
     subprocess.run([BIN / "mpicc", "-std=c11", "-O1", "-rdynamic", "-o", program, source], check=True)
 
     def run_program(ranks: int, compute: str, form: str, *options: str | Path):
@@ -37,9 +37,9 @@ def long(run, tmp_path_factory) -> Path:
 
 
 def without(path: Path, folder: Path, *calls: tuple[str, str]) -> Path:
-    """The profile without the contexts of the segments between these calls."""
+    """The profile without the call paths of the regions between these calls."""
     profile = json.loads(path.read_bytes())
-    for part in profile["segments"]:
+    for part in profile["regions"]:
         assert part["after"]
         if (part["from_call"], part["to_call"]) in calls:
             del part["after"]
@@ -49,7 +49,7 @@ def without(path: Path, folder: Path, *calls: tuple[str, str]) -> Path:
 
 
 def test_ranks_that_step_aside_change_nothing(run, long, tmp_path):
-    calls = [(part.start_call, part.end_call) for part in read_profile(long).segments]
+    calls = [(part.start_call, part.end_call) for part in read_profile(long).regions]
     in_turn = without(long, tmp_path, *calls)
     said = []
     for number, (path, *options) in enumerate([(long,), (long, "--pin"), (long, "--no-pin"), (in_turn,)]):
@@ -72,18 +72,18 @@ def test_ranks_finish_their_computation_before_a_partition_ends_the_run(run, tmp
     assert done.stdout.splitlines() == ["computed 0", "computed 1"]
 
 
-def test_an_unexpected_short_segment_is_lengthened_once_and_said(run, long, tmp_path):
+def test_an_unexpected_short_region_is_lengthened_once_and_said(run, long, tmp_path):
     """The profile does not say that the loop may end after its last pass: each rank steps aside there for too long."""
-    (once,) = (part for part in read_profile(long).segments if part.start_call == "MPI_Barrier" and part.count > 2)
+    (once,) = (part for part in read_profile(long).regions if part.start_call == "MPI_Barrier" and part.count > 2)
     profile = json.loads(without(long, tmp_path, END).read_bytes())
-    (last,) = (part for part in read_profile(long).segments if (part.start_call, part.end_call) == END)
-    for part in profile["segments"]:
+    (last,) = (part for part in read_profile(long).regions if (part.start_call, part.end_call) == END)
+    for part in profile["regions"]:
         if part["from"] == once.start and part["to"] == once.end:
             part["after"] += last.after
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps(profile))
     exact, longer = (run(2, f"{path}:1", "loop", "--out", tmp_path / path.stem) for path in (long, changed))
     assert json.loads((tmp_path / "changed" / "run.json").read_bytes())["computation"]["lengthened_passes"] == 2
-    assert "2 passes took longer than the profile says of their segments" in re.sub(r"\s+", " ", longer.stderr)
+    assert "2 passes took longer than the profile says of their regions" in re.sub(r"\s+", " ", longer.stderr)
     exact_us, longer_us = (float(done.stdout.split()[3]) for done in (exact, longer))
     assert longer_us - exact_us == pytest.approx(once.cost.constant_ns / 1000, abs=0.01)

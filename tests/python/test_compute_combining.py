@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from apenet.compute.combining import combine, frontier
-from apenet.compute.profile import Cost, HostSpeed, Profile, RankPasses, Recorded, Segment, to_runs
+from apenet.compute.profile import Cost, HostSpeed, Profile, RankPasses, Recorded, Region, to_runs
 
 HOST = HostSpeed(processor="a", flops_per_second=1, flops_per_second_in_cache=1, bytes_per_second=1)
 PROBE_NS = 2000
@@ -14,7 +14,7 @@ PROBE_NS = 2000
 
 @dataclass(frozen=True)
 class Program:
-    """A segment: the undisturbed nanoseconds of pass k on rank r are times[k] * factors[r]."""
+    """A region: the undisturbed nanoseconds of pass k on rank r are times[k] * factors[r]."""
 
     times: tuple[int, ...]
     factors: tuple[float, ...]
@@ -66,7 +66,7 @@ def recording(program: Program, host: Host, seed: int) -> Profile:
 
 
 def profile(passes: tuple[RankPasses, ...], mean: float, probe_ns: int = PROBE_NS) -> Profile:
-    segment = Segment(
+    region = Region(
         start="a",
         start_call="",
         end="b",
@@ -78,7 +78,7 @@ def profile(passes: tuple[RankPasses, ...], mean: float, probe_ns: int = PROBE_N
     )
     return Profile(
         format="apenet compute profile",
-        version=2,
+        version=3,
         writer="",
         program="a",
         arguments=(),
@@ -87,7 +87,7 @@ def profile(passes: tuple[RankPasses, ...], mean: float, probe_ns: int = PROBE_N
         recorded=(Recorded(ranks=len(passes)),),
         is_fitted=False,
         probe_ns=probe_ns,
-        segments=(segment,),
+        regions=(region,),
     )
 
 
@@ -96,8 +96,8 @@ def own(*times: int) -> tuple[tuple[int, ...], ...]:
 
 
 def mean(combined: Profile) -> float:
-    return sum(part.count * part.cost.constant_ns for part in combined.segments) / sum(
-        part.count for part in combined.segments
+    return sum(part.count * part.cost.constant_ns for part in combined.regions) / sum(
+        part.count for part in combined.regions
     )
 
 
@@ -132,7 +132,7 @@ def test_ranks_keep_their_differences():
 def test_the_first_rank_is_a_class_of_its_own_where_it_differs():
     program = Program((10_000,) * 60, (2, 1, 1, 1))
     combined = combine([recording(program, Host(0.3, 0.5), i) for i in range(6)])
-    costs = {part.ranks: (part.count, part.cost.constant_ns) for part in combined.profile.segments}
+    costs = {part.ranks: (part.count, part.cost.constant_ns) for part in combined.profile.regions}
     assert costs["first"] == (60, pytest.approx(20_000, rel=0.04))
     assert costs["others"] == (180, pytest.approx(10_000, rel=0.04))
 

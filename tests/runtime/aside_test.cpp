@@ -8,7 +8,7 @@
 #include <random>
 
 #include "ranks.hpp"
-#include "runtime/shim/call_context.hpp"
+#include "runtime/shim/call_path.hpp"
 #include "support/forbidden_memory.hpp"
 
 namespace apenet::test {
@@ -215,24 +215,24 @@ TEST(Aside, AFailureElsewhereLetsARankFinishItsComputation) {
   EXPECT_EQ(ran.output, "computed\n");
 }
 
-std::uint64_t context(std::initializer_list<std::uint64_t> calls) {
-  shim::CallContext made;
+std::uint64_t call_path(std::initializer_list<std::uint64_t> calls) {
+  shim::CallPath made;
   for (const std::uint64_t call : calls) made.add(call * 0x9e3779b97f4a7c15U);
   return made.hash();
 }
 
-TEST(CallContext, LoopsOverOneOrTwoCallsCountOnceWhenTheyHaveEnded) {
-  EXPECT_EQ(context({1, 2, 3, 2, 3, 4}), context({1, 2, 3, 2, 3, 2, 3, 4}));
-  EXPECT_EQ(context({1, 2, 2, 2, 4}), context({1, 2, 2, 2, 2, 2, 4}));
-  EXPECT_NE(context({1, 2, 3, 2, 3}), context({1, 2, 3, 2, 3, 2, 3}));
-  EXPECT_NE(context({1, 2, 2, 2}), context({1, 2, 2, 2, 2}));
-  EXPECT_NE(context({1, 2, 2, 4}), context({1, 2, 4}));
-  EXPECT_NE(context({1, 2, 3, 4}), context({2, 1, 3, 4}));
+TEST(CallPath, LoopsOverOneOrTwoCallsCountOnceWhenTheyHaveEnded) {
+  EXPECT_EQ(call_path({1, 2, 3, 2, 3, 4}), call_path({1, 2, 3, 2, 3, 2, 3, 4}));
+  EXPECT_EQ(call_path({1, 2, 2, 2, 4}), call_path({1, 2, 2, 2, 2, 2, 4}));
+  EXPECT_NE(call_path({1, 2, 3, 2, 3}), call_path({1, 2, 3, 2, 3, 2, 3}));
+  EXPECT_NE(call_path({1, 2, 2, 2}), call_path({1, 2, 2, 2, 2}));
+  EXPECT_NE(call_path({1, 2, 2, 4}), call_path({1, 2, 4}));
+  EXPECT_NE(call_path({1, 2, 3, 4}), call_path({2, 1, 3, 4}));
 }
 
-TEST(CallContext, ForgetsWhatWasLongAgo) {
-  shim::CallContext one;
-  shim::CallContext other;
+TEST(CallPath, ForgetsWhatWasLongAgo) {
+  shim::CallPath one;
+  shim::CallPath other;
   one.add(5);
   for (std::uint64_t call = 0; call < 64; ++call) {
     EXPECT_NE(one.hash(), other.hash()) << call;

@@ -49,7 +49,7 @@ ALLOWED = {
     (
         "src/runtime/shim/computation.cpp",
         "value",
-    ): "the segments of the process, which the C library's functions observe",
+    ): "the regions of the process, which the C library's functions observe",
     ("src/runtime/shim/computation.cpp", "own_thread"): "a thread's own",
     ("src/runtime/shim/computation.cpp", "beginning"): "a process begins to observe once",
     ("src/runtime/shim/computation.cpp", "computation_observed"): "whether the run asks for computation: a fact",

@@ -49,7 +49,7 @@ def fit_compute(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit the time of each segment of a program to the sites of a rank, and say how far the fit errs."""
+    """Fit the time of each region of a program to the sites of a rank, and say how far the fit errs."""
     checks = check or []
     keep_apart([("--to-profile", to_profile)], [("FILE", path) for path in (*files, *checks)])
     with progress_bar("fitting", None):
@@ -70,7 +70,7 @@ def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
     profile = fit.profile
     console = output()
     known = f"{len(profile.recorded)} sizes" if profile.is_fitted else "one size, for which alone the profile holds"
-    console.print(f"{profile.program}: {len(profile.segments)} segments, {known}", markup=False)
+    console.print(f"{profile.program}: {len(profile.regions)} regions, {known}", markup=False)
     combined = [*fit.combined, *(part.combined for part in comparisons)]
     if any(each.recordings > 1 for each in combined):
         print_tables(Group(_disturbance(combined)))
@@ -86,11 +86,11 @@ def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
         console.print("error: not known, because two sizes determine the fit; record a third", markup=False)
     if fit.constant:
         console.print(
-            f"{fit.constant} segments passed at one size only: their time does not change with it", markup=False
+            f"{fit.constant} regions passed at one size only: their time does not change with it", markup=False
         )
     if fit.other_path >= LEAST_SHARE:
         console.print(
-            f"segments with {fit.other_path:.0%} of the time pass more often on a rank at one size than at another: "
+            f"regions with {fit.other_path:.0%} of the time pass more often on a rank at one size than at another: "
             "their mean may be of other work there; leave sizes out at which the program takes another path",
             markup=False,
         )
@@ -125,14 +125,14 @@ def _compared(part: Comparison) -> Table:
     table.add_column("ranks")
     for name in ("share", "recorded us", "predicted us", "error"):
         table.add_column(name, justify="right")
-    for row in part.segments[:MOST_ROWS]:
+    for row in part.regions[:MOST_ROWS]:
         if row.share < LEAST_SHARE:
             break
-        segment = row.segment
+        region = row.region
         table.add_row(
-            f"{segment.start} {segment.start_call}",
-            f"{segment.end} {segment.end_call}",
-            segment.ranks,
+            f"{region.start} {region.start_call}",
+            f"{region.end} {region.end_call}",
+            region.ranks,
             f"{row.share:.1%}",
             f"{row.recorded_ns / 1000:.2f}",
             "-" if row.predicted_ns is None else f"{row.predicted_ns / 1000:.2f}",

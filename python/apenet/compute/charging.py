@@ -1,4 +1,4 @@
-"""Charges a profile: what the ranks get of it, and what they say of segments that it does not have."""
+"""Charges a profile: what the ranks get of it, and what they say of regions that it does not have."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from apenet.base.errors import ABSENT, InputError
 from apenet.compute.elf import build_id
 from apenet.compute.exchange import UNKNOWN_PS, Key, RankReport, make_table
 from apenet.compute.host_speed import processor_name, slowdown
-from apenet.compute.profile import Profile, ProfileError, Segment, read_profile
+from apenet.compute.profile import Profile, ProfileError, Region, read_profile
 from apenet.compute.recording import PS_PER_NS
 from apenet.compute.size import Size
 from apenet.machine import Machine
 
 MOST_SCALE = 1e6
-MOST_NAMED = 5  # segments and ranks in a warning
+MOST_NAMED = 5  # regions and ranks in a warning
 LEAST_ASIDE_NS = 50_000
 """Stepping aside takes some 10 us of the host: it pays for longer computation than this."""
 
@@ -48,35 +48,35 @@ class Charge:
     def table(self) -> bytes:
         """What the ranks charge."""
         costs: dict[Key, tuple[int, int]] = {}
-        for segment in self.profile.segments:
-            first, others = costs.get(segment.key, (UNKNOWN_PS, UNKNOWN_PS))
-            ps = min(round(segment.cost.at(self.size) * self.scale * PS_PER_NS), 2**62)
-            costs[segment.key] = (
-                ps if segment.ranks != "others" else first,
-                ps if segment.ranks != "first" else others,
+        for region in self.profile.regions:
+            first, others = costs.get(region.key, (UNKNOWN_PS, UNKNOWN_PS))
+            ps = min(round(region.cost.at(self.size) * self.scale * PS_PER_NS), 2**62)
+            costs[region.key] = (
+                ps if region.ranks != "others" else first,
+                ps if region.ranks != "first" else others,
             )
-        return make_table(self.profile.modules, costs, self._contexts(costs))
+        return make_table(self.profile.modules, costs, self._call_paths(costs))
 
-    def _contexts(self, costs: Mapping[Key, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-        """The contexts of calls after which the program always computes for long: the least cost of what follows."""
+    def _call_paths(self, costs: Mapping[Key, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+        """The call paths after which the program always computes for long: the least cost of what follows."""
         following: dict[str, set[Key]] = {}
-        for segment in self.profile.segments:
-            for context in segment.after:
-                following.setdefault(context, set()).add(segment.key)
+        for region in self.profile.regions:
+            for call_path in region.after:
+                following.setdefault(call_path, set()).add(region.key)
         least_ps = LEAST_ASIDE_NS * self.scale * PS_PER_NS
         found: dict[str, tuple[int, int]] = {}
-        for context, keys in following.items():
+        for call_path, keys in following.items():
             first, others = (min(costs[key][ranks] for key in keys) for ranks in (0, 1))
             if max(first, others) >= least_ps:
-                found[context] = (first if first >= least_ps else 0, others if others >= least_ps else 0)
+                found[call_path] = (first if first >= least_ps else 0, others if others >= least_ps else 0)
         return found
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """A segment without a cost: its call sites, how often it passed, and on which ranks."""
+    """A region without a cost: its call sites, how often it passed, and on which ranks."""
 
-    segment: str
+    region: str
     count: int
     ranks: tuple[int, ...]
 
@@ -85,7 +85,7 @@ class Unseen:
 class Charged:
     """What became of a profile in a run.
 
-    Computation in an unseen segment took no time. `lengthened_passes`: of segments that are shorter than every one that
+    Computation in an unseen region took no time. `lengthened_passes`: of regions that are shorter than every one that
     the profile has after the same calls; they took as long as that.
     """
 
@@ -98,7 +98,7 @@ class Charged:
 
     def to_json(self) -> dict[str, Any]:
         """For run.json."""
-        return {**vars(self), "unseen": [vars(segment) for segment in self.unseen]}
+        return {**vars(self), "unseen": [vars(region) for region in self.unseen]}
 
 
 def prepare(path: Path, scale: float | None, job: Job) -> Charge:
@@ -189,7 +189,7 @@ def judge(charge: Charge, reports: Mapping[int, RankReport], ranks: int) -> tupl
     """What the ranks report, and what is to be said of it, one sentence each."""
     unseen: dict[str, tuple[int, list[int]]] = {}
     for rank, report in sorted(reports.items()):
-        for (start, end), passed in sorted(report.segments.items()):
+        for (start, end), passed in sorted(report.regions.items()):
             label = f"{start} {passed.calls[0]} to {end} {passed.calls[1]}"
             count, where = unseen.get(label, (0, []))
             unseen[label] = (count + passed.count, [*where, rank])
@@ -209,21 +209,21 @@ def _warnings(charge: Charge, charged: Charged, reports: Mapping[int, RankReport
     for name, recorded in charge.profile.modules.items():
         others = {report.modules[name] for report in reports.values() if name in report.modules} - {recorded}
         for other in sorted(others):
-            yield f"{charge.path}: modules.{name} = {recorded}: this run has {other}; its segments took no time"
+            yield f"{charge.path}: modules.{name} = {recorded}: this run has {other}; its regions took no time"
     if charged.unseen_passes:
         named = [
-            f"{segment.segment} ({segment.count} times on {_ranks(segment.ranks)})"
-            for segment in charged.unseen[:MOST_NAMED]
+            f"{region.region} ({region.count} times on {_ranks(region.ranks)})"
+            for region in charged.unseen[:MOST_NAMED]
         ]
         more = len(charged.unseen) - len(named)
         yield (
             f"{charge.path}: {charged.unseen_passes} of {charged.unseen_passes + charged.passes} passes are of "
-            f"{len(charged.unseen)} segments that the profile does not have, and took no time: {'; '.join(named)}"
-            + (f"; and {more} more segments, all in run.json (--out)" if more else "")
+            f"{len(charged.unseen)} regions that the profile does not have, and took no time: {'; '.join(named)}"
+            + (f"; and {more} more regions, all in run.json (--out)" if more else "")
         )
     if charged.lengthened_passes:
         yield (
-            f"{charge.path}: {charged.lengthened_passes} passes took longer than the profile says of their segments: "
+            f"{charge.path}: {charged.lengthened_passes} passes took longer than the profile says of their regions: "
             "after the same calls it has only longer ones"
         )
     if charged.ranks_without:
@@ -236,7 +236,7 @@ def _ranks(ranks: tuple[int, ...]) -> str:
     return ("rank " if len(ranks) == 1 else "ranks ") + named + (f" and {more} more" if more > 0 else "")
 
 
-def segment_for(profile: Profile, of: Segment) -> Segment | None:
-    """The profile's segment for the ranks of another profile's segment."""
-    candidates = {segment.ranks: segment for segment in profile.segments if segment.key == of.key}
+def region_for(profile: Profile, of: Region) -> Region | None:
+    """The profile's region for the ranks of another profile's region."""
+    candidates = {region.ranks: region for region in profile.regions if region.key == of.key}
     return candidates.get(of.ranks) or candidates.get("all") or candidates.get("others") or candidates.get("first")

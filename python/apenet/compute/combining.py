@@ -1,6 +1,6 @@
 """Several recordings of one size as one: what the passes take when no other load on the host disturbs them.
 
-A program that repeats does the same work in the k-th pass of a segment on a rank, whichever recording it is in, and
+A program that repeats does the same work in the k-th pass of a region on a rank, whichever recording it is in, and
 other load only makes a pass longer. So the time of pass k on rank r is taken as a_k b_r, and no pass was shorter than
 that: the product is the largest one below the recorded passes. This is the maximum-likelihood estimate for delays of
 exponential distribution (a deterministic frontier: D. Aigner, S. Chu, Am. Econ. Rev. 58, 826, 1968).
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from apenet.compute.exchange import Key
-from apenet.compute.profile import Cost, Profile, RankClass, RankPasses, Segment
+from apenet.compute.profile import Cost, Profile, RankClass, RankPasses, Region
 from apenet.compute.recording import LEAST_ALONE, LEAST_DIFFERENCE, QUIET, weight
 from apenet.compute.size import Size
 
@@ -32,7 +32,7 @@ class Combined:
     """Recordings of one size as one.
 
     `removed`: the share of the recorded time that was disturbance. `one_less`: by how much all computation would be
-    longer with one recording less. `not_repeated`: the share of the time in segments that pass more often in one
+    longer with one recording less. `not_repeated`: the share of the time in regions that pass more often in one
     recording than in another, of which the least mean counts.
     """
 
@@ -64,15 +64,15 @@ def combine(profiles: Sequence[Profile]) -> Combined:
     """Combines recordings of one size. A single one stays as it is."""
     if len(profiles) == 1:
         return Combined(profiles[0], 1, 0.0, 0.0, 0.0)
-    segments, not_repeated = _segments(profiles)
-    total = _total(segments)
+    regions, not_repeated = _regions(profiles)
+    total = _total(regions)
     fewer = [
-        _total(_segments(rest)[0] if len(rest) > 1 else rest[0].segments)
+        _total(_regions(rest)[0] if len(rest) > 1 else rest[0].regions)
         for rest in ([*profiles[:i], *profiles[i + 1 :]] for i in range(len(profiles)))
     ]
-    recorded = fmean(_total(profile.segments) for profile in profiles)
+    recorded = fmean(_total(profile.regions) for profile in profiles)
     return Combined(
-        profile=profiles[0].model_copy(update={"segments": segments}),
+        profile=profiles[0].model_copy(update={"regions": regions}),
         recordings=len(profiles),
         removed=1 - total / recorded if recorded > 0 else 0.0,
         one_less=fmean(fewer) / total - 1 if total > 0 else 0.0,
@@ -80,62 +80,62 @@ def combine(profiles: Sequence[Profile]) -> Combined:
     )
 
 
-def _total(segments: Iterable[Segment]) -> float:
-    return sum(map(weight, segments))
+def _total(regions: Iterable[Region]) -> float:
+    return sum(map(weight, regions))
 
 
-def _segments(profiles: Sequence[Profile]) -> tuple[tuple[Segment, ...], float]:
-    """The segments, and the time of those that do not repeat."""
+def _regions(profiles: Sequence[Profile]) -> tuple[tuple[Region, ...], float]:
+    """The regions, and the time of those that do not repeat."""
     best_probe = min((each.probe_ns for each in profiles if each.probe_ns), default=0)
     is_quiet = [each.probe_ns is not None and each.probe_ns <= QUIET * best_probe for each in profiles]
-    by_key: dict[Key, list[tuple[bool, list[Segment]]]] = {}
+    by_key: dict[Key, list[tuple[bool, list[Region]]]] = {}
     for profile, quiet in zip(profiles, is_quiet, strict=True):
-        own: dict[Key, list[Segment]] = {}
-        for segment in profile.segments:
-            own.setdefault(segment.key, []).append(segment)
+        own: dict[Key, list[Region]] = {}
+        for region in profile.regions:
+            own.setdefault(region.key, []).append(region)
         for key, parts in own.items():
             by_key.setdefault(key, []).append((quiet, parts))
-    segments: list[Segment] = []
+    regions: list[Region] = []
     not_repeated = 0.0
     for _, found in sorted(by_key.items()):
         groups = [parts for _, parts in found]
         if _repeats(groups, len(profiles)):
-            segments += _undisturbed(found)
+            regions += _undisturbed(found)
         else:
             least = list(_least(groups))
             not_repeated += _total(least)
-            segments += least
-    return tuple(segments), not_repeated
+            regions += least
+    return tuple(regions), not_repeated
 
 
-def _repeats(groups: Sequence[Sequence[Segment]], recordings: int) -> bool:
+def _repeats(groups: Sequence[Sequence[Region]], recordings: int) -> bool:
     """Every rank passes as often in each recording, and single passes are known."""
     counts = [{each.rank: each.count for part in parts for each in part.passes} for parts in groups]
     return len(groups) == recordings and bool(counts[0]) and all(each == counts[0] for each in counts)
 
 
-def _least(groups: Sequence[Sequence[Segment]]) -> Iterable[Segment]:
-    """The least mean of the recordings. Other load on the host only makes a segment slower."""
+def _least(groups: Sequence[Sequence[Region]]) -> Iterable[Region]:
+    """The least mean of the recordings. Other load on the host only makes a region slower."""
     by_class = [{part.ranks: part for part in parts} for parts in groups]
     same = all(found.keys() == by_class[0].keys() for found in by_class)
-    each: Sequence[Mapping[RankClass, Segment]] = (
+    each: Sequence[Mapping[RankClass, Region]] = (
         by_class if same else [{"all": together(list(found.values()))} for found in by_class]
     )
     for ranks in each[0]:
-        yield min((found[ranks] for found in each), key=lambda segment: segment.cost.constant_ns)
+        yield min((found[ranks] for found in each), key=lambda region: region.cost.constant_ns)
 
 
-def together(segments: Sequence[Segment]) -> Segment:
-    """The classes of a segment in one recording as one."""
-    if len(segments) == 1:
-        return segments[0]
-    count = sum(segment.count for segment in segments)
-    mean = sum(map(weight, segments)) / count
-    return segments[0].model_copy(update={"ranks": "all", "count": count, "cost": Cost(constant_ns=mean), "passes": ()})
+def together(regions: Sequence[Region]) -> Region:
+    """The classes of a region in one recording as one."""
+    if len(regions) == 1:
+        return regions[0]
+    count = sum(region.count for region in regions)
+    mean = sum(map(weight, regions)) / count
+    return regions[0].model_copy(update={"ranks": "all", "count": count, "cost": Cost(constant_ns=mean), "passes": ()})
 
 
-def _undisturbed(found: Sequence[tuple[bool, Sequence[Segment]]]) -> Iterable[Segment]:
-    """The segments of one pair of call sites: of all ranks, or of rank 0 and of the others."""
+def _undisturbed(found: Sequence[tuple[bool, Sequence[Region]]]) -> Iterable[Region]:
+    """The regions of one pair of call sites: of all ranks, or of rank 0 and of the others."""
     model = found[0][1][0]
     counts = {each.rank: each.count for part in found[0][1] for each in part.passes}
     pooled = [(quiet, each) for quiet, parts in found for part in parts for each in part.passes]
@@ -145,7 +145,7 @@ def _undisturbed(found: Sequence[tuple[bool, Sequence[Segment]]]) -> Iterable[Se
     for group in [{0}, counts.keys() - {0}] if is_split else [counts.keys()]:
         means.update(_means([(quiet, each) for quiet, each in pooled if each.rank in group], counts))
 
-    def segment(ranks: RankClass, of: Iterable[int]) -> Segment:
+    def region(ranks: RankClass, of: Iterable[int]) -> Region:
         members = list(of)
         count = sum(counts[rank] for rank in members)
         mean = sum(counts[rank] * means[rank] for rank in members) / count
@@ -153,12 +153,12 @@ def _undisturbed(found: Sequence[tuple[bool, Sequence[Segment]]]) -> Iterable[Se
             update={"ranks": ranks, "count": count, "cost": Cost(constant_ns=round(mean, 3)), "passes": ()}
         )
 
-    whole = segment(model.ranks if not is_split and len(found[0][1]) == 1 else "all", counts)
+    whole = region(model.ranks if not is_split and len(found[0][1]) == 1 else "all", counts)
     others = counts.keys() - {0}
     if 0 not in counts or not others:
         yield whole
         return
-    first, rest = segment("first", [0]), segment("others", others)
+    first, rest = region("first", [0]), region("others", others)
     one, other = first.cost.constant_ns, rest.cost.constant_ns
     yield from (
         (first, rest)
@@ -248,7 +248,7 @@ def frontier(passes: Passes, bounds: Passes) -> tuple[dict[int, float], dict[int
     # The interior-point method takes a tenth of the simplex method's time for thousands of passes.
     solved = linprog(-gain, A_ub=matrix, b_ub=limits, bounds=(None, None), method="highs-ipm")
     if not solved.success:
-        raise RuntimeError(f"the passes of a segment have no frontier: {solved.message}")
+        raise RuntimeError(f"the passes of a region have no frontier: {solved.message}")
     times = np.exp(solved.x)
     return (
         of_pass | {number: float(times[at]) for number, at in column.items()},

@@ -22,7 +22,7 @@ Calls = tuple[str, str]
 
 @dataclass(frozen=True)
 class Samples:
-    """Passes of a segment, in picoseconds."""
+    """Passes of a region, in picoseconds."""
 
     count: int = 0
     total_ps: float = 0.0
@@ -53,7 +53,7 @@ class Samples:
 
 
 class Pass(NamedTuple):
-    """A pass of a segment on one rank. `probe_ns`: how long the probe took beside it (src/runtime/shim/probe.hpp)."""
+    """A pass of a region on one rank. `probe_ns`: how long the probe took beside it (src/runtime/shim/probe.hpp)."""
 
     number: int
     ns: int
@@ -62,9 +62,9 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True)
 class Passed:
-    """A segment of one rank: how often it passed, with a core of its own and without.
+    """A region of one rank: how often it passed, with a core of its own and without.
 
-    `alone_passes` and `beside_passes`: single ones of them. `contexts`: of the calls before.
+    `alone_passes` and `beside_passes`: single ones of them. `call_paths`: of the calls before.
     """
 
     calls: Calls
@@ -73,23 +73,23 @@ class Passed:
     beside: Samples
     alone_passes: tuple[Pass, ...] = ()
     beside_passes: tuple[Pass, ...] = ()
-    contexts: tuple[str, ...] = ()
+    call_paths: tuple[str, ...] = ()
 
 
 @dataclass
 class RankReport:
     """What a rank says at its end.
 
-    `lost`: passes of segments for which the tables have no room, or no file. `lengthened`: passes of segments that are
-    shorter than any that the profile knows after the same calls. `has_contexts`: there was room for all of them.
+    `lost`: passes of regions for which the tables have no room, or no file. `lengthened`: passes of regions that are
+    shorter than any that the profile knows after the same calls. `has_call_paths`: there was room for all of them.
     """
 
     modules: dict[str, str] = field(default_factory=dict)
-    segments: dict[Key, Passed] = field(default_factory=dict)
+    regions: dict[Key, Passed] = field(default_factory=dict)
     charged: int = 0
     lost: int = 0
     lengthened: int = 0
-    has_contexts: bool = True
+    has_call_paths: bool = True
 
 
 class Exchange:
@@ -124,14 +124,14 @@ class Exchange:
 
 
 def make_table(
-    modules: Mapping[str, str], costs: Mapping[Key, tuple[int, int]], contexts: Mapping[str, tuple[int, int]]
+    modules: Mapping[str, str], costs: Mapping[Key, tuple[int, int]], call_paths: Mapping[str, tuple[int, int]]
 ) -> bytes:
     """The table of costs: of each pair of call sites the picoseconds of rank 0 and of every other rank.
 
-    `contexts`: the same of the contexts of calls after which ranks step aside, as hexadecimal numbers.
+    `call_paths`: the same of the call paths after which ranks step aside, as hexadecimal numbers.
     """
     lines = sorted((fnv(start.encode()), fnv(end.encode()), *ps) for (start, end), ps in costs.items())
-    after = sorted((int(context, 16), *ps) for context, ps in contexts.items())
+    after = sorted((int(call_path, 16), *ps) for call_path, ps in call_paths.items())
     head = struct.pack("<IIII", _MAGIC, len(modules), len(lines), len(after))
     known = [struct.pack("<QQ", fnv(name.encode()), fnv(identity.encode())) for name, identity in modules.items()]
     packed = (struct.pack("<QQqq", *line) for line in lines)
@@ -148,17 +148,17 @@ def parse_reports(content: bytes) -> dict[int, RankReport]:
             report.modules[rest[0]] = rest[1]
         elif kind == "rank":
             report.charged, report.lost, report.lengthened = map(int, rest[:3])
-            report.has_contexts = rest[3] == "1"
+            report.has_call_paths = rest[3] == "1"
         else:
-            start, start_call, end, end_call, count, *samples, alone, beside, contexts = rest
-            report.segments[start, end] = Passed(
+            start, start_call, end, end_call, count, *samples, alone, beside, call_paths = rest
+            report.regions[start, end] = Passed(
                 (start_call, end_call),
                 int(count),
                 _samples(samples[:5]),
                 _samples(samples[5:]),
                 _passes(alone),
                 _passes(beside),
-                tuple(contexts.split()),
+                tuple(call_paths.split()),
             )
     return reports
 

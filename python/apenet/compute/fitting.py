@@ -1,4 +1,4 @@
-"""Fits the times of segments to the size of a rank's part of the problem, and says by how much it errs."""
+"""Fits the times of regions to the size of a rank's part of the problem, and says by how much it errs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from apenet._core import version
 from apenet.base.errors import InputError
-from apenet.compute.charging import segment_for
+from apenet.compute.charging import region_for
 from apenet.compute.combining import Combined, combine, together
 from apenet.compute.exchange import Key
-from apenet.compute.profile import Cost, Profile, ProfileError, RankClass, Segment, read_profile
+from apenet.compute.profile import Cost, Profile, ProfileError, RankClass, Region, read_profile
 from apenet.compute.recording import united, weight
 from apenet.compute.size import Size
 
@@ -31,16 +31,16 @@ _SITES, _INNER, _HALO = 1, 2, 3
 
 @dataclass(frozen=True)
 class Point:
-    """The mean of a segment in one recording."""
+    """The mean of a region in one recording."""
 
     recording: int
     size: Size
-    segment: Segment
+    region: Region
 
 
 @dataclass(frozen=True)
 class Held:
-    """A recording predicted by the others: the ratio of the sums of the segments that two of them have, less one."""
+    """A recording predicted by the others: the ratio of the sums of the regions that two of them have, less one."""
 
     ranks: int
     size: str
@@ -52,7 +52,7 @@ class Fit:
     """A fitted profile.
 
     `combined`: the recordings, one for each size. `held_out`: one for each of them if there are enough. `constant`:
-    segments of one size. `other_path`: the share of the recorded time in segments that a rank passes more often at one
+    regions of one size. `other_path`: the share of the recorded time in regions that a rank passes more often at one
     size than at another, by more than OTHER_PATH: the passes of one size may do other work than those of another.
     """
 
@@ -67,8 +67,8 @@ class Fit:
         return {
             "program": self.profile.program,
             "sizes": [vars(part.size) if part.size else None for part in self.profile.recorded],
-            "segments": len(self.profile.segments),
-            "segments_of_one_size": self.constant,
+            "regions": len(self.profile.regions),
+            "regions_of_one_size": self.constant,
             "other_path": self.other_path,
             "error": self.profile.error,
             "combined": [each.to_json() for each in self.combined],
@@ -78,9 +78,9 @@ class Fit:
 
 @dataclass(frozen=True)
 class Compared:
-    """A segment of a recording beside its prediction, in nanoseconds; None: the profile does not have it."""
+    """A region of a recording beside its prediction, in nanoseconds; None: the profile does not have it."""
 
-    segment: Segment
+    region: Region
     share: float
     recorded_ns: float
     predicted_ns: float | None
@@ -95,13 +95,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A recording beside the predictions of a profile; the segments by their share of all time."""
+    """A recording beside the predictions of a profile; the regions by their share of all time."""
 
     combined: Combined
     ranks: int
     error: float
     unseen_share: float
-    segments: tuple[Compared, ...]
+    regions: tuple[Compared, ...]
 
     def to_json(self) -> dict[str, Any]:
         """For --json."""
@@ -110,16 +110,16 @@ class Comparison:
             "combined": self.combined.to_json(),
             "error": self.error,
             "unseen_share": self.unseen_share,
-            "segments": [
+            "regions": [
                 {
-                    "segment": part.segment.label,
-                    "of_ranks": part.segment.ranks,
+                    "region": part.region.label,
+                    "of_ranks": part.region.ranks,
                     "share": part.share,
                     "recorded_ns": part.recorded_ns,
                     "predicted_ns": part.predicted_ns,
                     "error": part.error,
                 }
-                for part in self.segments
+                for part in self.regions
             ],
         }
 
@@ -135,9 +135,9 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
     profiles = [each.profile for each in combined]
     sizes = [_known_size(profile) for profile in profiles]
     is_fitted = len(profiles) > 1
-    segments = list(_fitted(profiles, sizes)) if is_fitted else [(part, LEAST_SIZES) for part in _alone(profiles[0])]
+    regions = list(_fitted(profiles, sizes)) if is_fitted else [(part, LEAST_SIZES) for part in _alone(profiles[0])]
     held_out = tuple(_held_out(profiles, sizes)) if len(profiles) >= SIZES_FOR_ERROR else ()
-    contexts = _contexts(given)
+    call_paths = _call_paths(given)
     profile = profiles[0].model_copy(
         update={
             "writer": f"apenet {version}",
@@ -147,25 +147,25 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
             "is_fitted": is_fitted,
             "probe_ns": None,
             "error": round(max(abs(held.error) for held in held_out), 4) if held_out else None,
-            "segments": tuple(
-                segment.model_copy(update={"after": contexts.get(segment.key, ())}) for segment, _ in segments
+            "regions": tuple(
+                region.model_copy(update={"after": call_paths.get(region.key, ())}) for region, _ in regions
             ),
         }
     )
-    constant = sum(points == 1 for _, points in segments)
+    constant = sum(points == 1 for _, points in regions)
     return Fit(profile, tuple(combined), held_out, constant, _other_path(profiles))
 
 
-def _contexts(profiles: Sequence[Profile]) -> dict[Key, tuple[str, ...]]:
-    """Of each segment the contexts that it has followed in any recording; none if one recording has none."""
-    if not all(any(segment.after for segment in profile.segments) for profile in profiles):
+def _call_paths(profiles: Sequence[Profile]) -> dict[Key, tuple[str, ...]]:
+    """Of each region the call paths that it has followed in any recording; none if one recording has none."""
+    if not all(any(region.after for region in profile.regions) for profile in profiles):
         return {}
-    return united((segment.key, segment.after) for profile in profiles for segment in profile.segments)
+    return united((region.key, region.after) for profile in profiles for region in profile.regions)
 
 
-def _alone(profile: Profile) -> Iterable[Segment]:
-    """The segments of combined recordings, without their single passes."""
-    return (segment.model_copy(update={"passes": ()}) for segment in profile.segments)
+def _alone(profile: Profile) -> Iterable[Region]:
+    """The regions of combined recordings, without their single passes."""
+    return (region.model_copy(update={"passes": ()}) for region in profile.regions)
 
 
 def _other_path(profiles: Sequence[Profile]) -> float:
@@ -173,9 +173,9 @@ def _other_path(profiles: Sequence[Profile]) -> float:
     time: dict[Key, float] = {}
     for profile in profiles:
         counts: dict[Key, int] = {}
-        for segment in profile.segments:
-            counts[segment.key] = counts.get(segment.key, 0) + segment.count
-            time[segment.key] = time.get(segment.key, 0.0) + weight(segment)
+        for region in profile.regions:
+            counts[region.key] = counts.get(region.key, 0) + region.count
+            time[region.key] = time.get(region.key, 0.0) + weight(region)
         for key, count in counts.items():
             passes.setdefault(key, []).append(count / profile.recorded[0].ranks)
     other = sum(time[key] for key, of_sizes in passes.items() if max(of_sizes) > OTHER_PATH * min(of_sizes))
@@ -196,25 +196,25 @@ def compare(profile: Profile, paths: Sequence[Path]) -> tuple[Comparison, ...]:
 def _compare(profile: Profile, combined: Combined) -> Comparison:
     recording = combined.profile
     size = _known_size(recording)
-    total = sum(weight(segment) for segment in recording.segments)
+    total = sum(weight(region) for region in recording.regions)
     parts = []
-    for segment in sorted(recording.segments, key=lambda each: (-weight(each), each.label)):
-        found = segment_for(profile, segment)
+    for region in sorted(recording.regions, key=lambda each: (-weight(each), each.label)):
+        found = region_for(profile, region)
         parts.append(
             Compared(
-                segment=segment,
-                share=weight(segment) / total if total > 0 else 0.0,
-                recorded_ns=segment.cost.constant_ns,
+                region=region,
+                share=weight(region) / total if total > 0 else 0.0,
+                recorded_ns=region.cost.constant_ns,
                 predicted_ns=None if found is None else found.cost.at(size),
             )
         )
-    predicted = sum(part.segment.count * part.predicted_ns for part in parts if part.predicted_ns is not None)
+    predicted = sum(part.region.count * part.predicted_ns for part in parts if part.predicted_ns is not None)
     return Comparison(
         combined=combined,
         ranks=recording.recorded[0].ranks,
         error=predicted / total - 1 if total > 0 else 0.0,
         unseen_share=sum(part.share for part in parts if part.predicted_ns is None),
-        segments=tuple(parts),
+        regions=tuple(parts),
     )
 
 
@@ -272,21 +272,21 @@ def _size(path: Path, profile: Profile, *, has_sizes: bool) -> Size:
 
 def _fitted(
     profiles: Sequence[Profile], sizes: Sequence[Size], without: int | None = None
-) -> Iterable[tuple[Segment, int]]:
-    """The fitted segments, each with the number of its points; `without` leaves one recording out."""
+) -> Iterable[tuple[Region, int]]:
+    """The fitted regions, each with the number of its points; `without` leaves one recording out."""
     by_key: dict[Key, list[Point]] = {}
     for number, (profile, size) in enumerate(zip(profiles, sizes, strict=True)):
-        for segment in profile.segments if number != without else ():
-            by_key.setdefault(segment.key, []).append(Point(number, size, segment))
+        for region in profile.regions if number != without else ():
+            by_key.setdefault(region.key, []).append(Point(number, size, region))
     for _, points in sorted(by_key.items()):
         for ranks, own in _classes(points, profiles):
-            yield _fit_segment(own, ranks), len(own)
+            yield _fit_region(own, ranks), len(own)
 
 
 def _classes(points: Sequence[Point], profiles: Sequence[Profile]) -> Iterable[tuple[RankClass, list[Point]]]:
     """The points of each class of ranks. One class if any recording of several ranks has but one."""
     several = [point for point in points if profiles[point.recording].recorded[0].ranks > 1]
-    classes = sorted({point.segment.ranks for point in several})
+    classes = sorted({point.region.ranks for point in several})
     if not classes or "all" in classes:
         yield "all", [_pooled([point for point in points if point.recording == number]) for number in _numbers(points)]
         return
@@ -295,7 +295,7 @@ def _classes(points: Sequence[Point], profiles: Sequence[Profile]) -> Iterable[t
         own = [
             point
             for point in points
-            if point.segment.ranks == ranks or (point.segment.ranks == "all" and ranks == "first")
+            if point.region.ranks == ranks or (point.region.ranks == "all" and ranks == "first")
         ]
         yield ranks, own
 
@@ -306,23 +306,23 @@ def _numbers(points: Sequence[Point]) -> list[int]:
 
 def _pooled(points: Sequence[Point]) -> Point:
     """The classes of one recording together."""
-    return Point(points[0].recording, points[0].size, together([point.segment for point in points]))
+    return Point(points[0].recording, points[0].size, together([point.region for point in points]))
 
 
-def _fit_segment(points: Sequence[Point], ranks: RankClass) -> Segment:
+def _fit_region(points: Sequence[Point], ranks: RankClass) -> Region:
     sizes = [point.size for point in points]
     rows = np.array([[1.0, *size.counts] for size in sizes])
-    means = np.array([point.segment.cost.constant_ns for point in points])
+    means = np.array([point.region.cost.constant_ns for point in points])
     chosen, error = _choose(rows, means)
     values = dict(zip((_PREDICTORS[i] for i in chosen), _solve(rows[:, chosen], means), strict=True))
-    first = points[0].segment
-    return Segment(
+    first = points[0].region
+    return Region(
         start=first.start,
         start_call=first.start_call,
         end=first.end,
         end_call=first.end_call,
         ranks=ranks,
-        count=sum(point.segment.count for point in points),
+        count=sum(point.region.count for point in points),
         cost=Cost.model_validate({name: float(f"{value:.9g}") for name, value in values.items() if value > NOTHING_NS}),
         error=None if error is None else round(error, 4),
     )
@@ -379,14 +379,14 @@ def _held_out(profiles: Sequence[Profile], sizes: Sequence[Size]) -> Iterable[He
             continue
         # One size says nothing of another.
         fitted = _fitted(profiles, sizes, without=number)
-        segments = tuple(segment for segment, points in fitted if points >= LEAST_SIZES)
-        others = profile.model_copy(update={"segments": segments})
+        regions = tuple(region for region, points in fitted if points >= LEAST_SIZES)
+        others = profile.model_copy(update={"regions": regions})
         recorded = predicted = 0.0
-        for segment in profile.segments:
-            found = segment_for(others, segment)
+        for region in profile.regions:
+            found = region_for(others, region)
             if found is None:
                 continue
-            recorded += weight(segment)
-            predicted += segment.count * found.cost.at(size)
+            recorded += weight(region)
+            predicted += region.count * found.cost.at(size)
         if recorded > 0:
             yield Held(profile.recorded[0].ranks, size.given, predicted / recorded - 1)

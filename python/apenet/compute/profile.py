@@ -1,4 +1,4 @@
-"""The file of a profile: what a program's segments cost, on which host, at which size (docs/models/compute.md)."""
+"""The file of a profile: what a program's regions cost, on which host, at which size (docs/models/compute.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apenet.base.outfiles import begins_with
 from apenet.compute.size import Size
 
 FORMAT = "apenet compute profile"
-VERSION = 2
+VERSION = 3
 HEADING = f'{{"format": "{FORMAT}"'.encode()
 IS_PROFILE = begins_with(HEADING)
 _MOST_BYTES = 2**28
@@ -47,7 +47,7 @@ class HostSpeed(_Part):
 
 
 class Cost(_Part):
-    """The time of a segment: a constant, and parts for each site, inner site and halo site (Size)."""
+    """The time of a region: a constant, and parts for each site, inner site and halo site (Size)."""
 
     constant_ns: Nanoseconds = 0.0
     per_site_ns: Nanoseconds = 0.0
@@ -77,10 +77,10 @@ def to_runs(times: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:
 
 
 class RankPasses(_Part):
-    """Single passes of a segment on one rank, in nanoseconds, as to_runs() has them.
+    """Single passes of a region on one rank, in nanoseconds, as to_runs() has them.
 
     `quiet` and `disturbed`: with a core of the rank's own, without and with signs of other load on it. `shared`:
-    without such a core; kept if the segment has too few of the others.
+    without such a core; kept if the region has too few of the others.
     """
 
     rank: int = Field(ge=0)
@@ -103,14 +103,14 @@ class RankPasses(_Part):
         return ((run[0] + i, ns) for run in runs for i, ns in enumerate(run[1:]))
 
 
-class Segment(_Part):
+class Region(_Part):
     """The computation between two calls, with the call sites as `module+0xoffset`.
 
     Of a recording: `cost` is the mean, and the spread is of single passes. `cores`: the rank had a core for itself,
     with warm caches, or shared it. `between_ranks`: how far the ranks' means lie apart, as a share of the mean.
     Of a fit: `error` is the largest relative error of a size that was left out, if there were enough sizes.
-    `after`: the contexts of calls that it has followed, on any rank, in a profile that knows them of all segments
-    (src/runtime/shim/call_context.hpp).
+    `after`: the call paths that it has followed, on any rank, in a profile that knows them of all regions
+    (src/runtime/shim/call_path.hpp).
     """
 
     start: str = Field(alias="from", max_length=300)
@@ -157,13 +157,13 @@ class Recorded(_Part):
 
 
 class Profile(_Part):
-    """What a program's segments cost. `recorded` has one element for a recording, several for a fit.
+    """What a program's regions cost. `recorded` has one element for a recording, several for a fit.
 
     `probe_ns`: of a recording, the time of the probe (src/runtime/shim/probe.hpp) on an undisturbed core.
     """
 
     format: Literal["apenet compute profile"]
-    version: Literal[2]
+    version: Literal[3]
     writer: str
     program: str
     arguments: tuple[str, ...]
@@ -173,31 +173,31 @@ class Profile(_Part):
     is_fitted: bool
     error: Share | None = None
     probe_ns: int | None = Field(default=None, ge=0, le=int(_MOST_NS))
-    segments: tuple[Segment, ...]
+    regions: tuple[Region, ...]
 
     @model_validator(mode="after")
     def _has_its_ranks_only(self) -> Self:
         ranks = self.recorded[0].ranks
-        if any(part.rank >= ranks for segment in self.segments for part in segment.passes):
+        if any(part.rank >= ranks for region in self.regions for part in region.passes):
             raise ValueError(f"passes of a rank below {ranks}")
         return self
 
     def to_bytes(self) -> bytes:
-        """The file: one segment a line."""
-        content = self.model_dump(mode="json", by_alias=True, exclude={"segments"}, exclude_none=True)
+        """The file: one region a line."""
+        content = self.model_dump(mode="json", by_alias=True, exclude={"regions"}, exclude_none=True)
         head = json.dumps(content)[:-1]
         lines = [
             json.dumps(
-                segment.model_dump(
+                region.model_dump(
                     mode="json",
                     by_alias=True,
                     exclude_none=True,
-                    exclude={name for name in ("passes", "after") if not getattr(segment, name)},
+                    exclude={name for name in ("passes", "after") if not getattr(region, name)},
                 )
             )
-            for segment in self.segments
+            for region in self.regions
         ]
-        return (f'{head}, "segments": [\n' + ",\n".join(lines) + "\n]}\n").encode()
+        return (f'{head}, "regions": [\n' + ",\n".join(lines) + "\n]}\n").encode()
 
 
 def read_profile(path: Path) -> Profile:

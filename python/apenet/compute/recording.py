@@ -17,7 +17,7 @@ from apenet.compute.profile import (
     RankClass,
     RankPasses,
     Recorded,
-    Segment,
+    Region,
     to_runs,
 )
 from apenet.compute.size import Size
@@ -34,7 +34,7 @@ QUIET = 1.2
 """A core counts as undisturbed if the probe takes at most so many times that."""
 UNEVEN = 0.25
 HEAVY = 0.02
-"""Ranks that differ by more than the first, in a segment with more than the second share of all time: a warning."""
+"""Ranks that differ by more than the first, in a region with more than the second share of all time: a warning."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ def make_profile(reports: Mapping[int, RankReport], origin: Origin) -> tuple[Pro
     for report in reports.values():
         modules.update(report.modules)
     probe_ns = _undisturbed_probe(reports)
-    keys = sorted({key for report in reports.values() for key in report.segments})
-    contexts = _contexts(reports)
-    segments = tuple(
-        segment.model_copy(update={"after": contexts.get(key, ())})
+    keys = sorted({key for report in reports.values() for key in report.regions})
+    call_paths = _call_paths(reports)
+    regions = tuple(
+        region.model_copy(update={"after": call_paths.get(key, ())})
         for key in keys
-        for segment in _segments(key, reports, probe_ns)
+        for region in _regions(key, reports, probe_ns)
     )
     profile = Profile(
         format=FORMAT,
@@ -72,39 +72,39 @@ def make_profile(reports: Mapping[int, RankReport], origin: Origin) -> tuple[Pro
         recorded=(Recorded(ranks=origin.ranks, size=origin.size),),
         is_fitted=False,
         probe_ns=probe_ns or None,
-        segments=segments,
+        regions=regions,
     )
     return profile, tuple(_warnings(profile, reports, origin.ranks))
 
 
-def _contexts(reports: Mapping[int, RankReport]) -> dict[Key, tuple[str, ...]]:
-    """Of each segment the contexts that it has followed; none if a rank had no room for all of them."""
-    if not all(report.has_contexts for report in reports.values()):
+def _call_paths(reports: Mapping[int, RankReport]) -> dict[Key, tuple[str, ...]]:
+    """Of each region the call paths that it has followed; none if a rank had no room for all of them."""
+    if not all(report.has_call_paths for report in reports.values()):
         return {}
-    return united((key, passed.contexts) for report in reports.values() for key, passed in report.segments.items())
+    return united((key, passed.call_paths) for report in reports.values() for key, passed in report.regions.items())
 
 
-def united(contexts: Iterable[tuple[Key, Iterable[str]]]) -> dict[Key, tuple[str, ...]]:
-    """All contexts of each segment, sorted."""
+def united(call_paths: Iterable[tuple[Key, Iterable[str]]]) -> dict[Key, tuple[str, ...]]:
+    """All call paths of each region, sorted."""
     found: dict[Key, set[str]] = {}
-    for key, own in contexts:
+    for key, own in call_paths:
         found.setdefault(key, set()).update(own)
     return {key: tuple(sorted(own)) for key, own in found.items()}
 
 
-def _segments(key: Key, reports: Mapping[int, RankReport], probe_ns: int) -> Iterable[Segment]:
-    passed = {rank: report.segments[key] for rank, report in reports.items() if key in report.segments}
+def _regions(key: Key, reports: Mapping[int, RankReport], probe_ns: int) -> Iterable[Region]:
+    passed = {rank: report.regions[key] for rank, report in reports.items() if key in report.regions}
     first = {rank: part for rank, part in passed.items() if rank == 0}
     others = {rank: part for rank, part in passed.items() if rank != 0}
     if not others and len(reports) > 1:
-        yield _segment(key, "first", first, probe_ns)
+        yield _region(key, "first", first, probe_ns)
     elif not first:
-        yield _segment(key, "others", others, probe_ns)
+        yield _region(key, "others", others, probe_ns)
     elif others and _differ(_used(first)[0], _used(others)[0]):
-        yield _segment(key, "first", first, probe_ns)
-        yield _segment(key, "others", others, probe_ns)
+        yield _region(key, "first", first, probe_ns)
+        yield _region(key, "others", others, probe_ns)
     else:
-        yield _segment(key, "all", passed, probe_ns)
+        yield _region(key, "all", passed, probe_ns)
 
 
 def _used(passed: Mapping[int, Passed]) -> tuple[Samples, bool]:
@@ -122,13 +122,13 @@ def _differ(one: Samples, other: Samples) -> bool:
     return difference > SIGMAS * error and difference > LEAST_DIFFERENCE * max(one.mean_ps, other.mean_ps)
 
 
-def _segment(key: Key, ranks: RankClass, passed: Mapping[int, Passed], probe_ns: int) -> Segment:
+def _region(key: Key, ranks: RankClass, passed: Mapping[int, Passed], probe_ns: int) -> Region:
     samples, is_alone = _used(passed)
     calls = next(iter(passed.values())).calls
     of_ranks = [part.alone if is_alone else part.alone + part.beside for part in passed.values()]
     means = [own.mean_ps for own in of_ranks if own.count >= LEAST_ALONE]
     spread = (max(means) - min(means)) / samples.mean_ps if len(means) > 1 and samples.mean_ps > 0 else None
-    return Segment(
+    return Region(
         start=key[0],
         start_call=calls[0],
         end=key[1],
@@ -157,7 +157,7 @@ def _segment(key: Key, ranks: RankClass, passed: Mapping[int, Passed], probe_ns:
 def _undisturbed_probe(reports: Mapping[int, RankReport]) -> int:
     """Nanoseconds that the probe takes on an undisturbed core; 0 if no rank had a core of its own."""
     times = sorted(
-        each.probe_ns for report in reports.values() for part in report.segments.values() for each in part.alone_passes
+        each.probe_ns for report in reports.values() for part in report.regions.values() for each in part.alone_passes
     )
     return times[int(UNDISTURBED * len(times))] if times else 0
 
@@ -180,14 +180,14 @@ def _warnings(profile: Profile, reports: Mapping[int, RankReport], ranks: int) -
             f"recording: {lost} passes are missing: their call sites are in code without a file, or there are more "
             "than 4096 sites or 8192 pairs"
         )
-    total = sum(weight(segment) for segment in profile.segments)
-    for segment in profile.segments:
-        if (segment.between_ranks or 0) > UNEVEN and weight(segment) > HEAVY * total:
+    total = sum(weight(region) for region in profile.regions)
+    for region in profile.regions:
+        if (region.between_ranks or 0) > UNEVEN and weight(region) > HEAVY * total:
             yield (
-                f"recording: the ranks differ by {segment.between_ranks:.0%} in {segment.label}: "
+                f"recording: the ranks differ by {region.between_ranks:.0%} in {region.label}: "
                 "the profile has their mean"
             )
-    shared = sum(weight(segment) for segment in profile.segments if segment.cores == "shared")
+    shared = sum(weight(region) for region in profile.regions if region.cores == "shared")
     if total > 0 and shared > UNEVEN * total:
         yield (
             f"recording: {shared / total:.0%} of the time was measured while ranks shared a core and its caches: "
@@ -195,6 +195,6 @@ def _warnings(profile: Profile, reports: Mapping[int, RankReport], ranks: int) -
         )
 
 
-def weight(segment: Segment) -> float:
+def weight(region: Region) -> float:
     """Its time in the recording: of all passes."""
-    return segment.count * segment.cost.constant_ns
+    return region.count * region.cost.constant_ns

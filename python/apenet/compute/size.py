@@ -1,4 +1,4 @@
-"""The size of one rank's part of a problem, to which the times of segments are fitted."""
+"""The size of one rank's part of a problem, to which the times of regions are fitted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Size(BaseModel):
 
     @property
     def counts(self) -> tuple[float, float, float]:
-        """What the times of segments depend on."""
+        """What the times of regions depend on."""
         return self.sites, self.inner, self.halo
 
     @classmethod

@@ -15,14 +15,14 @@ namespace apenet::ipc {
 inline constexpr const char* compute_table_variable = "APENET_COMPUTE_TABLE";
 inline constexpr const char* compute_report_variable = "APENET_COMPUTE_REPORT";
 
-// The table: a header, the modules, the costs, sorted by (from, to), and the contexts, sorted by number. A
+// The table: a header, the modules, the costs, sorted by (from, to), and the call paths, sorted by number. A
 // call site is known by the hash of its text, "module+0xoffset".
 struct ComputeTable {
   static constexpr std::uint32_t expected_magic = 0x41504354;  // "APCT"
   std::uint32_t magic = expected_magic;
   std::uint32_t modules = 0;
   std::uint32_t costs = 0;
-  std::uint32_t contexts = 0;
+  std::uint32_t call_paths = 0;
 };
 static_assert(sizeof(ComputeTable) == 16);
 
@@ -40,14 +40,14 @@ struct ComputeCost {
 };
 static_assert(sizeof(ComputeCost) == 32);
 
-// A context of calls (shim/call_context.hpp) after which ranks step aside, because every segment that is
+// A call path (shim/call_path.hpp) after which ranks step aside, because every region that is
 // known to follow takes long on the host: the least cost of any of them.
-struct ComputeContext {
-  std::uint64_t context = 0;
+struct ComputeCallPath {
+  std::uint64_t call_path = 0;
   std::int64_t first_ps = 0;   // of rank 0; 0: it does not step aside
   std::int64_t others_ps = 0;  // of every other rank
 };
-static_assert(sizeof(ComputeContext) == 24);
+static_assert(sizeof(ComputeCallPath) == 24);
 
 // FNV-1a; `hash`: of the text before. The front end computes the same.
 [[nodiscard]] constexpr std::uint64_t hash_text(std::string_view text,

@@ -14,10 +14,10 @@
 
 #include "runtime/ipc/compute_table.hpp"
 #include "runtime/ipc/host_call.hpp"
-#include "runtime/shim/call_context.hpp"
+#include "runtime/shim/call_path.hpp"
 #include "runtime/shim/probe.hpp"
 #include "runtime/shim/real.hpp"
-#include "runtime/shim/segment_table.hpp"
+#include "runtime/shim/region_table.hpp"
 
 // A program may bring a CPU clock of its own, in picoseconds: one that counts its work instead of the host's
 // time makes recordings that repeat exactly.
@@ -35,7 +35,7 @@ std::int64_t cpu_time_ps() {
   return now.tv_sec * 1'000'000'000'000 + now.tv_nsec * 1000;
 }
 
-// What a read of the clock adds to each segment.
+// What a read of the clock adds to each region.
 std::int64_t read_cost_ps() {
   constexpr int reads = 64;
   std::int64_t least_ps = INT64_MAX;
@@ -51,7 +51,7 @@ struct Process {
   ComputeMode mode = ComputeMode::none;
   std::int64_t read_cost_ps = 0;
   std::mutex mutex;  // of what follows
-  SegmentTable segments;
+  RegionTable regions;
   bool is_reported = false;
 };
 
@@ -72,9 +72,9 @@ struct Thread {
   std::uint32_t site = CallSites::none;  // of the call in progress, or of the last one
   Since since = Since::began;
   std::int64_t left_ps = 0;     // its CPU clock at the end of that call
-  std::int64_t probe_ns = 0;    // before the segment that began then; 0: not probed
-  std::int64_t charged_ps = 0;  // of that segment, when it began
-  CallContext calls;            // up to the last one
+  std::int64_t probe_ns = 0;    // before the region that began then; 0: not probed
+  std::int64_t charged_ps = 0;  // of that region, when it began
+  CallPath calls;               // up to the last one
 };
 
 constinit thread_local Thread own_thread __attribute__((tls_model("initial-exec")));
@@ -94,7 +94,7 @@ Observed begin() {
   own.mode = client->header().compute_mode;
   if (own.mode == ComputeMode::profile) {
     const char* path = std::getenv(ipc::compute_table_variable);
-    own.segments.load(path != nullptr ? path : "", client->rank());
+    own.regions.load(path != nullptr ? path : "", client->rank());
   } else if (own.mode != ComputeMode::none) {
     own.read_cost_ps = read_cost_ps();
   }
@@ -107,7 +107,7 @@ std::uint32_t site_of(const void* caller, const char* function) {
   Process& own = process();
   if (own.mode == ComputeMode::measured) return CallSites::none;
   const std::lock_guard<std::mutex> guard(own.mutex);
-  return own.segments.sites().find(caller, function);
+  return own.regions.sites().find(caller, function);
 }
 
 bool is_alone(ipc::Client& client) {
@@ -119,33 +119,32 @@ void record(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int6
   const bool alone = is_alone(client);
   const std::int64_t probe_ns = alone ? std::max(own_thread.probe_ns, time_probe_ns()) : 0;
   const std::lock_guard<std::mutex> guard(own.mutex);
-  Segment* segment = own.segments.find(from, to);
-  if (segment == nullptr) return;
-  own.segments.note_context(*segment, own_thread.calls.hash());
-  segment->passes.add(
-      {.number = segment->count, .time_ps = spent_ps, .probe_ns = probe_ns, .is_alone = alone});
-  ++segment->count;
-  (alone ? segment->alone : segment->beside).add(spent_ps);
+  Region* region = own.regions.find(from, to);
+  if (region == nullptr) return;
+  own.regions.note_call_path(*region, own_thread.calls.hash());
+  region->passes.add({.number = region->count, .time_ps = spent_ps, .probe_ns = probe_ns, .is_alone = alone});
+  ++region->count;
+  (alone ? region->alone : region->beside).add(spent_ps);
 }
 
-// What is left to charge of what the profile says of the segment; nothing if it does not have it.
+// What is left to charge of what the profile says of the region; nothing if it does not have it.
 std::int64_t cost_ps(std::uint32_t from, std::uint32_t to) {
   Process& own = process();
   const std::int64_t charged_ps = std::exchange(own_thread.charged_ps, 0);
   const std::lock_guard<std::mutex> guard(own.mutex);
-  Segment* segment = own.segments.find(from, to);
-  if (segment != nullptr) ++segment->count;
-  const std::int64_t whole_ps = segment != nullptr ? std::max<std::int64_t>(segment->cost_ps, 0) : 0;
-  if (whole_ps < charged_ps) own.segments.forget(own_thread.calls.hash());
+  Region* region = own.regions.find(from, to);
+  if (region != nullptr) ++region->count;
+  const std::int64_t whole_ps = region != nullptr ? std::max<std::int64_t>(region->cost_ps, 0) : 0;
+  if (whole_ps < charged_ps) own.regions.forget(own_thread.calls.hash());
   return whole_ps - charged_ps;
 }
 
-// The call in progress belongs to the context of what follows.
+// The call in progress belongs to the call path of what follows.
 void note_call() {
   Process& own = process();
   if (own.mode == ComputeMode::measured) return;
   const std::lock_guard<std::mutex> guard(own.mutex);
-  own_thread.calls.add(own.segments.key_of(own_thread.site));
+  own_thread.calls.add(own.regions.key_of(own_thread.site));
 }
 
 // Others go on while the thread computes.
@@ -153,7 +152,7 @@ void step_aside(ipc::Client& client) {
   Process& own = process();
   {
     const std::lock_guard<std::mutex> guard(own.mutex);
-    own_thread.charged_ps = own.segments.least_after(own_thread.calls.hash());
+    own_thread.charged_ps = own.regions.least_after(own_thread.calls.hash());
   }
   if (own_thread.charged_ps > 0) client.compute_aside(own_thread.charged_ps);
 }
@@ -219,7 +218,7 @@ void report_computation(ipc::Client& client) {
   const std::lock_guard<std::mutex> guard(own.mutex);
   if (path == nullptr || own.is_reported) return;
   own.is_reported = true;
-  const std::string lines = own.segments.report(client.rank(), own.mode == ComputeMode::record);
+  const std::string lines = own.regions.report(client.rank(), own.mode == ComputeMode::record);
   const int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   // One call, so that the lines of several ranks do not mix.
   const bool is_written =

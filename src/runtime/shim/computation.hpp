@@ -1,8 +1,8 @@
 // Computation: what the program computes between its calls. Measured or recorded by the CPU clock, or charged
 // as a recorded profile says (docs/models/compute.md).
 //
-// A segment is the computation between two calls of a thread. It is known by the pair of call sites, so that
-// it is the same segment in every run of the same binary.
+// A region is the computation between two calls of a thread. It is known by the pair of call sites, so that
+// it is the same region in every run of the same binary.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ enum class Callee : std::uint8_t {
 
 bool enter_program_call(const void* caller, const char* function, Callee callee);
 void leave_program_call();
-// Call when the rank leaves the simulation: writes what the front end is to know of its segments.
+// Call when the rank leaves the simulation: writes what the front end is to know of its regions.
 void report_computation(ipc::Client& client);
 
 // A call of the program, from its begin to its end. The outermost call counts: libraries call their own

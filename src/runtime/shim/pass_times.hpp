@@ -1,4 +1,4 @@
-// The times of single passes of a segment, for recordings.
+// The times of single passes of a region, for recordings.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 namespace apenet::shim {
 
 struct Pass {
-  std::uint64_t number = 0;  // of all passes of the segment in this process, from 0
+  std::uint64_t number = 0;  // of all passes of the region in this process, from 0
   std::int64_t time_ps = 0;
   std::int64_t probe_ns = 0;  // of its two probes (shim/probe.hpp) the longer
-  bool is_alone = false;      // Segment::alone
+  bool is_alone = false;      // Region::alone
 };
 
 // All passes while they fit. Of more, a selection that depends on the pass numbers only, so that every

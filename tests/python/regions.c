@@ -1,11 +1,11 @@
 // Computes a known amount between its calls, and counts it itself: recordings of it repeat exactly.
-//   segments SITES loop        a loop of two segments; rank 0 works longer in one of them
-//   segments SITES timed       works until a millisecond has passed
-//   segments SITES other       a segment that the first form does not have
-//   segments SITES operator    as the first, and works in an operator of its own, inside MPI
-//   segments SITES many        5000 passes of one segment
-//   segments SITES apart       rank 2 computes and prints while rank 0 sends to rank 1
-//   segments SITES uneven      as the first, but every other pass takes three times as long
+//   regions SITES loop        a loop of two regions; rank 0 works longer in one of them
+//   regions SITES timed       works until a millisecond has passed
+//   regions SITES other       a region that the first form does not have
+//   regions SITES operator    as the first, and works in an operator of its own, inside MPI
+//   regions SITES many        5000 passes of one region
+//   regions SITES apart       rank 2 computes and prints while rank 0 sends to rank 1
+//   regions SITES uneven      as the first, but every other pass takes three times as long
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

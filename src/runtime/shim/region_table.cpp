@@ -1,4 +1,4 @@
-#include "runtime/shim/segment_table.hpp"
+#include "runtime/shim/region_table.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -45,7 +45,7 @@ void Samples::add(std::int64_t ps) {
   sum_of_squares += value * value;
 }
 
-void SegmentTable::load(const char* path, std::uint32_t rank) {
+void RegionTable::load(const char* path, std::uint32_t rank) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   struct stat status {};
   const bool is_there = file >= 0 && fstat(file, &status) == 0;
@@ -58,7 +58,7 @@ void SegmentTable::load(const char* path, std::uint32_t rank) {
   const bool is_valid = table != nullptr && table->magic == ipc::ComputeTable::expected_magic &&
                         bytes == sizeof(ipc::ComputeTable) + table->modules * sizeof(ipc::ComputeModule) +
                                      table->costs * sizeof(ipc::ComputeCost) +
-                                     table->contexts * sizeof(ipc::ComputeContext);
+                                     table->call_paths * sizeof(ipc::ComputeCallPath);
   if (!is_valid) {
     std::fprintf(stderr, "apenet: %s = '%s': expected the table of a running simulation\n",
                  ipc::compute_table_variable, path);
@@ -68,66 +68,67 @@ void SegmentTable::load(const char* path, std::uint32_t rank) {
   known_modules_ = {modules, table->modules};
   auto* const costs = reinterpret_cast<ipc::ComputeCost*>(modules + table->modules);
   costs_ = {costs, table->costs};
-  known_contexts_ = {reinterpret_cast<ipc::ComputeContext*>(costs + table->costs), table->contexts};
+  known_call_paths_ = {reinterpret_cast<ipc::ComputeCallPath*>(costs + table->costs), table->call_paths};
   rank_ = rank;
 }
 
-ipc::ComputeContext* SegmentTable::find_context(std::uint64_t context) const {
+ipc::ComputeCallPath* RegionTable::find_call_path(std::uint64_t call_path) const {
   const auto found = std::lower_bound(
-      known_contexts_.begin(), known_contexts_.end(), context,
-      [](const ipc::ComputeContext& known, std::uint64_t wanted) { return known.context < wanted; });
-  return found != known_contexts_.end() && found->context == context ? &*found : nullptr;
+      known_call_paths_.begin(), known_call_paths_.end(), call_path,
+      [](const ipc::ComputeCallPath& known, std::uint64_t wanted) { return known.call_path < wanted; });
+  return found != known_call_paths_.end() && found->call_path == call_path ? &*found : nullptr;
 }
 
-std::int64_t SegmentTable::least_after(std::uint64_t context) const {
-  const ipc::ComputeContext* const known = find_context(context);
+std::int64_t RegionTable::least_after(std::uint64_t call_path) const {
+  const ipc::ComputeCallPath* const known = find_call_path(call_path);
   if (known == nullptr) return 0;
   return std::max<std::int64_t>(rank_ == 0 ? known->first_ps : known->others_ps, 0);
 }
 
-void SegmentTable::forget(std::uint64_t context) {
-  if (ipc::ComputeContext* const known = find_context(context)) known->first_ps = known->others_ps = 0;
+void RegionTable::forget(std::uint64_t call_path) {
+  if (ipc::ComputeCallPath* const known = find_call_path(call_path)) known->first_ps = known->others_ps = 0;
   ++forgotten_;
 }
 
-// If there is no room for all, the front end uses none: of a context it must know every segment that follows.
-void SegmentTable::note_context(const Segment& segment, std::uint64_t context) {
-  if (context_count_ == most_contexts - 1) return;  // one entry stays free, which ends the search
-  const auto number = static_cast<std::uint32_t>(&segment - segments_.data()) + 1;
+// If there is no room for all, the front end uses none: of a call path it must know every region that
+// follows.
+void RegionTable::note_call_path(const Region& region, std::uint64_t call_path) {
+  if (call_path_count_ == most_call_paths - 1) return;  // one entry stays free, which ends the search
+  const auto number = static_cast<std::uint32_t>(&region - regions_.data()) + 1;
   std::uint32_t slot =
-      static_cast<std::uint32_t>((context + number) * 0x9e3779b97f4a7c15U >> 32U) % most_contexts;
-  while (contexts_[slot].segment != 0) {
-    if (contexts_[slot].segment == number && contexts_[slot].context == context) return;
-    slot = (slot + 1) % most_contexts;
+      static_cast<std::uint32_t>((call_path + number) * 0x9e3779b97f4a7c15U >> 32U) % most_call_paths;
+  while (call_paths_[slot].region != 0) {
+    if (call_paths_[slot].region == number && call_paths_[slot].call_path == call_path) return;
+    slot = (slot + 1) % most_call_paths;
   }
-  contexts_[slot] = {context, number};
-  ++context_count_;
+  call_paths_[slot] = {call_path, number};
+  ++call_path_count_;
 }
 
-Segment* SegmentTable::find(std::uint32_t from, std::uint32_t to) {
+Region* RegionTable::find(std::uint32_t from, std::uint32_t to) {
   if (from == CallSites::none || to == CallSites::none) {
     ++lost_;
     return nullptr;
   }
-  std::uint32_t slot = (from * 2654435761U + to * 40503U) % most_segments;
-  while (segments_[slot].is_used && (segments_[slot].from != from || segments_[slot].to != to))
-    slot = (slot + 1) % most_segments;
-  Segment& segment = segments_[slot];
-  if (segment.is_used) return &segment;
-  if (segment_count_ == most_segments - 1) {  // one entry stays free, which ends the search
+  std::uint32_t slot = (from * 2654435761U + to * 40503U) % most_regions;
+  while (regions_[slot].is_used && (regions_[slot].from != from || regions_[slot].to != to))
+    slot = (slot + 1) % most_regions;
+  Region& region = regions_[slot];
+  if (region.is_used) return &region;
+  if (region_count_ == most_regions - 1) {  // one entry stays free, which ends the search
     ++lost_;
     return nullptr;
   }
-  ++segment_count_;
-  segment.from = from;
-  segment.to = to;
-  segment.is_used = true;
-  segment.cost_ps = cost_of(from, to);
-  return &segment;
+  ++region_count_;
+  region.from = from;
+  region.to = to;
+  region.is_used = true;
+  region.cost_ps = cost_of(from, to);
+  return &region;
 }
 
 // The profile is of another file of this name.
-bool SegmentTable::is_foreign(const Module& module) const {
+bool RegionTable::is_foreign(const Module& module) const {
   const std::uint64_t name = ipc::hash_text(module.name);
   const std::uint64_t identity = ipc::hash_text(module.identity);
   return std::none_of(known_modules_.begin(), known_modules_.end(), [&](const ipc::ComputeModule& known) {
@@ -135,7 +136,7 @@ bool SegmentTable::is_foreign(const Module& module) const {
   });
 }
 
-std::string SegmentTable::text_of(std::uint32_t site) const {
+std::string RegionTable::text_of(std::uint32_t site) const {
   if (site == CallSites::thread_start) return thread_start_text;
   std::array<char, 192> text{};
   const CallSite& place = sites_.site(site);
@@ -143,7 +144,7 @@ std::string SegmentTable::text_of(std::uint32_t site) const {
   return text.data();
 }
 
-std::uint64_t SegmentTable::key_of(std::uint32_t site) {
+std::uint64_t RegionTable::key_of(std::uint32_t site) {
   if (site == CallSites::thread_start) return ipc::hash_text(thread_start_text);
   if (site == CallSites::none) return 1;  // all such sites are one
   std::uint64_t& key = keys_[site];
@@ -155,7 +156,7 @@ std::uint64_t SegmentTable::key_of(std::uint32_t site) {
   return key;
 }
 
-std::int64_t SegmentTable::cost_of(std::uint32_t from, std::uint32_t to) {
+std::int64_t RegionTable::cost_of(std::uint32_t from, std::uint32_t to) {
   for (const std::uint32_t site : {from, to}) {
     if (site == CallSites::thread_start) continue;
     if (is_foreign(sites_.modules()[sites_.site(site).module])) return ipc::ComputeCost::unknown;
@@ -168,7 +169,7 @@ std::int64_t SegmentTable::cost_of(std::uint32_t from, std::uint32_t to) {
   return rank_ == 0 ? found->first_ps : found->others_ps;
 }
 
-std::string SegmentTable::report(std::uint32_t rank, bool all) const {
+std::string RegionTable::report(std::uint32_t rank, bool all) const {
   const std::string begin = "\t" + std::to_string(rank) + "\t";
   std::uint64_t charged = 0;
   std::string lines;
@@ -177,35 +178,35 @@ std::string SegmentTable::report(std::uint32_t rank, bool all) const {
   const auto function_of = [this](std::uint32_t site) {
     return site == CallSites::thread_start ? "" : sites_.site(site).function;
   };
-  for (const Segment& segment : segments_) {
-    const bool has_cost = segment.cost_ps != ipc::ComputeCost::unknown;
-    if (has_cost) charged += segment.count;
-    if (!segment.is_used || (has_cost && !all)) continue;
-    lines += "segment" + begin + text_of(segment.from) + "\t" + function_of(segment.from) + "\t" +
-             text_of(segment.to) + "\t" + function_of(segment.to) + "\t" + std::to_string(segment.count);
-    append_samples(lines, segment.alone);
-    append_samples(lines, segment.beside);
-    append_passes(lines, segment.passes.passes(), true);
-    append_passes(lines, segment.passes.passes(), false);
-    append_contexts(lines, segment);
+  for (const Region& region : regions_) {
+    const bool has_cost = region.cost_ps != ipc::ComputeCost::unknown;
+    if (has_cost) charged += region.count;
+    if (!region.is_used || (has_cost && !all)) continue;
+    lines += "region" + begin + text_of(region.from) + "\t" + function_of(region.from) + "\t" +
+             text_of(region.to) + "\t" + function_of(region.to) + "\t" + std::to_string(region.count);
+    append_samples(lines, region.alone);
+    append_samples(lines, region.beside);
+    append_passes(lines, region.passes.passes(), true);
+    append_passes(lines, region.passes.passes(), false);
+    append_call_paths(lines, region);
     lines += "\n";
   }
-  const bool has_all = context_count_ < most_contexts - 1;
+  const bool has_all = call_path_count_ < most_call_paths - 1;
   return lines + "rank" + begin + std::to_string(charged) + "\t" + std::to_string(lost_) + "\t" +
          std::to_string(forgotten_) + "\t" + (has_all ? "1" : "0") + "\n";
 }
 
-void SegmentTable::append_contexts(std::string& to, const Segment& segment) const {
-  const auto number = static_cast<std::uint32_t>(&segment - segments_.data()) + 1;
-  std::vector<std::uint64_t> contexts;
-  for (const Followed& followed : contexts_) {
-    if (followed.segment == number) contexts.push_back(followed.context);
+void RegionTable::append_call_paths(std::string& to, const Region& region) const {
+  const auto number = static_cast<std::uint32_t>(&region - regions_.data()) + 1;
+  std::vector<std::uint64_t> call_paths;
+  for (const Followed& followed : call_paths_) {
+    if (followed.region == number) call_paths.push_back(followed.call_path);
   }
-  std::sort(contexts.begin(), contexts.end());
+  std::sort(call_paths.begin(), call_paths.end());
   to += "\t";
-  for (const std::uint64_t context : contexts) {
+  for (const std::uint64_t call_path : call_paths) {
     std::array<char, 20> text{};
-    std::snprintf(text.data(), text.size(), "%016" PRIx64 " ", context);
+    std::snprintf(text.data(), text.size(), "%016" PRIx64 " ", call_path);
     to += text.data();
   }
 }

@@ -1,4 +1,4 @@
-// CallContext: what a thread has called lately, in one number.
+// CallPath: what a thread has called lately, in one number.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@ namespace apenet::shim {
 
 // A hash of the last 64 call sites: with each call, the weight of those before halves. A loop over one or two
 // calls counts once when it has ended, however often it ran: after a halo exchange in three directions the
-// context is the same as after one in four. Within the loop its passes count, up to a limit.
-class CallContext {
+// call path is the same as after one in four. Within the loop its passes count, up to a limit.
+class CallPath {
  public:
   // key: of the site, the same in every run of the program; see ipc/compute_table.hpp.
   void add(std::uint64_t key) {
