@@ -128,3 +128,27 @@ def test_a_rank_killed_inside_mpi_init_behind_a_script(apenet, build):
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, phases)
     assert done.returncode == 1
     assert "rank 0 ended inside MPI_Init\n" in done.stderr
+
+
+def test_a_rank_that_its_started_process_leaves_to_a_child_goes_on(apenet, build):
+    """As `setsid` without --wait does: the started process ends long before MPI."""
+    script = '(sleep 0.3; "$0"; echo ended) &'
+    program = build(ROOT / "tests" / "conformance" / "c" / "requests.c")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, program)
+    assert done.returncode == 0, done.stderr
+    assert " messages, " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "script",
+    ['setsid "$0" status &', '"$0" status > /dev/null 2>&1 &', '("$0" status &) &', '("$0" status &); sleep 1'],
+)
+def test_the_status_of_a_program_that_its_starter_leaves_behind_counts(apenet, build, script):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, build(TROUBLE))
+    assert done.returncode == 9, done.stderr
+
+
+def test_a_daemon_that_a_rank_without_mpi_leaves_behind_is_not_waited_for(apenet):
+    daemon = "import os; os.read(os.pipe()[0], 1)"
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", f"python3 -c '{daemon}' > /dev/null 2>&1 &")
+    assert done.returncode == 0, done.stderr

@@ -70,8 +70,8 @@ void FailureWatch::notice_strangers() {
   for (const std::uint32_t rank : strangers_) {
     failures_.add(
         rank, {.time_ps = Scheduler::before_time_ps,
-               .what = "exited without calling MPI_Init while others run; a rank ends with the process that "
-                       "was started, even if that has left its work to a child (setsid without --wait)"});
+               .what = "exited without calling MPI_Init while others run; no process that it had left behind "
+                       "could still do so"});
   }
   strangers_.clear();
 }

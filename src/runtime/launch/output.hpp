@@ -61,6 +61,9 @@ class Output {
   // Call when the rank has ended: reads the rest of its pipes.
   void end(std::uint32_t rank, std::int64_t time_ps);
   [[nodiscard]] bool ended(std::uint32_t rank) const { return ranks_[rank].ended; }
+  [[nodiscard]] bool is_open(std::uint32_t rank) const {
+    return ranks_[rank].pipes[0] >= 0 || ranks_[rank].pipes[1] >= 0;
+  }
   // Forwards all remaining lines.
   void pass_all();
   // The errno of a failed write to a sink: EPIPE if the reader has closed it; 0 if all writes succeeded.

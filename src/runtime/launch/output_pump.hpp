@@ -25,6 +25,8 @@ class OutputPump {
   void pass();
   // Call when the run has ended.
   void finish(std::uint32_t count);
+  // A process can still write to a pipe of the rank.
+  [[nodiscard]] bool is_open(std::uint32_t rank) const { return output_.is_open(rank); }
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
   [[nodiscard]] int sink_error() const { return output_.sink_error(); }
 

@@ -48,68 +48,95 @@ void RankProcesses::watch(std::size_t index, int process_id) {
   Process& process = processes_[index];
   process.id = process_id;
   process.pidfd = static_cast<int>(syscall(SYS_pidfd_open, process_id, 0));
-  if (process.pidfd < 0) reap(process);
+  if (process.pidfd < 0) reap(index);
   poller_.add(process.pidfd, Poller::Source::child, index);
 }
 
-void RankProcesses::reap(Process& process) {
-  int status = 0;  // stays 0 for a process that is not our child: only its parent gets the status
-  if (waitpid(process.id, &status, WNOHANG) != process.id) status = 0;
-  note_end(process, status);
+// Only its parent gets the status of a process: this one, the supervisor, which tells it, or another one of
+// the run, with which it stays.
+void RankProcesses::reap(std::size_t index) {
+  Process& process = processes_[index];
+  int status = 0;
+  if (waitpid(process.id, &status, WNOHANG) != process.id) {
+    if (supervisor_fd_ >= 0 && tree_.is_orphan(process.id)) {
+      if (process.pidfd >= 0) close(process.pidfd);
+      process.pidfd = -1;  // a notice will come
+      return;
+    }
+    // The supervisor has told of it before it was gone.
+    if (supervisor_fd_ >= 0) read_notices();
+    const auto told = told_ends_.find(process.id);
+    status = told != told_ends_.end() ? told->second : 0;
+  }
+  note_end(index, status);
 }
 
-void RankProcesses::note_end(Process& process, int wait_status) {
+void RankProcesses::note_end(std::size_t index, int wait_status) {
+  Process& process = processes_[index];
   if (process.has_ended()) return;
   process.end = WIFSIGNALED(wait_status) ? End{RankReport::End::killed, WTERMSIG(wait_status)}
                                          : End{RankReport::End::exited, WEXITSTATUS(wait_status)};
   if (process.pidfd >= 0) close(process.pidfd);
   process.pidfd = -1;
+  untold_.push_back(index);
 }
 
-void RankProcesses::tell_rank(std::size_t index) {
-  on_end_(static_cast<std::uint32_t>(index % count_));
+void RankProcesses::tell_ranks() {
+  while (!untold_.empty()) {
+    const std::size_t index = untold_.front();
+    untold_.pop_front();
+    on_end_(static_cast<std::uint32_t>(index % count_));
+  }
 }
 
 void RankProcesses::attach(std::uint32_t rank, int process_id, bool runs) {
   const std::size_t index = count_ + rank;
   if (process_id == 0 || processes_[index].id != 0 || processes_[rank].id == process_id) return;
   if (runs) {
+    told_ends_.erase(process_id);  // of another process, which had this id before
     watch(index, process_id);
   } else {
     processes_[index].id = process_id;
-    note_end(processes_[index], 0);
+    reap(index);
   }
-  if (processes_[index].has_ended()) tell_rank(index);
+  tell_ranks();
+}
+
+RankProcesses::End RankProcesses::end_of_rank(std::uint32_t rank) const {
+  const End& leader = processes_[rank].end;
+  const End& attached = processes_[count_ + rank].end;
+  if (processes_[rank].id == 0 || leader.how == RankReport::End::running) return attached;
+  const bool has_succeeded = leader.how == RankReport::End::exited && leader.status == 0;
+  return has_succeeded && attached.how != RankReport::End::running ? attached : leader;
 }
 
 void RankProcesses::hear_child(std::size_t index) {
-  reap(processes_[index]);
-  tell_rank(index);
+  reap(index);
+  tell_ranks();
 }
 
-bool RankProcesses::hear_supervisor() {
-  const int fd = supervisor_fd_;
-  std::vector<std::size_t> ends;
-  while (supervisor_fd_ >= 0) {
+// Returns false if the supervisor has ended.
+bool RankProcesses::read_notices() {
+  for (;;) {
     supervisor::Notice notice;
     const ssize_t size = recv(supervisor_fd_, &notice, sizeof notice, MSG_DONTWAIT);
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0 && errno == EAGAIN) break;
-    if (size != static_cast<ssize_t>(sizeof notice)) {
-      supervisor_fd_ = -1;
-      break;
-    }
+    if (size < 0 && errno == EAGAIN) return true;
+    if (size != static_cast<ssize_t>(sizeof notice)) return false;
     if (notice.what != supervisor::Notice::What::ended) continue;
+    told_ends_[notice.process_id] = notice.status;
     for (std::size_t index = 0; index < processes_.size(); ++index) {
-      Process& process = processes_[index];
-      if (process.id != notice.process_id || process.has_ended()) continue;
-      note_end(process, notice.status);
-      ends.push_back(index);
+      if (processes_[index].id == notice.process_id) note_end(index, notice.status);
     }
   }
-  for (const std::size_t index : ends) tell_rank(index);
-  if (supervisor_fd_ >= 0) return true;
-  poller_.remove(fd);
+}
+
+bool RankProcesses::hear_supervisor() {
+  const bool lives = supervisor_fd_ >= 0 && read_notices();
+  tell_ranks();
+  if (lives) return true;
+  poller_.remove(supervisor_fd_);
+  supervisor_fd_ = -1;
   if (is_killed_) return true;
   for (std::size_t index = 0; index < processes_.size(); ++index) {
     const Process& process = processes_[index];

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 #include <vector>
@@ -51,6 +53,10 @@ class RankProcesses {
   // No process of the run is left, as far as the supervisor knows.
   [[nodiscard]] bool all_gone() const { return !any_alive() && supervisor_fd_ < 0; }
   [[nodiscard]] bool all_leaders_ended() const;
+  // A supervisor has started them, so that orphans of the ranks are known.
+  [[nodiscard]] bool has_supervisor() const { return supervisor_fd_ >= 0; }
+  // How the rank has ended: a program that its leader has left behind, without an error of its own, counts.
+  [[nodiscard]] End end_of_rank(std::uint32_t rank) const;
   // The rank has no leader that runs.
   [[nodiscard]] bool is_leaderless(std::uint32_t rank) const {
     return processes_[rank].id == 0 || processes_[rank].has_ended();
@@ -71,17 +77,20 @@ class RankProcesses {
   };
   void watch_started(std::size_t index, int process_id);
   void watch(std::size_t index, int process_id);
-  void reap(Process& process);
-  static void note_end(Process& process, int wait_status);
+  void reap(std::size_t index);
+  void note_end(std::size_t index, int wait_status);
   [[nodiscard]] std::set<int> groups_left_behind() const;
   void signal_to(std::span<const Process> processes, int signal) const;
-  void tell_rank(std::size_t index);
+  bool read_notices();
+  void tell_ranks();
 
   std::size_t count_;
   int supervisor_fd_;
   bool is_killed_ = false;
   // [0, n): the leaders; [n, 2n): the MPI processes that are not leaders.
   std::vector<Process> processes_;
+  std::deque<std::size_t> untold_;  // have ended, but on_end_ has not been called yet
+  std::map<int, int> told_ends_;    // statuses of all that the supervisor has reaped, by process id
   Poller& poller_;
   ProcessTree& tree_;
   std::function<void(std::uint32_t rank)> on_end_;

@@ -13,8 +13,6 @@ namespace apenet {
 namespace {
 
 using namespace std::chrono_literals;
-using WallClock = std::chrono::steady_clock;
-
 constexpr auto terminate_grace = 300ms;  // between SIGTERM and SIGKILL
 constexpr auto kill_patience = 2s;       // limit for killed processes to disappear
 
@@ -40,6 +38,7 @@ RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verd
     : scheduler_(scheduler),
       verdict_(verdict),
       count_(static_cast<std::uint32_t>(ranks.size())),
+      patience_(options.stall_timeout_ms),
       start_launcher_(options.start_launcher),
       pmi_(pmi_fds(ranks),
            [this](std::uint32_t rank, const std::string& library) { return find_launcher(rank, library); }),
@@ -79,13 +78,15 @@ bool RankServer::serve(int timeout_ms) {
   });
 }
 
-void RankServer::serve_pmi(std::uint32_t rank) {
+bool RankServer::serve_pmi(std::uint32_t rank) {
   const int fd = pmi_.fd(rank);
   try {
-    if (fd >= 0 && !pmi_.serve(rank)) poller_.remove(fd);
+    if (fd >= 0 && pmi_.serve(rank)) return true;
+    poller_.remove(fd);
   } catch (const RankError& error) {
     failure_watch_.note(error);
   }
+  return false;
 }
 
 std::string RankServer::find_launcher(std::uint32_t rank, const std::string& library) {
@@ -107,25 +108,58 @@ void RankServer::on_end(std::uint32_t rank) {
     failure_watch_.note(error);  // the process has ended all the same
   }
   if (!processes_.has_ended(rank, process_id)) return;
+  if (process_id == 0 && is_left_to_a_child(rank)) return;
+  left_to_children_.erase(rank);
   scheduler_.remove(rank);
   // MPICH reports a fatal error and continues, into a segmentation fault unless it is ended at once. Read the
   // report first.
   serve_pmi(rank);
   failure_watch_.notice_aborts();
   if (processes_.is_leaderless(rank)) output_.end(rank);
-  const RankProcesses::End leader = processes_.end_of_leader(rank);
-  const bool is_leader = leader.how != RankReport::End::running;
-  failure_watch_.note_end(rank, is_leader ? leader : processes_.end_of_attached(rank), is_leader);
+  const bool is_leader = processes_.end_of_leader(rank).how != RankReport::End::running;
+  failure_watch_.note_end(rank, processes_.end_of_rank(rank), is_leader);
+}
+
+// The leader has ended without an error and without MPI, and a process that it has left behind may still call
+// MPI_Init. As with other launchers, one that holds the rank's output counts. One that holds only the socket
+// of the process manager may be a daemon that calls no MPI.
+bool RankServer::is_left_to_a_child(std::uint32_t rank) {
+  const RankProcesses::End& leader = processes_.end_of_leader(rank);
+  const bool has_succeeded = leader.how == RankReport::End::exited && leader.status == 0;
+  if (!processes_.has_supervisor() || !has_succeeded || failures().has(rank)) return false;
+  for (int stream = 0; stream < 2; ++stream) output_.read(rank, stream);
+  const bool holds_manager = serve_pmi(rank);
+  const auto since = left_to_children_.try_emplace(rank, WallClock::now()).first->second;
+  return output_.is_open(rank) || (holds_manager && WallClock::now() - since < patience_);
+}
+
+bool RankServer::abandon_daemons() {
+  bool any = false;
+  for (auto& [rank, since] : left_to_children_) {
+    if (output_.is_open(rank)) continue;
+    since = WallClock::now() - patience_;
+    any = true;
+  }
+  return any;
 }
 
 void RankServer::watch_attached() {
-  for (std::uint32_t rank = 0; rank < count_; ++rank) watch_attached(rank);
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    const int process_id = watch_attached(rank);
+    if (!left_to_children_.contains(rank)) continue;
+    if (process_id == 0) {
+      on_end(rank);
+    } else {
+      left_to_children_.erase(rank);
+    }
+  }
 }
 
 // Returns the id of the process that takes part for the rank. It may have ended before anyone has looked.
 int RankServer::watch_attached(std::uint32_t rank) {
   const bool runs = scheduler_.running_process_id(rank) != 0;
-  const int process_id = static_cast<int>(scheduler_.process_id(rank));
+  auto process_id = static_cast<int>(scheduler_.process_id(rank));
+  if (process_id == 0) process_id = static_cast<int>(scheduler_.gone_process_id(rank));
   processes_.attach(rank, process_id, runs);
   return process_id;
 }
@@ -171,8 +205,7 @@ void RankServer::kill_all() {
 void RankServer::report(SessionReport& report) const {
   report.ranks.resize(count_);
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    const bool has_leader = processes_.leader_id(rank) != 0;
-    RankProcesses::End end = has_leader ? processes_.end_of_leader(rank) : processes_.end_of_attached(rank);
+    RankProcesses::End end = processes_.end_of_rank(rank);
     if (failure_watch_.is_excused(rank)) end = {RankReport::End::killed, SIGTERM};
     report.ranks[rank].end = end.how;
     report.ranks[rank].status = end.status;

@@ -1,7 +1,9 @@
 // RankServer: serves what the processes of a run need from the host: process manager, output, their ends.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +47,11 @@ class RankServer {
   [[nodiscard]] FailureWatch& failure_watch() { return failure_watch_; }
   [[nodiscard]] const Failures& failures() const { return failure_watch_.failures(); }
   [[nodiscard]] const RankProcesses& processes() const { return processes_; }
+  // A rank is not over while a process that its leader has left behind may still call MPI_Init.
+  [[nodiscard]] bool any_alive() const { return processes_.any_alive() || !left_to_children_.empty(); }
+  // Waits no longer for processes that their leaders have left behind without the ranks' output. Returns
+  // whether there were any.
+  bool abandon_daemons();
   // The rank and the process started for it have ended.
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
@@ -56,14 +63,19 @@ class RankServer {
   [[nodiscard]] int group_of(std::uint32_t rank) const;
 
  private:
-  void serve_pmi(std::uint32_t rank);
+  using WallClock = std::chrono::steady_clock;
+
+  // Returns whether a process can still ask.
+  bool serve_pmi(std::uint32_t rank);
   void on_end(std::uint32_t rank);
   int watch_attached(std::uint32_t rank);
+  [[nodiscard]] bool is_left_to_a_child(std::uint32_t rank);
   std::string find_launcher(std::uint32_t rank, const std::string& library);
 
   Scheduler& scheduler_;
   Verdict& verdict_;
   std::uint32_t count_;
+  std::chrono::milliseconds patience_;
   std::function<LateLauncher(const std::string& library)> start_launcher_;
   std::optional<LateLauncher> late_launcher_;
   Poller poller_;
@@ -71,6 +83,7 @@ class RankServer {
   OutputPump output_;
   FailureWatch failure_watch_;
   RankProcesses processes_;
+  std::map<std::uint32_t, WallClock::time_point> left_to_children_;  // since when; see is_left_to_a_child()
 };
 
 }  // namespace apenet

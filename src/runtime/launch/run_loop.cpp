@@ -78,7 +78,7 @@ void RunLoop::guarded(Work work) {
 }
 
 void RunLoop::live(const std::function<bool()>& interrupted) {
-  while (server_.processes().any_alive() && !verdict_.is_stopped() && !is_settled_) {
+  while (server_.any_alive() && !verdict_.is_stopped() && !is_settled_) {
     if (const auto first = server_.failures().first_to_end_others()) {
       settle(*first);
     } else if (!all_finished_ && scheduler_.nobody_runs() && !hold_ups_.waits_for_absent()) {
@@ -87,7 +87,7 @@ void RunLoop::live(const std::function<bool()>& interrupted) {
       wait_for_processes();
       hold_ups_.leave_out_sleepers();
       hold_ups_.leave_out_spinners();
-      if (host_deadlock_.is_stuck()) on_host_deadlock();
+      if (host_deadlock_.is_stuck() && !server_.abandon_daemons()) on_host_deadlock();
     }
     look_around(interrupted);
   }

@@ -94,6 +94,11 @@ std::uint32_t ProcessIds::of(std::uint32_t rank) {
                  "the process that was started for this rank, or one that it has started");
 }
 
+std::uint32_t ProcessIds::gone(std::uint32_t rank) const {
+  const Known& known = known_[rank];
+  return known.process_id != 0 || known.refused ? 0 : shared_.block(rank).identity.process_id.load();
+}
+
 std::uint32_t ProcessIds::running(std::uint32_t rank) {
   const std::uint32_t process_id = of(rank);
   return process_id != 0 && still_runs(rank) ? process_id : 0;

@@ -33,6 +33,9 @@ class ProcessIds {
   // the process had ended when this was first called, or if its id was refused. Throws RankError the first
   // time an id is refused.
   std::uint32_t of(std::uint32_t rank);
+  // The process that had claimed the rank, and had ended when of() was first called. Nothing has checked that
+  // it was the rank's.
+  [[nodiscard]] std::uint32_t gone(std::uint32_t rank) const;
   // As of(), but 0 also if the process has ended.
   std::uint32_t running(std::uint32_t rank);
   // As running(), for every rank.

@@ -59,6 +59,11 @@ bool ProcessTree::holds(std::uint32_t rank, int process_id) const {
   return place == Place::of_this_rank || place == Place::of_the_run;
 }
 
+bool ProcessTree::is_orphan(int process_id) const {
+  return std::find(leaders_.begin(), leaders_.end(), process_id) == leaders_.end() &&
+         status_of(process_id).parent == root_;
+}
+
 bool ProcessTree::holds(int process_id) const {
   return place_of(leaders_.size(), process_id) != Place::outside;
 }

@@ -21,6 +21,9 @@ class ProcessTree {
   [[nodiscard]] bool holds(std::uint32_t rank, int process_id) const;
   // The same, of the run.
   [[nodiscard]] bool holds(int process_id) const;
+  [[nodiscard]] int root() const { return root_; }
+  // The process that started it has ended, and the supervisor, its parent now, gets its status.
+  [[nodiscard]] bool is_orphan(int process_id) const;
 
  private:
   enum class Place : std::uint8_t { outside, of_the_run, of_this_rank, of_another_rank };

@@ -109,6 +109,7 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] ProcessTree& tree() { return process_ids_.tree(); }
   // The process that has claimed the rank, or 0 for none; it may have ended. Throws RankError.
   [[nodiscard]] std::uint32_t process_id(std::uint32_t rank) { return process_ids_.of(rank); }
+  [[nodiscard]] std::uint32_t gone_process_id(std::uint32_t rank) const { return process_ids_.gone(rank); }
   // The same, but 0 also if it has ended.
   [[nodiscard]] std::uint32_t running_process_id(std::uint32_t rank) { return process_ids_.running(rank); }
   // The same for every rank.

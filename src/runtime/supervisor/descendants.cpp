@@ -84,18 +84,25 @@ void wait_for_child(std::chrono::milliseconds most) {
   sigtimedwait(&child, nullptr, &limit);
 }
 
+// As waitpid() gives it.
+int wait_status(const siginfo_t& child) {
+  if (child.si_code == CLD_EXITED) return W_EXITCODE(child.si_status & 0xff, 0);
+  return child.si_code == CLD_DUMPED ? child.si_status | WCOREFLAG : child.si_status;
+}
+
 }  // namespace
 
 bool reap(const Ended& ended) {
   for (;;) {
-    int status = 0;
-    const pid_t process_id = waitpid(-1, &status, WNOHANG | __WALL);
-    if (process_id == 0) return true;
-    if (process_id < 0) {
+    siginfo_t child{};
+    // The process stays until it has been reported: whoever finds it gone also finds the report.
+    if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) {
       if (errno == EINTR) continue;
       return false;
     }
-    ended(process_id, status);
+    if (child.si_pid == 0) return true;
+    ended(child.si_pid, wait_status(child));
+    waitpid(child.si_pid, nullptr, __WALL);
   }
 }
 
