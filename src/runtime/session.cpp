@@ -302,9 +302,8 @@ std::string Session::Parts::find_lost_shim(const SessionReport& report) {
     if (rank.without_shim) return name + " lost libapenet-shim.so on its way to the program";
     if (rank.initialised || rank.used_network || rank.unfollowed.empty()) continue;
     return name + " has not used the simulated network. It has started " + rank.unfollowed +
-           ": nothing can be preloaded into it, and what it starts belongs to the run only if it passes on "
-           "the "
-           "environment that it got, with LD_PRELOAD and all that APENET_KEPT names";
+           ". What that starts belongs to the run only if it gets the environment that the launcher got, "
+           "with LD_PRELOAD and all that APENET_KEPT names";
   }
   return {};
 }

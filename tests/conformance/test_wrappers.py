@@ -39,6 +39,7 @@ DRAWN = [
     ("container", "mpich", "C"),
     ("static", "mpich", "C"),
     ("static-shim", "mpich", "C"),
+    ("raw-all", "mpich", "C"),
 ]
 
 
@@ -100,6 +101,25 @@ def test_a_program_that_may_run_past_the_network_is_no_result(apenet, bench):
     assert done.returncode == 2
     assert "rank 0 has not used the simulated network" in done.stderr
     assert f"It has started '{drops}', which is linked statically" in done.stderr
+
+
+def test_a_go_program_may_lead_past_the_network(apenet, bench):
+    """It may end too early for anyone to see what it becomes."""
+    go = bench.launcher("raw-of-go", "-DOF_GO", source="raw")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", '"$@"; true', "sh", go, "all", "/bin/true")
+    assert done.returncode == 2
+    assert f"It has started '{go}', which is a Go program" in done.stderr
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", go, "keep", *bench.program("mpich", "C"))
+    assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
+
+
+def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench):
+    program, raw = bench.program("mpich", "C")[0], bench.launcher("raw")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", '"$0" all "$1"; true', raw, program)
+    assert done.returncode == 2
+    assert f"'{program}' uses " in done.stderr
+    assert "libmpi.so.12 without libapenet-shim.so: it runs by itself" in done.stderr
+    assert "It was started by 'sh -c" in done.stderr
 
 
 def test_a_library_of_the_machine_needs_the_shim_too(apenet, bench):

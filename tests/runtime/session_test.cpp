@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,6 +162,23 @@ TEST(Session, WhatABusyRankDoesIsDescribed) {
   EXPECT_EQ(describe_work({child}, 0, lines).substr(0, 6), "sleeps");  // and where, if the host can tell
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+}
+
+TEST(Session, AnyOtherSystemCallIsNamed) {
+  const int queue = msgget(IPC_PRIVATE, 0600);
+  const pid_t child = fork();
+  if (child == 0) {
+    long message[2];
+    msgrcv(queue, message, sizeof message[1], 0, 0);
+    _exit(0);
+  }
+  while (system_call(child, child).number != SYS_msgrcv) usleep(1000);
+  SourceLines lines;
+  const std::string expected = "is blocked in the system call msgrcv";
+  EXPECT_EQ(describe_work({child}, 0, lines).substr(0, expected.size()), expected);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  msgctl(queue, IPC_RMID, nullptr);
 }
 
 // `before`: what the origin does first.

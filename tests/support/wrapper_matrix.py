@@ -25,7 +25,12 @@ LANGUAGES = ("C", "Fortran", "Python")
 MPIS = ("mpich", "openmpi", "intel")
 # What a program prints that has the shim. Natively the date is today's, and the host's name the same for both.
 RIGHT = "".join(f"{rank} 1122249600 ape16-{rank}-0-0 0.500\n" for rank in range(2))
-REASONS = ("nothing can be preloaded into it", "expected an open descriptor, by which MPI reaches the run")
+REASONS = (
+    "nothing can be preloaded into it",
+    "expected an open descriptor, by which MPI reaches the run",
+    "it runs by itself, past the simulated network",
+    "to which nothing can be added",
+)
 CLEARED = ("env", "-i", "PATH=/usr/bin:/bin")
 
 
@@ -84,6 +89,8 @@ WRAPPERS = {
         Wrapper("static", "a static launcher that passes its environment on", ("{drops}", "keep")),
         Wrapper("static-shim", "a static launcher that unsets LD_PRELOAD", ("{drops}", "shim")),
         Wrapper("static-all", "a static launcher that clears the environment", ("{drops}", "all")),
+        Wrapper("raw", "a launcher that makes the system call execve itself", ("{raw}", "keep")),
+        Wrapper("raw-all", "the same, and clears the environment", ("{raw}", "all")),
     )
 }
 
@@ -121,9 +128,10 @@ class Bench:
         main = self._made(f"{name}-main.o", ["gfortran", "-c"], [SOURCES / "shows.f90"])
         return [str(self._made(name, [compiler], [main, helper, "-lgfortran"]))]
 
-    def launcher(self, name: str, *options: str) -> Path:
+    def launcher(self, name: str, *options: str, source: str = "") -> Path:
         """A launcher in C."""
-        return self._made(name, ["cc", "-O1", "-Wall", "-Wextra", "-Werror", *options], [SOURCES / f"{name}.c"])
+        compiler = ["cc", "-O1", "-Wall", "-Wextra", "-Werror", *options]
+        return self._made(name, compiler, [SOURCES / f"{source or name}.c"])
 
     def command(self, wrapper: Wrapper, program: Sequence[str]) -> list[str]:
         """The wrapper with its program."""
@@ -131,7 +139,7 @@ class Bench:
         for word in wrapper.words:
             if word == "{drops}":
                 values[word] = str(self.launcher("drops", "-static"))
-            elif word in ("{forks}", "{box}"):
+            elif word in ("{forks}", "{box}", "{raw}"):
                 values[word] = str(self.launcher(word.strip("{}")))
             elif word == "{makefile}":
                 path = self._folder / f"Makefile-{abs(hash(tuple(program)))}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from apenet.base.errors import InputError
 from apenet.host.elf import Elf, read_elf
 
 # Loaders of the GNU C library. Others (musl's) do not answer the same way, and need not be run for a look.
@@ -37,6 +38,15 @@ def interpreters(program: Path, search: str) -> Iterator[Path]:
         if following is None:
             return
         program = following
+
+
+def refuse_musl(program: Path, search: str) -> None:
+    """Raises InputError for a program of another C library, whose loader would say so in sixty lines a rank."""
+    *_, last = interpreters(program, search)
+    elf = read_elf(last)
+    if elf is not None and elf.interpreter is not None and "ld-musl" in elf.interpreter:
+        expected = f"a program of the GNU C library; {elf.interpreter}, the loader of {last}, cannot load the shim"
+        raise InputError("program", program, expected)
 
 
 def _interpreter(script: Path, search: str) -> Path | None:

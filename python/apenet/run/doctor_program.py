@@ -107,8 +107,9 @@ def _missing(libraries: Sequence[Library]) -> Iterator[Finding]:
 
 
 def _language(file: Path, libraries: Sequence[Library]) -> Iterator[Finding]:
-    if contains(file, b"Go build ID: "):
-        yield Finding("bad", "language", "Go: its runtime asks the kernel for the time, past the shim")
+    if contains(file, b"Go build ID: ") or contains(file, b"\xff Go buildinf:"):
+        text = "Go: its runtime asks the kernel for the time, and starts programs, by system calls past the shim"
+        yield Finding("bad", "language", text)
         return
     found = [name for name, pattern in _LANGUAGES if any(pattern.match(library.name) for library in libraries)]
     if _PYTHON.fullmatch(file.name) and "Python" not in found:

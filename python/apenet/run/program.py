@@ -22,10 +22,11 @@ from apenet.compute.charging import Charged, Job
 from apenet.compute.size import Size, parse_size
 from apenet.host import launch
 from apenet.host.client_server import as_client_and_server, is_client_server
+from apenet.host.loading import refuse_musl
 from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variables
 from apenet.host.openmpi_launcher import OpenMpiLauncher
 from apenet.host.streams import OutputFolder
-from apenet.host.toolchain import find_program
+from apenet.host.toolchain import find_program, search_path
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
@@ -191,6 +192,7 @@ def run(
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     program = find_program(arguments[0])
+    refuse_musl(program, search_path())
     job = Job(program, arguments[1:], n, None if size is None else parse_size(size, n), chosen)
     choice = choose(compute, job)
     options.compute, options.compute_scale = choice.mode, choice.scale

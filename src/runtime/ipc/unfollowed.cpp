@@ -18,6 +18,9 @@
 namespace apenet::ipc {
 namespace {
 
+// The reasons are complete texts, because the caller may have no heap.
+#define APENET_NO_PRELOAD(reason) reason ": nothing can be preloaded into it"
+
 constexpr int most_interpreters = 4;  // as in the kernel: a script's interpreter may be a script
 
 class File {
@@ -48,26 +51,53 @@ const char* why_secure(const File& file) {
   if (host_call(SYS_fstat, file.fd(), &status) != 0) return nullptr;
   const auto id = [](long call) { return static_cast<std::uint32_t>(host_call(call, 0, 0)); };
   if ((status.st_mode & S_ISUID) != 0 && status.st_uid != id(SYS_getuid))
-    return "runs with the rights of another user (set-user-ID)";
+    return APENET_NO_PRELOAD("runs with the rights of another user (set-user-ID)");
   if ((status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 && status.st_gid != id(SYS_getgid))
-    return "runs with the rights of another group (set-group-ID)";
+    return APENET_NO_PRELOAD("runs with the rights of another group (set-group-ID)");
   std::array<char, 64> capabilities{};
   const bool has_any = host_call(SYS_fgetxattr, file.fd(), "security.capability",
                                  reinterpret_cast<std::uint64_t>(capabilities.data()),
                                  reinterpret_cast<const void*>(capabilities.size())) > 0;
-  return has_any && id(SYS_getuid) != 0 ? "has capabilities of its own (getcap shows them)" : nullptr;
+  return has_any && id(SYS_getuid) != 0 ? APENET_NO_PRELOAD("has capabilities of its own (getcap shows them)")
+                                        : nullptr;
+}
+
+std::string_view name_of(const char* path) {
+  const char* last = std::strrchr(path, '/');
+  return last == nullptr ? path : last + 1;
+}
+
+constexpr const char* of_go =
+    "is a Go program: it starts others by system calls of its own, to which nothing can be added";
+
+// The linker of Go names its sections so, whatever else is stripped.
+bool is_go(const File& file, const Elf64_Ehdr& header) {
+  Elf64_Shdr names{};
+  if (!file.read(&names, sizeof names, header.e_shoff + std::uint64_t{header.e_shstrndx} * sizeof names))
+    return false;
+  std::array<char, 4096> text{};
+  const std::size_t bytes =
+      file.read_some(text.data(), std::min<std::uint64_t>(text.size(), names.sh_size), names.sh_offset);
+  const std::string_view all(text.data(), bytes);
+  constexpr std::string_view of_linker(".go.buildinfo", sizeof ".go.buildinfo");
+  return all.find(of_linker) != std::string_view::npos;
 }
 
 const char* why_unfollowed_elf(const File& file, const Elf64_Ehdr& header, std::string_view name) {
-  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is a 32-bit program";
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return APENET_NO_PRELOAD("is a 32-bit program");
   // The loader may be started as a program, and then preloads as for any other.
   if (name.starts_with("ld-linux") || name.starts_with("ld.so")) return nullptr;
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr part{};
     if (!file.read(&part, sizeof part, header.e_phoff + i * header.e_phentsize)) return nullptr;
-    if (part.p_type == PT_INTERP) return nullptr;
+    if (part.p_type != PT_INTERP) continue;
+    std::array<char, 64> loader{};
+    if (file.read_some(loader.data(), std::min(loader.size() - 1, part.p_filesz), part.p_offset) > 0 &&
+        name_of(loader.data()).starts_with("ld-musl"))
+      return APENET_NO_PRELOAD("is a program of the C library musl");
+    return is_go(file, header) ? of_go : nullptr;
   }
-  return "is linked statically";
+  return APENET_NO_PRELOAD("is linked statically");
 }
 
 // The interpreter of a script, of whose first bytes this is the text; nullptr if there is none.
@@ -80,11 +110,6 @@ char* interpreter(std::span<char> text) {
   if (begin == end || end == text.end()) return nullptr;
   *end = '\0';
   return &*begin;
-}
-
-std::string_view name_of(const char* path) {
-  const char* last = std::strrchr(path, '/');
-  return last == nullptr ? path : last + 1;
 }
 
 }  // namespace

@@ -81,9 +81,7 @@ void refuse_without_shim(std::string_view unfollowed) {
   std::string text =
       "apenet: '" + command_of("self") + "' opened the simulated network without " + shim_name +
       ": its clocks, sleeps and host names would be the host's\napenet:   " + fault() + parent();
-  if (!unfollowed.empty())
-    text += "\napenet:   the rank has started " + shown(std::string(unfollowed)) +
-            ": nothing can be preloaded into it";
+  if (!unfollowed.empty()) text += "\napenet:   the rank has started " + shown(std::string(unfollowed));
   text +=
       "\napenet:   expected: LD_PRELOAD with " + shim_path() +
       " reaches the program; let what starts it pass its environment on, or name the program itself after "

@@ -41,6 +41,7 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOption
       settling_(scheduler, server_, options.settle_cpu_ms, count_),
       idle_(options),
       start_(scheduler, server_, options, lines_),
+      strays_(scheduler),
       hold_ups_(scheduler, server_, options, lines_),
       host_deadlock_(scheduler, server_, options),
       cores_(cores_of(options)) {
@@ -251,6 +252,10 @@ void RunLoop::look_around(const std::function<bool()>& interrupted) {
   if (now < next_look_ || verdict_.is_stopped()) return;
   next_look_ = now + loop_look_interval;
   server_.watch_attached();
+  if (server_.processes().has_supervisor()) {
+    std::string stray = strays_.look();
+    if (!stray.empty()) verdict_.stop(SessionReport::Outcome::failed, 2, std::move(stray));
+  }
   scheduler_.recover();
   cores_.adapt(scheduler_.process_ids());
   if (interrupted()) verdict_.stop(SessionReport::Outcome::interrupted, 128 + SIGINT, "interrupted");

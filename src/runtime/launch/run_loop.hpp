@@ -15,6 +15,7 @@
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stage.hpp"
 #include "runtime/launch/start_watch.hpp"
+#include "runtime/launch/stray_watch.hpp"
 #include "runtime/launch/verdict.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
@@ -57,6 +58,7 @@ class RunLoop {
   Settling settling_;
   IdleWatch idle_;
   StartWatch start_;
+  StrayWatch strays_;
   SourceLines lines_;
   HoldUps hold_ups_;
   HostDeadlock host_deadlock_;

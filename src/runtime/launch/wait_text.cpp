@@ -117,6 +117,15 @@ std::string describe_children(int process_id) {
   return "waits for a process that it has started" + (text.empty() ? "" : ": " + text);
 }
 
+std::string call_name(long number) {
+  static constexpr std::pair<long, const char*> known[] = {
+#include "runtime/launch/call_names.inc"
+  };
+  const auto* const found = std::find_if(std::begin(known), std::end(known),
+                                         [=](const auto& name) { return name.first == number; });
+  return found != std::end(known) ? found->second : std::to_string(number);
+}
+
 std::string describe_call(int process_id, const SystemCall& call, const OpenFiles& files,
                           const Caller& caller) {
   const auto file = [&] { return files.describe(process_id, call.arguments[0]); };
@@ -164,7 +173,7 @@ std::string describe_call(int process_id, const SystemCall& call, const OpenFile
       return describe_futex(process_id, call, caller);
     default:
       return call.number < 0 ? "is blocked in the host (a read, a lock, another process)"
-                             : "is blocked in system call " + std::to_string(call.number);
+                             : "is blocked in the system call " + call_name(call.number);
   }
 }
 

@@ -1,0 +1,29 @@
+// StrayWatch: programs that the ranks have started, and that use an MPI library without the shim.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace apenet {
+
+// Each would be a world of one process, on the host's clocks. A launcher that makes the system call execve
+// itself, with an environment of its own, leads to one. It is recognised while it runs: the loader maps the
+// shim before any library that a program needs.
+class StrayWatch {
+ public:
+  explicit StrayWatch(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  // Examines the processes of the run while a rank has no process that takes part. Returns what is wrong, or
+  // an empty text.
+  [[nodiscard]] std::string look();
+
+ private:
+  using WallClock = std::chrono::steady_clock;
+
+  Scheduler& scheduler_;
+  WallClock::time_point next_look_{};
+};
+
+}  // namespace apenet
