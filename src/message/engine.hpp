@@ -129,9 +129,9 @@ concept Transport = requires(P transport, const P constant, Request request, con
   { constant.card(std::uint8_t{}) } -> std::convertible_to<const CardLimits&>;
   { constant.rank_count() } -> std::convertible_to<std::uint32_t>;
   { constant.is_near(std::uint32_t{}) } -> std::convertible_to<bool>;  // that rank lives on the same node
-  // The clock. charge_later: when the process next looks for events.
+  // The clock. defer_cost: when the process next looks for events.
   transport.charge(Time{});
-  transport.charge_later(Time{});
+  transport.defer_cost(Time{});
   transport.works_for(owner);  // what follows is charged to the CPU of this operation
   // The card. post fills in time and number, and returns the number.
   { transport.post(request) } -> std::convertible_to<std::uint64_t>;

@@ -151,7 +151,7 @@ template <typename P>
 void Engine<P>::charge_receive(const Message& message) {
   const SoftwareCosts& costs = transport_.costs(rail_);
   transport_.charge(costs.receive + costs.further_receives(message.mailbox_packets));
-  transport_.charge_later(costs.after_receive);
+  transport_.defer_cost(costs.after_receive);
 }
 
 // Tells the sender of a rendezvous where to put the payload.

@@ -86,31 +86,31 @@ TEST_F(ExtollLibraryTest, NotificationsAndCommandsHaveThePublishedFields) {
 
 TEST_F(ExtollLibraryTest, AMessageKeepsItsPlaceUntilTheProgramTakesIt) {
   for (int i = 0; i < 5; ++i) message_comes(8ULL << 48 | std::uint64_t(i) << 40 | 1U);
-  while (device->card().look()) continue;  // as MPI would
+  while (device->card().poll()) continue;  // as MPI would
   EXPECT_EQ(released(), 0U);
   std::array<std::byte, 8> buffer{};
   for (std::uint64_t i = 0; i < 5; ++i) {
-    ASSERT_TRUE(device->velo().look());
+    ASSERT_TRUE(device->velo().poll());
     EXPECT_EQ(VELO2_STATUS_TAG(device->velo().oldest().status), i);
     EXPECT_EQ(released(), i);
     device->velo().take(buffer);
   }
   EXPECT_EQ(released(), 5U);
-  EXPECT_FALSE(device->velo().look());
+  EXPECT_FALSE(device->velo().poll());
 }
 
 TEST_F(ExtollLibraryTest, AClosedPortAndNoLibraryReleaseAtOnce) {
   for (int i = 0; i < 3; ++i) message_comes(1U);
-  while (device->card().look()) continue;
+  while (device->card().poll()) continue;
   device->velo().close();
   EXPECT_EQ(released(), 3U) << "those that were in the mailbox";
   message_comes(1U);
-  EXPECT_TRUE(device->card().look());
+  EXPECT_TRUE(device->card().poll());
   EXPECT_EQ(released(), 4U);
   ipc::Client& client = device->card().client();
-  client.set_taker(ipc::Interface::extoll, {});
+  client.set_consumer(ipc::Interface::extoll, {});
   message_comes(1U);
-  client.hand_over(*client.visible());
+  client.dispatch(*client.visible());
   EXPECT_EQ(released(), 5U);
 }
 

@@ -59,7 +59,7 @@ class ToyTransport {
   [[nodiscard]] std::uint32_t rank_count() const;
   [[nodiscard]] bool is_near(std::uint32_t /*rank*/) const { return false; }
   void charge(Time time) { charged += time; }
-  void charge_later(Time time) { charged_later += time; }
+  void defer_cost(Time time) { charged_later += time; }
   void works_for(const message::Owner& owner) { works_for_context = owner.context; }
   std::uint64_t post(message::Request& request);
   [[nodiscard]] std::byte* take_slot(message::Request& request, std::size_t bytes);

@@ -106,7 +106,7 @@ void any_request(Library& library, std::string_view call, int count, ape_request
     if (waits) {
       library.transport().wait_until(call, [&] { return first_done(operations) >= 0; });
     } else {
-      library.transport().look();
+      library.transport().poll();
     }
     *which = first_done(operations);
   }
@@ -161,7 +161,7 @@ int ape_test(ape_request* request, int* done, size_t* received) {
   return entered(call, [&](Library& library) {
     require_memory(call, request, done);
     const Operation& operation = checked_request(library, call, *request);
-    if (!operation.is_done) library.transport().look();
+    if (!operation.is_done) library.transport().poll();
     *done = operation.is_done ? 1 : 0;
     if (operation.is_done) throw_error(call, end_request(library, request, received));
   });
@@ -194,7 +194,7 @@ int ape_test_all(int count, ape_request requests[], int* done) {
   return entered(call, [&](Library& library) {
     require_memory(call, done);
     const std::vector<Operation*> operations = checked_requests(library, call, count, requests);
-    if (!all_done(operations)) library.transport().look();
+    if (!all_done(operations)) library.transport().poll();
     *done = all_done(operations) ? 1 : 0;
     if (*done != 0) end_all(library, call, {requests, operations.size()});
   });

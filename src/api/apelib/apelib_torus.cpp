@@ -62,7 +62,7 @@ int ape_halo_test(ape_halo halo, int* done) {
     require_memory(call, done);
     Halo& found = checked_halo(library, call, halo);
     require(found.is_started, APE_ERR_IDLE, call, "the halo has not been started");
-    if (!Library::is_done(found)) library.transport().look();
+    if (!Library::is_done(found)) library.transport().poll();
     *done = Library::is_done(found) ? 1 : 0;
     if (*done != 0) library.finish(call, found);
   });

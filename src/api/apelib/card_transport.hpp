@@ -11,7 +11,7 @@
 
 namespace apenet::apelib {
 
-class CardTransport final : public Transport, private native::Taker {
+class CardTransport final : public Transport, private native::Consumer {
  public:
   static constexpr bool moves_bytes = true;
   using Engine = message::Engine<CardTransport>;
@@ -30,7 +30,7 @@ class CardTransport final : public Transport, private native::Taker {
   void receive(Operation& operation, std::span<std::byte> into, std::uint32_t from, std::uint64_t tag,
                How how) override;
   void prepare(std::span<const std::byte> memory) override;
-  void look() override { card_.look(); }
+  void poll() override { card_.poll(); }
   void wait_until(std::string_view call, const std::function<bool()>& done) override;
   std::vector<std::uint32_t> order_routes(std::string_view call,
                                           std::span<const std::uint32_t> order) override;
@@ -43,7 +43,7 @@ class CardTransport final : public Transport, private native::Taker {
   [[nodiscard]] std::uint32_t rank_count() const { return card_.rank_count(); }
   [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
   void charge(Time time) { card_.charge(time); }
-  void charge_later(Time time) { card_.charge_later(time); }
+  void defer_cost(Time time) { card_.defer_cost(time); }
   void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock
   std::uint64_t post(message::Request& request) { return card_.post(request); }
   [[nodiscard]] std::byte* take_slot(message::Request& request, std::size_t bytes);

@@ -130,7 +130,7 @@ class FabricTransport final : public Transport {
   void receive(Operation& operation, std::span<std::byte> into, std::uint32_t from, std::uint64_t tag,
                How how) override;
   void prepare(std::span<const std::byte> /*memory*/) override {}
-  void look() override;
+  void poll() override;
   void wait_until(std::string_view call, const std::function<bool()>& done) override;
   std::vector<std::uint32_t> order_routes(std::string_view call,
                                           std::span<const std::uint32_t> /*order*/) override {
@@ -320,7 +320,7 @@ void FabricTransport::post(const char* what, Post post) {
     if (status == 0) return;
     if (status != -FI_EAGAIN) failure_ = "provider " + provider_ + ": " + what + ": " + error_text(status);
     if (!failure_.empty()) throw Error(APE_ERR_NETWORK, failure_);
-    look();
+    poll();
   }
 }
 
@@ -416,7 +416,7 @@ void FabricTransport::complete(Context& context) {
   give_back(context);
 }
 
-void FabricTransport::look() {
+void FabricTransport::poll() {
   if (!failure_.empty()) return;  // operations may be gone
   std::array<fi_cq_entry, 16> entries{};
   const ssize_t count = fi_cq_read(queue_.get(), entries.data(), entries.size());
@@ -436,7 +436,7 @@ void FabricTransport::take_error() {
 // Spins as a communication library does, and yields now and then for the sake of a crowded host.
 void FabricTransport::wait_until(std::string_view /*call*/, const std::function<bool()>& done) {
   for (std::uint32_t polls = 1; !done() && failure_.empty(); ++polls) {
-    look();
+    poll();
     if (polls % polls_before_yield == 0) sched_yield();
   }
 }

@@ -69,7 +69,7 @@ class Transport {
   virtual void prepare(std::span<const std::byte> memory) = 0;
 
   // Makes progress once; does not wait.
-  virtual void look() = 0;
+  virtual void poll() = 0;
   // Makes progress until done(). `call`: what the program has called.
   virtual void wait_until(std::string_view call, const std::function<bool()>& done) = 0;
   // Gives the network an order about routes, and returns the words of its answer: ipc/route_order.hpp. Throws

@@ -11,7 +11,7 @@
 
 namespace apenet::extoll_api {
 
-class Device final : private native::Taker {
+class Device final : private native::Consumer {
  public:
   enum class Missing : std::uint8_t { nothing, simulation, card };
 

@@ -203,14 +203,14 @@ RMA2_Notification* Rma::see_oldest() {
   Entry& entry = queue_.front();
   if (!std::exchange(entry.is_charged, true)) {
     card_.charge(entry.is_arrival ? card_.costs().receive : card_.costs().completion);
-    if (entry.is_arrival) card_.charge_later(card_.costs().after_receive);
+    if (entry.is_arrival) card_.defer_cost(card_.costs().after_receive);
   }
   return &entry.notification;
 }
 
 RMA2_Notification* Rma::probe() {
   card_.pay();
-  while (queue_.empty() && card_.look()) continue;
+  while (queue_.empty() && card_.poll()) continue;
   return see_oldest();
 }
 

@@ -30,7 +30,7 @@ velo2_ret_t Velo::send(std::uint32_t target, std::span<const std::byte> payload,
   if (payload.size() > packet_bytes()) return VELO2_RET_INV_MSG;
   const bool by_card = !card_.client().is_near(target);
   card_.wait_until("velo2_send", [&] { return has_room(target) || is_full(); });
-  while (!has_room(target) && card_.look()) continue;  // a program may try again without receiving
+  while (!has_room(target) && card_.poll()) continue;  // a program may try again without receiving
   if (!has_room(target)) return VELO2_RET_TRY_AGAIN;
   ipc::Request request;
   request.verb = ipc::RequestVerb::send;
@@ -51,9 +51,9 @@ void Velo::await_message() {
   card_.wait_until("velo2_recv", [this] { return !mailbox_.empty(); });
 }
 
-bool Velo::look() {
+bool Velo::poll() {
   card_.pay();
-  while (mailbox_.empty() && card_.look()) continue;
+  while (mailbox_.empty() && card_.poll()) continue;
   return !mailbox_.empty();
 }
 
@@ -63,7 +63,7 @@ void Velo::take(std::span<std::byte> to) {
   const std::size_t length = VELO2_STATUS_LENGTH(message.status);
   if (length > 0) std::memcpy(to.data(), message.payload.data(), length);
   card_.charge(card_.costs().receive);
-  card_.charge_later(card_.costs().after_receive);
+  card_.defer_cost(card_.costs().after_receive);
   release(message);
 }
 

@@ -57,7 +57,7 @@ class Velo {
   // Waits for a message.
   void await_message();
   // Whether there is a message; if not, a poll is charged.
-  bool look();
+  bool poll();
   [[nodiscard]] bool has_message() const { return !mailbox_.empty(); }
   // Takes the oldest message. Requires that there is one, and that `to` has room for it.
   void take(std::span<std::byte> to);

@@ -140,7 +140,7 @@ velo2_ret_t velo2_probe_recv(velo2_port_t* port, void* buffer, uint32_t max_leng
   if (port == nullptr || !is_complete(to) || mtt == nullptr) return VELO2_RET_ERROR;
   return with_port(port->id, [&](Device& device) {
     Velo& velo = device.velo();
-    if (!velo.look()) return VELO2_RET_NO_MSG;
+    if (!velo.poll()) return VELO2_RET_NO_MSG;
     const auto type = static_cast<std::uint8_t>(VELO2_STATUS_MTT(velo.oldest().status));
     const velo2_ret_t result = take_oldest(velo, to);
     if (result == VELO2_RET_SUCCESS) *mtt = type;

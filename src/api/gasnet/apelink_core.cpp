@@ -14,7 +14,7 @@ ApelinkCore::ApelinkCore(ipc::Client& client)
   port_.enroll(outgoing_.data(), outgoing_.size());
 }
 
-Core::Habits ApelinkCore::habits() const {
+Core::Traits ApelinkCore::traits() const {
   const std::size_t each = outgoing_.size();
   const auto largest =
       static_cast<std::uint32_t>((largest_request_bytes(LongPayload::before_message) + each - 1) / each);
@@ -51,12 +51,12 @@ void ApelinkCore::take_events(Done done) {
   while (!done() && port_.poll(event)) take_event(event);
 }
 
-bool ApelinkCore::look() {
+bool ApelinkCore::poll() {
   take_events([this] { return has_packet(); });
   return has_packet();
 }
 
-void ApelinkCore::look_for_reports() {
+void ApelinkCore::poll_reports() {
   take_events([this] { return has_notification(); });
 }
 

@@ -22,9 +22,9 @@ class ApelinkCore final : public OneSidedCore {
 
   [[nodiscard]] std::string_view name() const override { return "apelink"; }
   [[nodiscard]] native::Card& card() override { return port_.card(); }
-  [[nodiscard]] Habits habits() const override;
+  [[nodiscard]] Traits traits() const override;
   void send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) override;
-  [[nodiscard]] bool look() override;
+  [[nodiscard]] bool poll() override;
   void take(std::span<std::byte> to) override { copy_received(to); }
   void await(std::string_view call, const std::function<bool()>& done, std::optional<Time> most) override;
 
@@ -39,7 +39,7 @@ class ApelinkCore final : public OneSidedCore {
   void post_get(std::uint64_t number, std::uint32_t target, const Segment& segment, const std::byte* source,
                 std::span<std::byte> local) override;
 
-  void look_for_reports() override;
+  void poll_reports() override;
   void take_event(const ape_rdma_event& event);
   template <typename Done>
   void take_events(Done done);

@@ -31,16 +31,16 @@ Header header_of(std::span<const std::byte> bytes) {
 Conduit::Conduit(std::unique_ptr<Core> core, Reach reach)
     : core_(std::move(core)),
       reach_(reach),
-      habits_(core_->habits()),
+      traits_(core_->traits()),
       memory_(core_->memory()),
       peers_(core_->card().rank_count()) {
-  if (reach_ == Reach::everything) habits_.long_payload = LongPayload::in_message;
-  for (Peer& peer : peers_) peer.credits = habits_.credits;
+  if (reach_ == Reach::everything) traits_.long_payload = LongPayload::in_message;
+  for (Peer& peer : peers_) peer.credits = traits_.credits;
 }
 
 std::array<std::size_t, 3> Conduit::part_ends(const Header& header) const {
-  const std::size_t whole = header.bytes_by_message(habits_.long_payload);
-  if (!habits_.separates_sections) return {whole, whole, whole};
+  const std::size_t whole = header.bytes_by_message(traits_.long_payload);
+  if (!traits_.separates_sections) return {whole, whole, whole};
   return {Header::bytes, Header::bytes + header.argument_count * sizeof(Argument), whole};
 }
 
@@ -48,7 +48,7 @@ std::uint32_t Conduit::packets(const Header& header) const {
   std::size_t count = 0;
   std::size_t begin = 0;
   for (const std::size_t end : part_ends(header)) {
-    count += (end - begin + habits_.packet_bytes - 1) / habits_.packet_bytes;
+    count += (end - begin + traits_.packet_bytes - 1) / traits_.packet_bytes;
     begin = end;
   }
   return static_cast<std::uint32_t>(count);
@@ -94,11 +94,11 @@ void Conduit::send(std::uint32_t target, Outgoing message) {
   Pending pending;
   // The data first: the message's header is not worked on before they are there.
   const bool is_long = message.header.category == Category::long_message;
-  if (is_long && !message.payload.empty() && habits_.long_payload != LongPayload::in_message) {
+  if (is_long && !message.payload.empty() && traits_.long_payload != LongPayload::in_message) {
     wait("gasnet_AM", [&] { return memory_->has_place(target); });
     memory_->put(target, message.destination, message.payload, true, pending);
   }
-  const std::vector<std::byte> bytes = serialise(message, habits_.long_payload);
+  const std::vector<std::byte> bytes = serialise(message, traits_.long_payload);
   card().charge_copy(bytes.size());
   send_packets(target, message.header, bytes);
   is_sending_ = false;
@@ -110,7 +110,7 @@ void Conduit::send_packets(std::uint32_t target, const Header& header, std::span
   for (const std::size_t end : part_ends(header)) {
     while (begin < end) {
       wait("gasnet_AM", [&] { return core_->has_room(target); });
-      const std::size_t part = std::min(habits_.packet_bytes, end - begin);
+      const std::size_t part = std::min(traits_.packet_bytes, end - begin);
       core_->send(target, bytes.subspan(begin, part), begin == 0);
       begin += part;
     }
@@ -118,7 +118,7 @@ void Conduit::send_packets(std::uint32_t target, const Header& header, std::span
 }
 
 void Conduit::give_back(std::uint32_t source) {
-  while (peers_[source].owed > habits_.slack) send(source, {});
+  while (peers_[source].owed > traits_.slack) send(source, {});
 }
 
 void Conduit::take_arrivals() {
@@ -133,10 +133,10 @@ void Conduit::take_packet() {
   const std::size_t begin = peer.bytes.size();
   peer.bytes.resize(begin + arrival.bytes);
   core_->take(std::span(peer.bytes).subspan(begin));
-  if (habits_.copies_packets) card().charge_copy(arrival.bytes);
+  if (traits_.copies_packets) card().charge_copy(arrival.bytes);
   const Header header = header_of(peer.bytes);
-  if (peer.bytes.size() < header.bytes_by_message(habits_.long_payload)) return;
-  if (habits_.gathers) card().charge_copy(peer.bytes.size());
+  if (peer.bytes.size() < header.bytes_by_message(traits_.long_payload)) return;
+  if (traits_.gathers) card().charge_copy(peer.bytes.size());
   peer.credits += header.credits;
   if (header.category != Category::signal) finish_message(arrival.source);
 }
@@ -160,7 +160,7 @@ void Conduit::finish_message(std::uint32_t source) {
 
 void Conduit::finish_long(Incoming message) {
   const std::uint32_t source = message.source;
-  if (!message.header.has_address(habits_.long_payload)) {
+  if (!message.header.has_address(traits_.long_payload)) {
     peers_[source].long_ones.push_back(std::move(message));
     ++long_waiting_;
     match_landings(source);
@@ -188,7 +188,7 @@ void Conduit::match_landings(std::uint32_t source) {
 }
 
 void Conduit::take_notifications() {
-  memory_->look_for_notifications();
+  memory_->poll_notifications();
   std::deque<Landing>& landings = memory_->landings();
   for (; !landings.empty(); landings.pop_front()) {
     peers_[landings.front().source].landings.push_back(landings.front());
@@ -218,10 +218,10 @@ void Conduit::get(std::uint32_t target, const std::byte* source, std::span<std::
   }
 }
 
-void Conduit::look() {
-  for (std::uint32_t taken = 0; taken < habits_.packets_a_poll && core_->look(); ++taken) take_packet();
+void Conduit::poll() {
+  for (std::uint32_t taken = 0; taken < traits_.packets_a_poll && core_->poll(); ++taken) take_packet();
   if (memory_ == nullptr) return;
-  if (habits_.always_looks_for_notifications || expects_notification()) take_notifications();
+  if (traits_.always_looks_for_notifications || expects_notification()) take_notifications();
 }
 
 void Conduit::await(std::string_view call, const std::function<bool()>& done) {

@@ -57,14 +57,14 @@ class Conduit {
   // The longest payload of such messages with this many arguments: that of one packet, or a medium one's.
   [[nodiscard]] std::size_t reference_bytes(std::size_t arguments) const {
     const std::size_t beside = Header::bytes + arguments * sizeof(Argument);
-    return std::max(max_medium_bytes, habits_.packet_bytes > beside ? habits_.packet_bytes - beside : 0);
+    return std::max(max_medium_bytes, traits_.packet_bytes > beside ? traits_.packet_bytes - beside : 0);
   }
   // Puts and gets any number of bytes. `pending` counts what is not finished, and outlives it.
   void put(std::uint32_t target, std::byte* destination, std::span<const std::byte> source, Pending& pending);
   void get(std::uint32_t target, const std::byte* source, std::span<std::byte> destination, Pending& pending);
 
   // Looks once at the network, as the program's poll does, and charges it.
-  void look();
+  void poll();
   // The oldest message that has arrived, if any.
   [[nodiscard]] std::optional<Incoming> next();
   [[nodiscard]] bool has_next() const { return !ready_.empty(); }
@@ -103,7 +103,7 @@ class Conduit {
 
   std::unique_ptr<Core> core_;
   Reach reach_;
-  Core::Habits habits_;
+  Core::Traits traits_;
   RemoteMemory* memory_;
   std::vector<Peer> peers_;
   std::deque<Incoming> ready_;

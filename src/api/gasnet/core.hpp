@@ -59,11 +59,11 @@ class RemoteMemory {
                    Pending& pending) = 0;
 
   // Takes the notifications that are there, and charges a poll if there is none.
-  virtual void look_for_notifications() = 0;
+  virtual void poll_notifications() = 0;
   [[nodiscard]] virtual bool has_notification() const = 0;
   // No access is under way.
   [[nodiscard]] virtual bool is_idle() const = 0;
-  // LongPayload::notified: what look_for_notifications() has found.
+  // LongPayload::notified: what poll_notifications() has found.
   [[nodiscard]] std::deque<Landing>& landings() { return landings_; }
 
  protected:
@@ -76,7 +76,7 @@ class Core {
   static constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
 
   // How the conduit uses the core. Requires that the largest request has at most credits - slack packets.
-  struct Habits {
+  struct Traits {
     std::size_t packet_bytes = 0;  // most of a packet
     std::uint32_t credits = 0;     // packets of requests to one peer whose handlers have not begun
     std::uint32_t slack = 0;       // credits that a process keeps until a message of its own carries them
@@ -99,7 +99,7 @@ class Core {
 
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual native::Card& card() = 0;
-  [[nodiscard]] virtual Habits habits() const = 0;
+  [[nodiscard]] virtual Traits traits() const = 0;
   // nullptr: the network has no remote access.
   [[nodiscard]] virtual RemoteMemory* memory() = 0;
 
@@ -108,7 +108,7 @@ class Core {
   // Requires has_room().
   virtual void send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) = 0;
   // Whether there is a packet; if not, a poll is charged.
-  [[nodiscard]] virtual bool look() = 0;
+  [[nodiscard]] virtual bool poll() = 0;
   [[nodiscard]] virtual bool has_packet() const = 0;
   // The oldest packet. Both require has_packet().
   [[nodiscard]] virtual Arrival oldest() const = 0;

@@ -13,7 +13,7 @@ constexpr std::uint8_t further_packet = 1;
 
 // Twice the packets of the largest request, and it is returned once half are owed: a sender that has the
 // others left can send the largest one.
-Core::Habits ExtollCore::habits() const {
+Core::Traits ExtollCore::traits() const {
   const std::size_t each = device_.velo().packet_bytes();
   const bool is_first = implementation_ == Implementation::first;
   const std::size_t for_sections = is_first ? 2 : 0;  // each of three may leave its last packet part empty
@@ -60,8 +60,8 @@ void ExtollCore::get(std::uint32_t target, const std::byte* source, std::span<st
   access_.get(target, remote(target, source), destination, pending);
 }
 
-void ExtollCore::look_for_notifications() {
-  access_.look();
+void ExtollCore::poll_notifications() {
+  access_.poll();
   std::deque<RemoteAccess::Landed>& landed = access_.landed();
   for (; !landed.empty(); landed.pop_front()) {
     const std::uint64_t own = segments_[card().rank()].address;

@@ -25,11 +25,11 @@ class ExtollCore final : public Core, private RemoteMemory {
 
   [[nodiscard]] std::string_view name() const override { return "extoll"; }
   [[nodiscard]] native::Card& card() override { return device_.card(); }
-  [[nodiscard]] Habits habits() const override;
+  [[nodiscard]] Traits traits() const override;
   [[nodiscard]] RemoteMemory* memory() override { return this; }
   [[nodiscard]] bool has_room(std::uint32_t target) const override { return device_.velo().has_room(target); }
   void send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) override;
-  [[nodiscard]] bool look() override { return device_.velo().look(); }
+  [[nodiscard]] bool poll() override { return device_.velo().poll(); }
   [[nodiscard]] bool has_packet() const override { return device_.velo().has_message(); }
   [[nodiscard]] Arrival oldest() const override;
   void take(std::span<std::byte> to) override { device_.velo().take(to); }
@@ -43,7 +43,7 @@ class ExtollCore final : public Core, private RemoteMemory {
            Pending& pending) override;
   void get(std::uint32_t target, const std::byte* source, std::span<std::byte> destination,
            Pending& pending) override;
-  void look_for_notifications() override;
+  void poll_notifications() override;
   [[nodiscard]] bool has_notification() const override { return access_.has_notification(); }
   [[nodiscard]] bool is_idle() const override { return access_.is_idle(); }
 

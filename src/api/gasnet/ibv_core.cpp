@@ -16,7 +16,7 @@ IbvCore::IbvCore(ipc::Client& client, std::uint8_t rail)
                                    .copied_bytes = most_copied_bytes}),
       card_(client, ipc::Interface::gasnet, *this, rail) {}
 
-Core::Habits IbvCore::habits() const {
+Core::Traits IbvCore::traits() const {
   return {.packet_bytes = largest_request_bytes(LongPayload::before_message),
           .credits = credits_of_peer,
           .slack = credits_kept,
@@ -40,8 +40,8 @@ void IbvCore::send(std::uint32_t target, std::span<const std::byte> packet, bool
   post(request);
 }
 
-bool IbvCore::look() {
-  while (!has_packet() && card_.look()) continue;
+bool IbvCore::poll() {
+  while (!has_packet() && card_.poll()) continue;
   return has_packet();
 }
 
@@ -49,7 +49,7 @@ bool IbvCore::look() {
 void IbvCore::take(std::span<std::byte> to) {
   copy_received(to);
   card_.charge(card_.costs().receive);
-  card_.charge_later(card_.costs().after_receive);
+  card_.defer_cost(card_.costs().after_receive);
 }
 
 std::optional<std::uint64_t> IbvCore::publish(std::span<std::byte> segment) {
@@ -104,8 +104,8 @@ void IbvCore::post_get(std::uint64_t number, std::uint32_t target, const Segment
   post(request);
 }
 
-void IbvCore::look_for_reports() {
-  while (!has_notification() && card_.look()) continue;
+void IbvCore::poll_reports() {
+  while (!has_notification() && card_.poll()) continue;
 }
 
 void IbvCore::take(const ipc::Event& event) noexcept {

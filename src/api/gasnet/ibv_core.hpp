@@ -7,7 +7,7 @@
 
 namespace apenet::gasnet {
 
-class IbvCore final : public OneSidedCore, private native::Taker {
+class IbvCore final : public OneSidedCore, private native::Consumer {
  public:
   static constexpr std::uint32_t most_under_way_to_peer = 24;  // GASNET_NETWORKDEPTH_PP
   static constexpr std::uint32_t most_under_way = 255;         // GASNET_NETWORKDEPTH_TOTAL
@@ -20,9 +20,9 @@ class IbvCore final : public OneSidedCore, private native::Taker {
 
   [[nodiscard]] std::string_view name() const override { return "ibv"; }
   [[nodiscard]] native::Card& card() override { return card_; }
-  [[nodiscard]] Habits habits() const override;
+  [[nodiscard]] Traits traits() const override;
   void send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) override;
-  [[nodiscard]] bool look() override;
+  [[nodiscard]] bool poll() override;
   void take(std::span<std::byte> to) override;
 
  private:
@@ -35,7 +35,7 @@ class IbvCore final : public OneSidedCore, private native::Taker {
                 const std::byte* destination, std::span<std::byte> local) override;
   void post_get(std::uint64_t number, std::uint32_t target, const Segment& segment, const std::byte* source,
                 std::span<std::byte> local) override;
-  void look_for_reports() override;
+  void poll_reports() override;
 
   void take(const ipc::Event& event) noexcept override;
   [[nodiscard]] ipc::Request access(ipc::RequestVerb verb, std::uint64_t number, std::uint32_t target,

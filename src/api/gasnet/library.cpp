@@ -284,7 +284,7 @@ void Library::signal(std::uint32_t target, std::uint16_t handler, std::span<cons
 void Library::poll() {
   {
     const Inside inside(conduit_->card().client());
-    conduit_->look();
+    conduit_->poll();
     if (end_ps_ && conduit_->card().now_ps() >= *end_ps_) hear_exit(0);
     if (!has_message() && !exit_heard_) return;  // most polls: they take the lock once
   }

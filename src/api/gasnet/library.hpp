@@ -119,7 +119,7 @@ class Library {
   void call_handler(Handler handler, Running& running);
   // Tells the others that this process ends with this code before they do. Call inside.
   void tell_exit(int code);
-  // Another process has ended so: this one ends at its next look, outside the lock. Call inside.
+  // Another process has ended so: this one ends at its next poll, outside the lock. Call inside.
   void hear_exit(int code);
   [[noreturn]] void quit(int code);
   // Call inside, if initialised. is_common: all processes end.
@@ -142,7 +142,7 @@ class Library {
   bool is_attached_ = false;
   std::size_t max_segment_bytes_ = 0;
   // GASNET_EXITTIMEOUT: virtual time between the first gasnet_exit(0) and the end of the processes that do
-  // not call it. GASNet's conduits wait for seconds; here each look of a process that polls for so long is
+  // not call it. GASNet's conduits wait for seconds; here each poll of a process that polls for so long is
   // simulated.
   Time exit_grace_ = Time::from_ns(10'000'000);
   std::array<Handler, 256> handlers_{};

@@ -20,7 +20,7 @@ MpiCore::MpiCore(ipc::Client& client, std::unique_ptr<MpiLibrary> library, bool 
   }
 }
 
-Core::Habits MpiCore::habits() const {
+Core::Traits MpiCore::traits() const {
   return {.packet_bytes = largest_request_bytes(LongPayload::in_message),
           .credits = credits_of_peer,
           .slack = credits_kept,
@@ -66,7 +66,7 @@ bool MpiCore::progress(bool waits) {
   return true;
 }
 
-bool MpiCore::look() {
+bool MpiCore::poll() {
   while (received_.empty() && progress(false)) continue;
   return !received_.empty();
 }

@@ -14,7 +14,7 @@
 
 namespace apenet::gasnet {
 
-class MpiCore final : public Core, private native::Taker {
+class MpiCore final : public Core, private native::Consumer {
  public:
   static constexpr std::uint32_t depth = 4;                    // GASNET_NETWORKDEPTH
   static constexpr std::size_t posted_receives = 4 * depth;    // half for requests, half for replies
@@ -27,13 +27,13 @@ class MpiCore final : public Core, private native::Taker {
 
   [[nodiscard]] std::string_view name() const override { return "mpi"; }
   [[nodiscard]] native::Card& card() override { return card_; }
-  [[nodiscard]] Habits habits() const override;
+  [[nodiscard]] Traits traits() const override;
   [[nodiscard]] RemoteMemory* memory() override { return nullptr; }
   [[nodiscard]] bool has_room(std::uint32_t /*target*/) const override {
     return sends_under_way_ < most_sends;
   }
   void send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) override;
-  [[nodiscard]] bool look() override;
+  [[nodiscard]] bool poll() override;
   [[nodiscard]] bool has_packet() const override { return !received_.empty(); }
   [[nodiscard]] Arrival oldest() const override {
     return {received_.front().source, true, received_.front().bytes.size()};

@@ -92,8 +92,8 @@ void OneSidedCore::get(std::uint32_t target, const std::byte* source, std::span<
   post_get(number, target, segments_[target], source, local);
 }
 
-void OneSidedCore::look_for_notifications() {
-  if (reports_.empty()) look_for_reports();
+void OneSidedCore::poll_notifications() {
+  if (reports_.empty()) poll_reports();
   for (; !reports_.empty(); reports_.pop_front()) finish(reports_.front());
 }
 

@@ -52,7 +52,7 @@ class OneSidedCore : public Core, protected RemoteMemory {
   virtual void post_get(std::uint64_t number, std::uint32_t target, const Segment& segment,
                         const std::byte* source, std::span<std::byte> local) = 0;
   // Hands over the next events of the card, until there is a report or none is left: then charges a poll.
-  virtual void look_for_reports() = 0;
+  virtual void poll_reports() = 0;
 
   // The number of a new message. Requires has_room().
   [[nodiscard]] std::uint64_t begin_message(std::uint32_t target);
@@ -82,7 +82,7 @@ class OneSidedCore : public Core, protected RemoteMemory {
            Pending& pending) override;
   void get(std::uint32_t target, const std::byte* source, std::span<std::byte> destination,
            Pending& pending) override;
-  void look_for_notifications() override;
+  void poll_notifications() override;
   [[nodiscard]] bool is_idle() const override { return operations_.empty(); }
 
   [[nodiscard]] Holds holds_for(std::span<const std::byte> memory);

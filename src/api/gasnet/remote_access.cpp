@@ -114,7 +114,7 @@ void RemoteAccess::finish(const Access& access) {
   if (access.pending != nullptr) --(access.is_get ? access.pending->accesses : access.pending->sources);
 }
 
-void RemoteAccess::look() {
+void RemoteAccess::poll() {
   do {
     RMA2_Notification* const seen = device_.rma().probe();
     if (seen == nullptr) return;

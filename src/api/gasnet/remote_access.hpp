@@ -45,14 +45,14 @@ class RemoteAccess {
   static constexpr std::size_t most_bytes = extoll_api::most_bytes_of_a_command;
   // Whether put() or get() finds a place now.
   [[nodiscard]] bool has_places() const { return free_places_.size() >= 2; }
-  // Requires has_places(). tells_target: at the target, look() finds a Landed; then nothing tells when the
+  // Requires has_places(). tells_target: at the target, poll() finds a Landed; then nothing tells when the
   // data has arrived, and `pending` counts the source only.
   void put(std::uint32_t target, RMA2_NLA destination, std::span<const std::byte> source, bool tells_target,
            Pending& pending);
   void get(std::uint32_t target, RMA2_NLA source, std::span<std::byte> destination, Pending& pending);
 
   // Takes the notifications that are there, and charges a poll if there is none.
-  void look();
+  void poll();
   [[nodiscard]] bool has_notification() const { return device_.rma().has_notification(); }
   [[nodiscard]] bool is_idle() const { return under_way_.empty(); }
   [[nodiscard]] std::deque<Landed>& landed() { return landed_; }

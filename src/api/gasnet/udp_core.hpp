@@ -20,7 +20,7 @@ class UdpCore final : public Core {
 
   [[nodiscard]] std::string_view name() const override { return "udp"; }
   [[nodiscard]] native::Card& card() override { return socket_.card(); }
-  [[nodiscard]] Habits habits() const override {
+  [[nodiscard]] Traits traits() const override {
     return {.packet_bytes = datagram_bytes,
             .credits = depth,
             .slack = 0,
@@ -32,7 +32,7 @@ class UdpCore final : public Core {
   void send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) override {
     socket_.send(target, packet, is_first);
   }
-  [[nodiscard]] bool look() override { return socket_.look(); }
+  [[nodiscard]] bool poll() override { return socket_.poll(); }
   [[nodiscard]] bool has_packet() const override { return socket_.has_datagram(); }
   [[nodiscard]] Arrival oldest() const override {
     const udp::Socket::Datagram& oldest = socket_.oldest();

@@ -30,7 +30,7 @@ Transport::Transport(ipc::Client& client)
   const auto take = [](void* transport, const ipc::Event& event) noexcept {
     static_cast<Transport*>(transport)->take(event);
   };
-  client.set_taker(ipc::Interface::libfabric, {take, this});
+  client.set_consumer(ipc::Interface::libfabric, {take, this});
 }
 
 std::uint32_t Transport::accesses_under_way() const {
@@ -109,7 +109,7 @@ bool Transport::progress() {
   for (const auto& engine : engines_) engine->give_rings_back();
   note_unreceived();
   write_wait_note();
-  return hand_over(client_.poll(client_.is_told() ? 1 : least_events()));
+  return dispatch(client_.poll(client_.is_told() ? 1 : least_events()));
 }
 
 // Until the program's wait can end, each receive that it waits for has to get a message.
@@ -127,12 +127,12 @@ std::uint32_t Transport::least_events() const {
 }
 
 bool Transport::progress_visible() {
-  return hand_over(client_.visible());
+  return dispatch(client_.visible());
 }
 
-bool Transport::hand_over(const ipc::Event* event) {
+bool Transport::dispatch(const ipc::Event* event) {
   if (event == nullptr) return false;
-  client_.hand_over(*event);
+  client_.dispatch(*event);
   return true;
 }
 

@@ -77,7 +77,7 @@ class Transport {
   [[nodiscard]] std::uint32_t rank_count() const { return client_.size(); }
   [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
   void charge(Time time) { client_.charge(time.ps()); }
-  void charge_later(Time time) { later_ps_ += time.ps(); }
+  void defer_cost(Time time) { later_ps_ += time.ps(); }
   void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock
   std::uint64_t post(ipc::Request& request) { return client_.post(request); }
   [[nodiscard]] std::byte* take_slot(ipc::Request& request, std::size_t bytes);
@@ -95,7 +95,7 @@ class Transport {
   void control_arrived(message::Inbox* inbox, const message::Message& message);
 
  private:
-  bool hand_over(const ipc::Event* event);
+  bool dispatch(const ipc::Event* event);
   [[nodiscard]] std::uint32_t least_events() const;
   void take(const ipc::Event& event);
   void report_malformed(const char* what);

@@ -11,12 +11,12 @@
 
 namespace apenet::native {
 
-Card::Card(ipc::Client& client, ipc::Interface interface, Taker& taker, std::uint8_t rail)
+Card::Card(ipc::Client& client, ipc::Interface interface, Consumer& consumer, std::uint8_t rail)
     : client_(client), interface_(interface), rail_(rail) {
   const auto take = [](void* library, const ipc::Event& event) noexcept {
-    static_cast<Taker*>(library)->take(event);
+    static_cast<Consumer*>(library)->take(event);
   };
-  client.set_taker(interface, {take, &taker});
+  client.set_consumer(interface, {take, &consumer});
   client.regions().set_domain(region_endpoint(), ipc::domain_of(interface));
 }
 
@@ -33,7 +33,7 @@ void Card::set_payload(ipc::Request& request, std::span<const std::byte> payload
     std::memcpy(request.inline_data, payload.data(), payload.size());
     return;
   }
-  while ((request.slot = client_.take_slot()) == ipc::no_slot) look();
+  while ((request.slot = client_.take_slot()) == ipc::no_slot) poll();
   request.slot_length = static_cast<std::uint32_t>(payload.size());
   std::memcpy(client_.slot_data(client_.rank(), request.slot), payload.data(), payload.size());
 }
@@ -80,22 +80,22 @@ void Card::close_region(std::uint64_t key) {
   client_.regions().erase(ipc::domain_of(interface_), key);
 }
 
-bool Card::hand_over(const ipc::Event* event) {
+bool Card::dispatch(const ipc::Event* event) {
   if (event == nullptr) return false;
-  client_.hand_over(*event);
+  client_.dispatch(*event);
   return true;
 }
 
-bool Card::look(Time cost) {
-  // A program may wait in a loop of looks, and looks may be free: a long row of them advances the clock.
+bool Card::poll(Time cost) {
+  // A program may wait in a loop of polls, and polls may be free: a long row of them advances the clock.
   client_.progress().begin_call();
-  return look_again(cost);
+  return poll_again(cost);
 }
 
-bool Card::look_again(Time cost) {
+bool Card::poll_again(Time cost) {
   const ipc::Looking looking(client_.progress());
   pay();
-  return hand_over(client_.poll(cost));
+  return dispatch(client_.poll(cost));
 }
 
 void Card::begin_wait(std::string_view call) {

@@ -1,7 +1,7 @@
 // Card: the way of one of the machines' own libraries to the card of its node.
 //
-// Several libraries share a process, and its one stream of events: whichever looks or waits takes the next
-// event and gives it to the library that it is for (ipc::Client::hand_over). So a library's Taker may be
+// Several libraries share a process, and its one stream of events: whichever polls or waits takes the next
+// event and gives it to the library that it is for (ipc::Client::dispatch). So a library's Consumer may be
 // called while another waits, for example MPI. It keeps what it is told until the program asks for it.
 #pragma once
 
@@ -16,21 +16,21 @@
 
 namespace apenet::native {
 
-class Taker {
+class Consumer {
  public:
   // An event for this library; valid during the call only. Must not wait.
   virtual void take(const ipc::Event& event) noexcept = 0;
 
  protected:
-  ~Taker() = default;
+  ~Consumer() = default;
 };
 
 class Card {
  public:
-  // `taker` outlives it. A process has one for each interface.
-  Card(ipc::Client& client, ipc::Interface interface, Taker& taker, std::uint8_t rail = 0);
+  // `consumer` outlives it. A process has one for each interface.
+  Card(ipc::Client& client, ipc::Interface interface, Consumer& consumer, std::uint8_t rail = 0);
   // Events that come later are dropped.
-  ~Card() { client_.set_taker(interface_, {}); }
+  ~Card() { client_.set_consumer(interface_, {}); }
   Card(const Card&) = delete;
   Card& operator=(const Card&) = delete;
 
@@ -47,12 +47,12 @@ class Card {
   [[nodiscard]] const ipc::SoftwareCosts& costs() const { return facts().native.software; }
   [[nodiscard]] const message::CardLimits& limits() const { return facts().native.card; }
 
-  // Virtual time. Work of the library's CPU is charged where it is done. charge_later: when the process next
-  // looks or waits.
+  // Virtual time. Work of the library's CPU is charged where it is done. defer_cost: when the process next
+  // polls or waits.
   [[nodiscard]] std::int64_t now_ps() const { return client_.clock_ps(); }
   void charge(Time time) { client_.charge(time.ps()); }
-  void charge_later(Time time) { later_ps_ += time.ps(); }
-  // Charges what charge_later() has put off. Call where the process looks at what it has been told already.
+  void defer_cost(Time time) { later_ps_ += time.ps(); }
+  // Charges what defer_cost() has put off. Call where the process polls what it has been told already.
   void pay() { client_.charge(std::exchange(later_ps_, 0)); }
   // By the CPU, from memory to memory.
   [[nodiscard]] Time copy_time(std::uint64_t bytes) const;
@@ -82,8 +82,8 @@ class Card {
 
   // Hands over the next event that the process can see. False: there is none, and a poll has been charged, or
   // this cost of one.
-  bool look() { return look(costs().poll); }
-  bool look(Time cost);
+  bool poll() { return poll(costs().poll); }
+  bool poll(Time cost);
   // Hands over events until done(). `call`: for the report of a deadlock. The clock moves to each event; a
   // wait itself costs nothing.
   template <typename Done>
@@ -100,9 +100,9 @@ class Card {
     client_.unlock();
     client_.lock();
   }
-  bool hand_over(const ipc::Event* event);
+  bool dispatch(const ipc::Event* event);
   void tell_recording() const;
-  bool look_again(Time cost);  // in the same call of the program
+  bool poll_again(Time cost);  // in the same call of the program
 
   ipc::Client& client_;
   ipc::Interface interface_;
@@ -121,7 +121,7 @@ void Card::wait_until(std::string_view call, Done done) {
     const ipc::Waiting waiting(client_.progress());
     do {
       pay();
-      if (!hand_over(client_.poll(costs().poll))) give_way();
+      if (!dispatch(client_.poll(costs().poll))) give_way();
     } while (!done());
   }
   end_wait();
@@ -134,7 +134,7 @@ bool Card::wait_for(std::string_view call, Time most, Done done) {
   const std::int64_t start_ps = now_ps();
   bool is_done = false;
   while (!is_done && now_ps() - start_ps < most.ps()) {
-    if (!look_again(costs().poll)) {
+    if (!poll_again(costs().poll)) {
       client_.charge(ipc::next_step_ps(start_ps, now_ps(), start_ps + most.ps()));
       give_way();
     }

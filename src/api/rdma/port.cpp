@@ -37,7 +37,7 @@ constexpr int first_channel = APE_RDMA_CHANNEL(0);
 // The events of the port go to one library: this one, or GASNet's.
 ipc::Client& without_port(ipc::Client& client) {
   const auto interface = static_cast<std::size_t>(ipc::Interface::rdma);
-  if (client.block().takers[interface].take != nullptr) throw Failure(APE_RDMA_PORT_TAKEN);
+  if (client.block().consumers[interface].take != nullptr) throw Failure(APE_RDMA_PORT_TAKEN);
   return client;
 }
 
@@ -357,7 +357,7 @@ void Port::charge_for(const Queued& queued) {
     return;
   }
   card_.charge(card_.costs().receive);
-  card_.charge_later(card_.costs().after_receive);
+  card_.defer_cost(card_.costs().after_receive);
 }
 
 ape_rdma_event Port::pop() {
@@ -384,7 +384,7 @@ bool Port::wait_for(Time most, ape_rdma_event& event) {
 }
 
 bool Port::poll(ape_rdma_event& event) {
-  while (events_.empty() && card_.look()) continue;
+  while (events_.empty() && card_.poll()) continue;
   if (events_.empty()) return false;
   event = pop();
   return true;

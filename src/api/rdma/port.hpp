@@ -44,7 +44,7 @@ struct Remote {
 using Segments = std::span<const ape_rdma_segment>;
 
 // Each function throws Failure. Requires the process's lock.
-class Port final : public native::Taker {
+class Port final : public native::Consumer {
  public:
   // Joins the run. APE_RDMA_PORT_TAKEN: the process has its port already, in this library or another one.
   Port(ipc::Client& client, int number);
@@ -71,7 +71,7 @@ class Port final : public native::Taker {
   [[nodiscard]] ape_rdma_event wait();
   [[nodiscard]] bool wait_for(Time most, ape_rdma_event& event);
   [[nodiscard]] bool poll(ape_rdma_event& event);
-  // Whether poll() would find one without a look at the card.
+  // Whether poll() would find one without polling the card.
   [[nodiscard]] bool has_event() const { return !events_.empty(); }
   // As wait_for(), but leaves the event. For a wait for files.
   bool await_event(std::int64_t most_ps) noexcept;

@@ -79,7 +79,7 @@ void Links::wait_put(tnw_link link, int channel) {
 
 bool Links::poll_put(tnw_link link, int channel) {
   Lane& here = with_put(lane(link, channel));
-  while (here.left == here.awaited && card_.look()) continue;
+  while (here.left == here.awaited && card_.poll()) continue;
   if (here.left == here.awaited) return false;
   finish_put(here);
   return true;
@@ -136,7 +136,7 @@ Links::Taken Links::wait(tnw_link link, int channel) {
 
 bool Links::poll(tnw_link link, int channel, Taken& taken) {
   Lane& here = with_credit(lane(link, channel));
-  while (here.filled == 0 && card_.look()) continue;
+  while (here.filled == 0 && card_.poll()) continue;
   if (here.filled == 0) return false;
   taken = take_first(here);
   return true;

@@ -23,7 +23,7 @@ class Failure {
 };
 
 // Each function throws Failure. Requires the process's lock.
-class Links final : public native::Taker {
+class Links final : public native::Consumer {
  public:
   // Joins the run.
   explicit Links(ipc::Client& client);

@@ -56,8 +56,8 @@ void Socket::send(std::uint32_t target, std::span<const std::byte> datagram, boo
   } while (!datagram.empty());
 }
 
-bool Socket::look() {
-  while (!has_datagram() && card_.look(costs_.system_call)) continue;
+bool Socket::poll() {
+  while (!has_datagram() && card_.poll(costs_.system_call)) continue;
   return has_datagram();
 }
 

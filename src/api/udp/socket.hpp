@@ -21,7 +21,7 @@
 
 namespace apenet::udp {
 
-class Socket final : private native::Taker {
+class Socket final : private native::Consumer {
  public:
   static constexpr std::size_t most_bytes = 65507;  // of a datagram: 65535 with the headers of IPv4 and UDP
 
@@ -42,7 +42,7 @@ class Socket final : private native::Taker {
   // sendto(). The mark goes with the datagram, and is none of its bytes. Requires at most most_bytes.
   void send(std::uint32_t target, std::span<const std::byte> datagram, bool is_marked);
   // A system call that asks for a datagram. False: there is none.
-  [[nodiscard]] bool look();
+  [[nodiscard]] bool poll();
   [[nodiscard]] bool has_datagram() const {
     return !waiting_.empty() && waiting_.front().ready_ps <= clock().now_ps();
   }

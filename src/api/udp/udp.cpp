@@ -20,7 +20,7 @@ ape_udp_status open_socket(ape_udp*& udp) {
   ipc::Client* const client = rail ? ipc::Client::instance() : nullptr;
   if (client == nullptr) return APE_UDP_NO_NETWORK;
   const Inside inside(*client);
-  if (client->has_taker(ipc::Interface::udp)) return APE_UDP_IS_OPEN;
+  if (client->has_consumer(ipc::Interface::udp)) return APE_UDP_IS_OPEN;
   if (!client->join()) return APE_UDP_ENDED;
   udp = new ape_udp{Socket(*client, ipc::Interface::udp, *rail)};
   return APE_UDP_OK;
@@ -109,7 +109,7 @@ ape_udp_status ape_udp_receive(ape_udp* udp, void* buffer, size_t room, size_t* 
 ape_udp_status ape_udp_poll(ape_udp* udp, void* buffer, size_t room, size_t* bytes, int* rank) {
   return enter(udp, [=](Socket& socket) {
     if (buffer == nullptr && room > 0) return APE_UDP_BAD_ADDRESS;
-    if (!socket.look()) return APE_UDP_NOT_YET;
+    if (!socket.poll()) return APE_UDP_NOT_YET;
     return receive_oldest(socket, {static_cast<std::byte*>(buffer), room}, bytes, rank);
   });
 }

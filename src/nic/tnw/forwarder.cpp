@@ -20,7 +20,7 @@ void Forwarder::handle_event(const Event& event) {
     ++card_.all.counters.forwards;
     nic_.send_on(id, role, card_.all.placement.node(goal));
   } else if (role == Role::data) {
-    nic_.hand_over(id);
+    nic_.dispatch(id);
   } else {
     card_.all.messages.remote_done(id);
   }

@@ -20,10 +20,10 @@ class Nic final : public apenet::Nic, private NetworkClient {
   void doorbell(MessageId id) override;
   void credit(const Descriptor& descriptor) override;
 
-  // For the forwarder: send_on() sends a message to the next neighbour on its way; hand_over() delivers it to
+  // For the forwarder: send_on() sends a message to the next neighbour on its way; dispatch() delivers it to
   // its process.
   void send_on(MessageId id, Role role, NodeId goal);
-  void hand_over(MessageId id) { receiver_.hand_over(id); }
+  void dispatch(MessageId id) { receiver_.dispatch(id); }
 
  private:
   void packet_arrived(const Packet& packet, Time head_time) override;

@@ -86,7 +86,7 @@ void Receiver::handle_event(const Event& event) {
   }
 }
 
-void Receiver::hand_over(MessageId id) {
+void Receiver::dispatch(MessageId id) {
   const Descriptor& descriptor = card_.all.messages.descriptor(id);
   Account& given = account(descriptor.target, descriptor.source, descriptor.channel);
   if (given.in_memory.empty() && given.bytes >= credit_of(descriptor.bytes)) {

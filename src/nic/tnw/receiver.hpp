@@ -29,7 +29,7 @@ class Receiver final : public CpuLinkUser, private EventHandler {
   // Call when a credit has crossed the CPU links.
   void credited(const Credit& credit);
   // Call when a stranger's message is in host memory. Delivers it now, or when it has credit.
-  void hand_over(MessageId id);
+  void dispatch(MessageId id);
 
   Time take_turn() override;
   void turn_over() override;

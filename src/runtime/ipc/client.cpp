@@ -447,12 +447,13 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
 // Others may write the memory that the process has opened to them, at any address if its library is not
 // libfabric.
 bool Client::may_compute_aside() {
-  const auto is_native = [](const EventTaker& taker) { return taker.take != nullptr; };
+  const auto is_native = [](const EventConsumer& consumer) { return consumer.take != nullptr; };
   const auto* const first_native =
-      std::begin(block_->takers) + static_cast<std::size_t>(Interface::libfabric) + 1;
+      std::begin(block_->consumers) + static_cast<std::size_t>(Interface::libfabric) + 1;
   return header_->compute_mode == ComputeMode::profile && __libc_single_threaded != 0 &&
          regions().is_empty() &&
-         std::none_of(first_native, static_cast<const EventTaker*>(std::end(block_->takers)), is_native) &&
+         std::none_of(first_native, static_cast<const EventConsumer*>(std::end(block_->consumers)),
+                      is_native) &&
          block_->turn.shares_memory.load() == 0 && block_->turn.wait == Wait::running &&
          block_->turn.run.load() == Run::may_run && !block_->clock.held();
 }

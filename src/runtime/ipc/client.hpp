@@ -144,26 +144,26 @@ class Client {
   void pop();
 
   // The library that takes the events of an interface; at most one.
-  void set_taker(Interface interface, const EventTaker& taker) {
-    block_->takers[static_cast<std::size_t>(interface)] = taker;
+  void set_consumer(Interface interface, const EventConsumer& consumer) {
+    block_->consumers[static_cast<std::size_t>(interface)] = consumer;
   }
-  [[nodiscard]] bool has_taker(Interface interface) const {
-    return block_->takers[static_cast<std::size_t>(interface)].take != nullptr;
+  [[nodiscard]] bool has_consumer(Interface interface) const {
+    return block_->consumers[static_cast<std::size_t>(interface)].take != nullptr;
   }
   void set_file_waiter(const FileWaiter& waiter) { block_->file_waiter = waiter; }
   [[nodiscard]] const FileWaiter& file_waiter() const { return block_->file_waiter; }
   // Gives the event that poll() or visible() returned to the library that it is for, and removes it. An event
   // that no library takes is dropped.
-  void hand_over(const Event& event) {
+  void dispatch(const Event& event) {
     const auto number = static_cast<std::size_t>(event.interface);
-    const EventTaker taker = number < interface_count ? block_->takers[number] : EventTaker{};
-    if (taker.take != nullptr) {
-      taker.take(taker.library, event);
+    const EventConsumer consumer = number < interface_count ? block_->consumers[number] : EventConsumer{};
+    if (consumer.take != nullptr) {
+      consumer.take(consumer.library, event);
     } else if (event.slot != no_slot) {
       return_slot(event.source, event.slot);
     }
     const bool leaves_places =
-        taker.take == nullptr && event.mailbox_packets > 0 && message::keeps_places(event.interface);
+        consumer.take == nullptr && event.mailbox_packets > 0 && message::keeps_places(event.interface);
     const Interface interface = event.interface;
     const std::uint8_t rail = event.rail;
     pop();

@@ -163,7 +163,7 @@ struct Rings {
 
 // The library of the process that takes the events of an interface: whichever library polls takes the next
 // event, and gives it to the library that it is for. Owner: the process.
-struct EventTaker {
+struct EventConsumer {
   void (*take)(void* library, const Event& event) noexcept = nullptr;
   void* library = nullptr;
 };
@@ -188,7 +188,7 @@ struct Block {
   WaitNote note;  // owner: the provider
   OutsideNote outside;
   ProgramMessages program_messages;
-  EventTaker takers[interface_count];  // private to the process, as is the next
+  EventConsumer consumers[interface_count];  // private to the process, as is the next
   FileWaiter file_waiter;
   Rings rings;
 };

@@ -14,7 +14,7 @@ class MessagePassing;
 
 // Its CPUs execute the program's operations ahead of the simulation. The cost of an operation's messages is
 // charged to the operation's CPU. The rank takes an event when it arrives. Like a process, it looks for the
-// next one when no operation can start, and then pays the deferred costs (charge_later).
+// next one when no operation can start, and then pays the deferred costs (defer_cost).
 class RankTransport {
  public:
   static constexpr bool moves_bytes = false;
@@ -39,7 +39,7 @@ class RankTransport {
   [[nodiscard]] std::uint32_t rank_count() const;
   [[nodiscard]] bool is_near(std::uint32_t rank) const;
   void charge(Time time) { cpus_[cpu_].clock += time; }
-  void charge_later(Time time) { cpus_[cpu_].debt += time; }
+  void defer_cost(Time time) { cpus_[cpu_].debt += time; }
   void works_for(const message::Owner& owner);
   std::uint64_t post(message::Request& request);
   [[nodiscard]] std::byte* take_slot(message::Request& /*request*/, std::size_t /*bytes*/) { return nullptr; }
