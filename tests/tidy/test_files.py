@@ -133,3 +133,10 @@ def test_what_contributors_are_told_to_run_is_there():
     paths = re.findall(r"\btests/[\w/.]+\.\w+", text(ROOT / "CONTRIBUTING.md"))
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_python_tests_mirror_the_package():
+    """tests/python/X holds the tests of apenet.X."""
+    parts = {path.relative_to(ROOT / "tests/python").parts for path in files("tests/python")}
+    assert {folder[0] for folder in parts if len(folder) == 1} == set(), "expected it in a folder"
+    assert {folder[0] for folder in parts} <= {path.parent.name for path in files("python/apenet/*/__init__.py")}

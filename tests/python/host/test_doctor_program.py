@@ -32,7 +32,7 @@ def details(diagnosis: Diagnosis, subject: str, verdict: str) -> str:
 
 
 def test_a_program_of_this_environments_mpich(build):
-    source = Path(__file__).parents[1] / "conformance" / "c" / "requests.c"
+    source = Path(__file__).parents[2] / "conformance" / "c" / "requests.c"
     diagnosis = examine_program([str(build(source)), "-x"])
     assert diagnosis.healthy
     assert "MPICH Version: " in details(diagnosis, "MPI library", "ok")

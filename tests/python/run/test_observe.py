@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[2] / "bench" / "mpi" / "message_rate.c"
+SOURCE = Path(__file__).resolve().parents[3] / "bench" / "mpi" / "message_rate.c"
 RANKS = 8
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import apenet as package
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
 
 
