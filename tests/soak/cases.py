@@ -39,7 +39,7 @@ class Case:
     repeats: bool = True
 
 
-TROUBLE = CONFORMANCE / "trouble" / "trouble.c"
+TROUBLE = CONFORMANCE / "failing_runs" / "failing_runs.c"
 PRINTS = HERE / "c" / "speaker.c"
 
 CASES = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-TROUBLE = Path(__file__).with_name("trouble") / "trouble.c"
+FAILING = Path(__file__).with_name("failing_runs") / "failing_runs.c"
 # Generous: these runs end within one or two seconds, on a loaded machine within several times that.
 SOON_S = 60
 RANKS = 4
@@ -15,13 +15,13 @@ RANKS = 4
 @pytest.fixture
 def run(start_apenet, build, surroundings, tmp_path):
     """Runs the program with the given failure."""
-    program = build(TROUBLE)
+    program = build(FAILING)
 
-    def run_trouble(trouble: str, ranks: int = RANKS):
-        command = ("run", "-n", str(ranks), "--machine", "ape16", "--", program, trouble)
+    def run_failing(failure: str, ranks: int = RANKS):
+        command = ("run", "-n", str(ranks), "--machine", "ape16", "--", program, failure)
         return start_apenet(*command, env=surroundings.environment, cwd=tmp_path).finish(SOON_S)
 
-    return run_trouble
+    return run_failing
 
 
 def all_were_here(text: str, ranks: int = RANKS) -> bool:
@@ -30,7 +30,7 @@ def all_were_here(text: str, ranks: int = RANKS) -> bool:
     ]
 
 
-def test_a_run_without_trouble_gives_no_warning(run):
+def test_a_run_without_failure_gives_no_warning(run):
     done = run("none")
     assert done.returncode == 0, done.stderr
     assert all_were_here(done.stdout)
@@ -47,7 +47,7 @@ SETTINGS = ["MPIR_CVAR_NOLOCAL=0", "MPIR_CVAR_CH4_NETMOD=ucx", "FI_PROVIDER=tcp"
 
 
 def test_settings_that_would_bypass_the_network_are_replaced_on_the_way(start_apenet, build, surroundings):
-    command = ("run", "-n", "2", "--machine", "ape16", "--", "env", *SETTINGS, build(TROUBLE), "none")
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "env", *SETTINGS, build(FAILING), "none")
     done = start_apenet(*command, env=surroundings.environment).finish(SOON_S)
     assert done.returncode == 0, done.stderr
     assert all_were_here(done.stdout, 2)
@@ -64,7 +64,7 @@ def test_a_setting_that_bypasses_the_network_is_named(start_apenet, surroundings
 
 
 @pytest.mark.parametrize(
-    ("trouble", "status", "words"),
+    ("failure", "status", "words"),
     [
         ("crash", 128 + signal.SIGSEGV, ["rank 3", "signal 11"]),
         ("killed", 128 + signal.SIGKILL, ["rank 3", "signal 9"]),
@@ -80,8 +80,8 @@ def test_a_setting_that_bypasses_the_network_is_named(start_apenet, surroundings
         ("deadlock", 1, ["deadlock", "rank 0: MPI_Recv from rank 1, tag 7", "rank 1: MPI_Recv"]),
     ],
 )
-def test_a_failing_rank_ends_the_run(run, trouble, status, words):
-    done = run(trouble)
+def test_a_failing_rank_ends_the_run(run, failure, status, words):
+    done = run(failure)
     assert done.returncode == status, done.stderr
     for word in words:
         assert word in done.stderr
@@ -90,14 +90,14 @@ def test_a_failing_rank_ends_the_run(run, trouble, status, words):
 
 
 @pytest.mark.parametrize(
-    ("trouble", "status", "word"),
+    ("failure", "status", "word"),
     [
         ("no-mpi", 0, "no rank opened an endpoint"),
         ("exit-before-init", 5, "status 5"),
     ],
 )
-def test_a_program_that_never_starts_mpi(run, trouble, status, word):
-    done = run(trouble)
+def test_a_program_that_never_starts_mpi(run, failure, status, word):
+    done = run(failure)
     assert done.returncode == status, done.stderr
     assert word in done.stderr
 
@@ -112,7 +112,7 @@ def test_megabytes_of_output_arrive_whole(run):
 
 
 def test_a_reader_that_goes_away_ends_the_run(start_apenet, build, surroundings):
-    program = build(TROUBLE)
+    program = build(FAILING)
     command = ("run", "-n", "2", "--machine", "ape16", "--", program, "output")
     started = start_apenet(*command, env=surroundings.environment)
     started.process.stdout.read(100)
@@ -122,11 +122,11 @@ def test_a_reader_that_goes_away_ends_the_run(start_apenet, build, surroundings)
     started.process.stderr.close()
 
 
-@pytest.mark.parametrize("trouble", ["endless", "endless-messages", "deadlock"])
+@pytest.mark.parametrize("failure", ["endless", "endless-messages", "deadlock"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_run(start_apenet, build, surroundings, trouble, number):
-    program = build(TROUBLE)
-    command = ("run", "-n", "2", "--machine", "ape16", "--", program, trouble)
+def test_an_interrupt_ends_the_run(start_apenet, build, surroundings, failure, number):
+    program = build(FAILING)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", program, failure)
     started = start_apenet(*command, env=surroundings.environment)
     # Both ranks are working before they are interrupted.
     assert sorted(started.read_lines(2, SOON_S)) == ["rank 0 was here\n", "rank 1 was here\n"]
@@ -136,10 +136,10 @@ def test_an_interrupt_ends_the_run(start_apenet, build, surroundings, trouble, n
     assert "interrupted" in done.stderr
 
 
-@pytest.mark.parametrize("trouble", ["endless", "endless-messages", "deadlock"])
-def test_a_killed_simulator_takes_its_ranks_with_it(start_apenet, build, surroundings, trouble):
-    program = build(TROUBLE)
-    command = ("run", "-n", "2", "--machine", "ape16", "--", program, trouble)
+@pytest.mark.parametrize("failure", ["endless", "endless-messages", "deadlock"])
+def test_a_killed_simulator_takes_its_ranks_with_it(start_apenet, build, surroundings, failure):
+    program = build(FAILING)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", program, failure)
     started = start_apenet(*command, env=surroundings.environment)
     started.read_lines(2, SOON_S)
     started.process.kill()
@@ -189,7 +189,7 @@ def test_commands_that_cannot_be_started_are_bad_input(start_apenet, surrounding
     ],
 )
 def test_bad_input_is_refused_before_anything_starts(start_apenet, build, surroundings, arguments, words):
-    done = start_apenet("run", *arguments, "--", build(TROUBLE), "none", env=surroundings.environment).finish(SOON_S)
+    done = start_apenet("run", *arguments, "--", build(FAILING), "none", env=surroundings.environment).finish(SOON_S)
     assert done.returncode == 2, done.stdout + done.stderr
     for word in words:
         assert word in done.stderr
@@ -197,7 +197,7 @@ def test_bad_input_is_refused_before_anything_starts(start_apenet, build, surrou
     assert "Traceback" not in done.stderr
 
 
-LEFT_BEHIND = TROUBLE.with_name("left_behind.c")
+LEFT_BEHIND = FAILING.with_name("left_behind.c")
 
 
 def warnings_of(stderr: str) -> list[str]:

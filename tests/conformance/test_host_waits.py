@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-TROUBLE = Path(__file__).with_name("trouble")
+FAILING = Path(__file__).with_name("failing_runs")
 LEFT_OUT = "while others continued"
 
 
@@ -13,7 +13,7 @@ def run(apenet, build, tmp_path):
     """Runs ranks that synchronise in the host."""
 
     def run_program(mode: str, *options: str):
-        program = build(TROUBLE / "meets_in_host.c")
+        program = build(FAILING / "meets_in_host.c")
         return apenet("run", "-n", "4", *options, "--", program, mode, str(tmp_path), timeout_s=100)
 
     return run_program
@@ -57,7 +57,7 @@ def test_ranks_that_wait_in_the_host_for_ever_are_named(run, mode, where):
 
 
 def test_a_rank_that_others_did_not_wait_for_can_print_when_it_wakes(apenet, build, tmp_path):
-    program = build(TROUBLE / "prints_when_woken.c")
+    program = build(FAILING / "prints_when_woken.c")
     done = apenet("run", "-n", "2", "--", program, str(tmp_path), timeout_s=60)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 4001
