@@ -1,4 +1,4 @@
-#include "api/apelib/launcher.hpp"
+#include "realtime/launcher.hpp"
 
 #include <dlfcn.h>
 
@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "api/apelib/error.hpp"
-#include "api/apelib/pmi_client.hpp"
-#include "api/apelib/pmix_client.hpp"
+#include "realtime/pmi_client.hpp"
+#include "realtime/pmix_client.hpp"
 
 namespace apenet::apelib {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/apelib/launcher.hpp"
+#include "realtime/launcher.hpp"
 
 namespace apenet::apelib {
 

@@ -1,4 +1,4 @@
-#include "api/apelib/fabric_transport.hpp"
+#include "realtime/fabric_transport.hpp"
 
 #include <dlfcn.h>
 #include <rdma/fabric.h>
@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "api/apelib/error.hpp"
-#include "api/apelib/launcher.hpp"
 #include "message/requests.hpp"
+#include "realtime/launcher.hpp"
 
 namespace apenet::apelib {
 namespace {

@@ -1,4 +1,4 @@
-#include "api/apelib/pmi_client.hpp"
+#include "realtime/pmi_client.hpp"
 
 #include <unistd.h>
 

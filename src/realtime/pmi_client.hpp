@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/apelib/launcher.hpp"
+#include "realtime/launcher.hpp"
 
 namespace apenet::apelib {
 

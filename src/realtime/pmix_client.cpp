@@ -1,4 +1,4 @@
-#include "api/apelib/pmix_client.hpp"
+#include "realtime/pmix_client.hpp"
 
 #include <dlfcn.h>
 
