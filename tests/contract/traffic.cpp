@@ -74,11 +74,16 @@ bool TrafficNode::has_sent_all() const {
 }
 
 Traffic::Traffic(const NetworkParameters& parameters, Time consume_delay, Time dma_time)
-    : network_(make_network(simulation_, parameters)) {
+    : Traffic([&](Simulation& simulation) { return make_network(simulation, parameters); },
+              parameters.card_channels, consume_delay, dma_time) {}
+
+Traffic::Traffic(const std::function<std::unique_ptr<Network>(Simulation&)>& make,
+                 std::uint32_t card_channels, Time consume_delay, Time dma_time)
+    : network_(make(simulation_)) {
   simulation_.attach_trace(&hash_);
   for (NodeId node = 0; node < network_->node_count(); ++node) {
-    nodes_.push_back(std::make_unique<TrafficNode>(simulation_, *network_, node, parameters.card_channels,
-                                                   consume_delay, dma_time));
+    nodes_.push_back(
+        std::make_unique<TrafficNode>(simulation_, *network_, node, card_channels, consume_delay, dma_time));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -61,6 +62,9 @@ class Traffic {
  public:
   Traffic(const NetworkParameters& parameters, Time consume_delay = Time::zero(),
           Time dma_time = Time::zero());
+  // On a network that the caller makes.
+  Traffic(const std::function<std::unique_ptr<Network>(Simulation&)>& make, std::uint32_t card_channels,
+          Time consume_delay = Time::zero(), Time dma_time = Time::zero());
 
   [[nodiscard]] Simulation& simulation() { return simulation_; }
   [[nodiscard]] Network& network() { return *network_; }
