@@ -1,5 +1,5 @@
 // Workloads of a whole machine, on scripted processes.
-#include "runtime/scripted/workloads.hpp"
+#include "runtime/scripted/workload_run.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -10,28 +10,62 @@ namespace nb = nanobind;
 
 namespace apenet {
 
+namespace {
+
+const char* text_of(Workload::BandwidthOf whose) {
+  switch (whose) {
+    case Workload::BandwidthOf::node:
+      return "node";
+    case Workload::BandwidthOf::vector:
+      return "vector";
+    case Workload::BandwidthOf::cut:
+      return "cut";
+  }
+  return "";
+}
+
+}  // namespace
+
 void bind_workloads(nb::module_& module) {
-  nb::enum_<Workload>(module, "Workload")
-      .value("halo", Workload::halo)
-      .value("alltoall", Workload::alltoall)
-      .value("allreduce", Workload::allreduce)
-      .value("randompairs", Workload::randompairs)
-      .value("bisection", Workload::bisection)
-      .value("fft", Workload::fft);
-  nb::enum_<AllreduceAlgorithm>(module, "AllreduceAlgorithm")
-      .value("ring", AllreduceAlgorithm::ring)
-      .value("recursive_doubling", AllreduceAlgorithm::recursive_doubling)
-      .value("torus", AllreduceAlgorithm::torus);
+  nb::class_<Workload>(module, "Workload")
+      .def_prop_ro("name", [](const Workload& self) { return std::string(self.name); })
+      .def_prop_ro("definition", [](const Workload& self) { return std::string(self.definition); })
+      .def_prop_ro("bandwidth_of",
+                   [](const Workload& self) { return std::string(text_of(self.bandwidth_of)); })
+      .def_prop_ro("is_folded", [](const Workload& self) { return self.grid == Workload::Grid::folded; })
+      .def_prop_ro("is_row", [](const Workload& self) { return self.grid == Workload::Grid::row; })
+      .def_ro("rounds", &Workload::rounds)
+      .def_ro("has_surfaces", &Workload::has_surfaces)
+      .def_ro("has_programs", &Workload::has_programs)
+      .def_ro("has_partitions", &Workload::has_partitions)
+      .def_prop_ro("algorithms", [](const Workload& self) {
+        std::vector<std::string> names;
+        for (const WorkloadAlgorithm& one : self.algorithms) names.emplace_back(one.name);
+        return names;
+      });
+  module.def(
+      "workloads",
+      [] {
+        const std::span<const Workload* const> all = workloads();
+        return std::vector<const Workload*>(all.begin(), all.end());
+      },
+      nb::rv_policy::reference);
+  module.def("workload", &workload, nb::arg("name"), nb::rv_policy::reference);
 
   nb::class_<WorkloadOptions>(module, "WorkloadOptions")
       .def(nb::init<>())
       .def_rw("bytes", &WorkloadOptions::bytes)
       .def_rw("face_bytes", &WorkloadOptions::face_bytes)
-      .def_rw("iterations", &WorkloadOptions::iterations)
+      .def_rw("rounds", &WorkloadOptions::rounds)
       .def_rw("algorithm", &WorkloadOptions::algorithm)
       .def_rw("grid", &WorkloadOptions::grid)
       .def_rw("periodic", &WorkloadOptions::periodic)
       .def_rw("nodes", &WorkloadOptions::nodes);
+
+  nb::class_<WorkloadStreams>(module, "WorkloadStreams")
+      .def(nb::init<const Workload&, const WorkloadOptions&, std::uint64_t>(), nb::arg("workload"),
+           nb::arg("options"), nb::arg("seed"))
+      .def("goal_of", &WorkloadStreams::goal_of, nb::arg("process"));
 
   nb::class_<WorkloadResult>(module, "WorkloadResult")
       .def_prop_ro("time_ps", [](const WorkloadResult& self) { return self.time.ps(); })

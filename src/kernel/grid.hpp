@@ -24,4 +24,25 @@ inline void grid_coordinates(std::span<const std::uint32_t> extents, std::uint32
   return place;
 }
 
+// The line of the grid along one dimension through a place, and the place's coordinate on it.
+struct GridLine {
+  std::uint32_t coordinate = 0;
+  std::uint32_t extent = 0;
+  std::uint32_t stride = 1;  // between the numbers of places along the line
+
+  GridLine(std::span<const std::uint32_t> extents, std::uint32_t place, std::size_t dimension)
+      : extent(extents[dimension]) {
+    for (std::size_t d = 0; d < dimension; ++d) stride *= extents[d];
+    coordinate = place / stride % extent;
+  }
+  // The place at another coordinate, seen from `from`, which is on the line at `coordinate`.
+  [[nodiscard]] std::uint32_t at(std::uint32_t from, std::uint32_t other) const {
+    return from + (other - coordinate) * stride;  // unsigned: modulo 2^32
+  }
+  // So many steps on around the line, whose ends are joined.
+  [[nodiscard]] std::uint32_t further(std::uint32_t from, std::uint32_t steps) const {
+    return at(from, (coordinate + steps) % extent);
+  }
+};
+
 }  // namespace apenet

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apenet import _core
 from apenet.base.errors import InputError
 from apenet.bench.request import MachineRequest, no_progress
 from apenet.bench.result import BenchResult, make_result
-from apenet.bench.workload_plan import Pattern, make_plan, nearly_cubic, require_soon, run
+from apenet.bench.workload_plan import make_plan, nearly_cubic, require_soon, run
 from apenet.machine import Machine
 
 
@@ -58,14 +59,14 @@ class PartitionResult(BenchResult):
 
 
 def measure(
-    request: MachineRequest[BenchResult], pattern: Pattern, algorithm: str | None, partitions: Sequence[int]
+    request: MachineRequest[BenchResult], workload: _core.Workload, algorithm: str | None, partitions: Sequence[int]
 ) -> PartitionResult:
     """Measures a workload of one size on machines with each number of nodes in `partitions`."""
     machine, (size,) = request.simulated, request.sizes_bytes
     plans = []
     for nodes in partitions:
         one = replace(request, machine=grown(machine, nodes), progress=no_progress)
-        plans.append(make_plan(one, pattern, count=nodes, algorithm=algorithm))
+        plans.append(make_plan(one, workload, count=nodes, algorithm=algorithm))
     require_soon(plans)
     results = []
     for nodes, plan in zip(partitions, plans, strict=True):

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from apenet import _core
 from apenet.base.errors import InputError, Literal
+from apenet.base.outfiles import OutFile, begins_with
 from apenet.bench.decomposition import folded
 from apenet.bench.lattice import Lattice
 from apenet.bench.request import FEWEST_NODES, MachineRequest, Traits
 from apenet.bench.result import BenchResult, WorkloadResult, make_result
 from apenet.machine import Machine
 
-DEFAULT_ALGORITHM = "ring"
 DEFAULT_NODES = 64  # default for a machine of any size
 DEFAULT_ITERATIONS = 5
 MOST_FORWARDED = 50_000_000
@@ -27,24 +28,11 @@ MIB = 2**20
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """How a test runs a workload of the core: so many times in one iteration."""
-
-    workload: str
-    rounds: int = 1
-    algorithm: str | None = None
-    folds_grid: bool = False
-    """The grid has a fourth dimension of two."""
-    is_row: bool = False
-    """Without dimensions of the machine, the grid is a row: in a cube, partners could share a switch."""
-
-
-@dataclass(frozen=True)
 class Plan:
     """A workload before it runs: its options for the core, but the size."""
 
     request: MachineRequest[BenchResult]
-    pattern: Pattern
+    workload: _core.Workload
     sizes: Sequence[int]
     description: _core.MachineDescription
     options: _core.WorkloadOptions
@@ -52,20 +40,14 @@ class Plan:
     algorithm: str | None
 
     @property
-    def workload(self) -> _core.Workload:
-        """The core's name of the test."""
-        workload: _core.Workload = getattr(_core.Workload, self.pattern.workload)
-        return workload
-
-    @property
     def iterations(self) -> int:
-        """Those of the test, each with the pattern's rounds."""
-        return self.options.iterations // self.pattern.rounds
+        """Those of the test, each with the workload's rounds."""
+        return self.options.rounds // self.workload.rounds
 
 
 def make_plan(
     request: MachineRequest[BenchResult],
-    pattern: Pattern,
+    workload: _core.Workload,
     *,
     count: int | None,
     lattice: Lattice | None = None,
@@ -77,20 +59,21 @@ def make_plan(
     """
     machine, sizes = request.simulated, request.sizes_bytes
     nodes = _placed(machine, request.placed, count)
-    grid = (len(nodes),) if pattern.is_row and not machine.dims else grid_of(machine, len(nodes))
-    if pattern.folds_grid:
+    # Without dimensions, half of the nodes is the first half of their row: in a cube, partners could share a switch.
+    grid = (len(nodes),) if workload.is_row and not machine.dims else grid_of(machine, len(nodes))
+    if workload.is_folded:
         grid, places = folded(grid)
         nodes = [nodes[place] for place in places]
     options = _core.WorkloadOptions()
     options.grid = list(grid)
     options.nodes = nodes
     options.periodic = _topology(machine) != "mesh"
-    options.iterations = (request.iterations or DEFAULT_ITERATIONS) * pattern.rounds
-    options.algorithm = getattr(_core.AllreduceAlgorithm, (algorithm or DEFAULT_ALGORITHM).replace("-", "_"))
+    options.rounds = (request.iterations or DEFAULT_ITERATIONS) * workload.rounds
+    options.algorithm = algorithm or ""
     if lattice is not None:
         options.face_bytes = lattice.faces(grid)
         sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
-    return Plan(request, pattern, sizes, machine.description(request.seed, request.engine), options, grid, algorithm)
+    return Plan(request, workload, sizes, machine.description(request.seed, request.engine), options, grid, algorithm)
 
 
 def require_soon(plans: Sequence[Plan]) -> None:
@@ -130,7 +113,7 @@ def run(plan: Plan) -> WorkloadResult:
             result = _core.run_workload(plan.description, plan.workload, options)
         except ValueError as error:
             raise request.simulated.refused(error) from error
-        time_us = result.time_ps * 1e-6 * plan.pattern.rounds
+        time_us = result.time_ps * 1e-6 * plan.workload.rounds
         moved = _moved(request.traits, size, result.payload_bytes / plan.iterations, len(options.nodes))
         bandwidth = moved / MIB / (time_us * 1e-6)
         points.append((size, time_us, bandwidth))
@@ -149,6 +132,18 @@ def run(plan: Plan) -> WorkloadResult:
         payload_bytes=np.array(payload_bytes, dtype=np.int64),
         finish_us=np.array(finish_us),
     )
+
+
+def write_goal(plan: Plan, path: Path) -> None:
+    """Writes what each process does at the plan's first size as a trace. Raises NotWrittenError."""
+    plan.options.bytes = plan.sizes[0]
+    with OutFile("goal", path, begins_with(b"// apenet ")) as file:
+        streams = _core.WorkloadStreams(plan.workload, plan.options, plan.request.seed)
+        count = len(plan.options.nodes)
+        file.write(f"// apenet bench {plan.workload.name}, {plan.sizes[0]} bytes\nnum_ranks {count}\n".encode())
+        for process in range(count):
+            file.write(streams.goal_of(process).encode())
+        file.keep()
 
 
 def _moved(traits: Traits, size: int, sent: float, nodes: int) -> float:

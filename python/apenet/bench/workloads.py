@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
+from apenet import _core
 from apenet.base.errors import InputError
+from apenet.base.outfiles import given_path
 from apenet.bench import layers, partitions
 from apenet.bench.lattice import Lattice, parse_lattice
 from apenet.bench.layer_table import CARD
-from apenet.bench.request import LayerRequest, MachineRequest, Option, doubling_counts
+from apenet.bench.request import LayerRequest, MachineRequest, Option, Traits, doubling_counts
 from apenet.bench.result import BenchResult
-from apenet.bench.workload_plan import DEFAULT_ALGORITHM, Pattern, Plan, make_plan, require_soon, run
+from apenet.bench.workload_plan import Plan, make_plan, require_soon, run, write_goal
 
-ALGORITHMS = ("ring", "recursive-doubling", "torus")
 DEFAULT_SITE_BYTES = 48  # a half-spinor in single precision
 
 
@@ -22,15 +24,18 @@ DEFAULT_SITE_BYTES = 48  # a half-spinor in single precision
 class Workload(MachineRequest[BenchResult]):
     """A workload of scripted ranks."""
 
-    pattern: ClassVar[Pattern]
-    has_programs: ClassVar[bool] = False
+    workload: ClassVar[_core.Workload]
 
     _: KW_ONLY
     count: Annotated[int | None, Option("Use only the first COUNT nodes.", "COUNT", "-n")] = None
+    goal: Annotated[str | Path | None, Option("Write the messages of one size as a GOAL trace.", "FILE")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.measured_layer != CARD and not self.has_programs:
+        self._set("goal", given_path("goal", self.goal, "a file"))
+        if self.goal is not None and len(self.sizes_bytes) != 1:
+            raise InputError("sizes", len(self.sizes_bytes), "one size with goal, such as 64K")
+        if self.measured_layer != CARD and not self.workload.has_programs:
             expected = f"card: {self.traits.test} is a scripted workload; a program of its own runs by apenet run"
             raise InputError("layer", self.layer, expected)
 
@@ -42,16 +47,18 @@ class Workload(MachineRequest[BenchResult]):
     @property
     def chosen_algorithm(self) -> str | None:
         """That of a reduction."""
-        return self.pattern.algorithm
+        return self.workload.algorithms[0] or None
 
     def plan(self) -> Plan:
         """What will be measured."""
-        return make_plan(self, self.pattern, count=self.count, lattice=self.surfaces, algorithm=self.chosen_algorithm)
+        return make_plan(self, self.workload, count=self.count, lattice=self.surfaces, algorithm=self.chosen_algorithm)
 
     def measure(self) -> BenchResult:
         """Each size on a fresh machine. Raises InputError for what would take too long."""
         plan = self.plan()
         require_soon([plan])
+        if self.goal is not None:
+            write_goal(plan, Path(self.goal))
         return run(plan)
 
 
@@ -68,6 +75,8 @@ class GrowingWorkload(Workload):
         super().__post_init__()
         if self.partitions is None:
             return
+        if self.goal is not None:
+            raise InputError("goal", self.goal, "none with partitions: a trace is that of one machine")
         self._set("partitions", doubling_counts("partitions", self.partitions))
         if self.measured_layer != CARD:
             raise InputError("partitions", str(self.node_counts), f"none at layer {self.measured_layer}")
@@ -91,7 +100,7 @@ class GrowingWorkload(Workload):
         """The machine, or the partitions."""
         if self.partitions is None:
             return super().measure()
-        return partitions.measure(self, self.pattern, self.chosen_algorithm, self.node_counts)
+        return partitions.measure(self, self.workload, self.chosen_algorithm, self.node_counts)
 
 
 @dataclass(frozen=True)
@@ -114,26 +123,44 @@ class LatticeWorkload(GrowingWorkload):
 class HaloWorkload(LatticeWorkload, LayerRequest[BenchResult]):
     """A workload that also runs as a program over the layers."""
 
-    has_programs = True
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.goal is not None and self.measured_layer != CARD:
+            raise InputError("goal", self.goal, f"none at layer {self.measured_layer}")
 
     def measure(self) -> BenchResult:
         """With scripted ranks, or with the program."""
         return super().measure() if self.measured_layer == CARD else layers.measure_halo(self, self.plan())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReductionWorkload(Workload):
     """A workload with a choice of algorithms."""
 
-    _: KW_ONLY
-    algorithm: Annotated[str, Option("How the vector is reduced.", "|".join(ALGORITHMS))] = DEFAULT_ALGORITHM
+    algorithm: str
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.algorithm not in ALGORITHMS:
-            raise InputError("algorithm", self.algorithm, "one of " + ", ".join(ALGORITHMS))
+        if self.algorithm not in self.workload.algorithms:
+            raise InputError("algorithm", self.algorithm, "one of " + ", ".join(self.workload.algorithms))
 
     @property
     def chosen_algorithm(self) -> str | None:
         """That of the options."""
         return self.algorithm
+
+
+def request_of(workload: _core.Workload) -> Callable[..., Workload]:
+    """The request of a workload of the core."""
+    options: list[tuple[str, Any, Any]] = []
+    base: type[Workload] = GrowingWorkload if workload.has_partitions else Workload
+    if workload.has_surfaces:
+        base = HaloWorkload if workload.has_programs else LatticeWorkload
+    if len(workload.algorithms) > 1:
+        base = ReductionWorkload
+        shown = Option("How the vector is reduced.", "|".join(workload.algorithms))
+        options.append(("algorithm", Annotated[str, shown], workload.algorithms[0]))
+    traits = Traits(workload.name, workload.definition, bandwidth_of=workload.bandwidth_of)
+    namespace = {"traits": traits, "workload": workload, "__doc__": f"{workload.definition}."}
+    name = workload.name.capitalize()
+    return make_dataclass(name, options, bases=(base,), namespace=namespace, frozen=True, kw_only=True)

@@ -92,10 +92,10 @@ class LoadRun:
         options = _core.WorkloadOptions()
         options.grid = list(machine.dims)
         options.bytes = self.size
-        options.iterations = GROWTH_ITERATIONS
+        options.rounds = GROWTH_ITERATIONS
         options.nodes = map_ranks(machine, machine.node_count or 0, 1, self.mapping)
-        result = _core.run_workload(machine.description(), getattr(_core.Workload, self.test), options)
-        whole_ps = result.time_ps * options.iterations
+        result = _core.run_workload(machine.description(), _core.workload(self.test), options)
+        whole_ps = result.time_ps * options.rounds
         return LinkLoads(
             time_us=result.time_ps * 1e-6,
             links=tuple((link.name, link.busy_ps / whole_ps, link.wire_bytes) for link in result.links),

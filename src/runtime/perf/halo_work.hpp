@@ -1,11 +1,11 @@
-// HaloWork: halo exchanges of scripted processes, to measure how fast a whole machine is simulated.
+// HaloWork: the workload `halo`, to measure how fast a whole machine is simulated.
 #pragma once
 
 #include <cstdint>
 
 #include "machine/description.hpp"
 #include "runtime/perf/packet_work.hpp"
-#include "runtime/scripted/scripted_run.hpp"
+#include "runtime/scripted/workload_run.hpp"
 
 namespace apenet {
 
@@ -26,8 +26,7 @@ class HaloWork {
   WorkDone run();
 
  private:
-  ScriptedRun run_;
-  std::uint64_t messages_ = 0;
+  WorkloadRun run_;
 };
 
 }  // namespace apenet

@@ -5,15 +5,17 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
+from typing import Annotated
 
 import pytest
 from typer.testing import CliRunner
 
 import apenet as package
 from apenet.base.errors import InputError
-from apenet.bench import TESTS
-from apenet.bench.request import options_of
-from apenet.cli import app
+from apenet.bench import TESTS, pairs
+from apenet.bench.request import Option, options_of
+from apenet.cli import app, command
 
 HELLO = "from mpi4py import MPI; w = MPI.COMM_WORLD; print(w.rank, w.allreduce(1))"
 
@@ -289,6 +291,27 @@ def test_options_of_other_tests_are_refused_by_name(apenet, arguments, said):
     assert done.returncode == 2
     assert said in done.stderr.replace('"', "")
     assert done.stdout == ""
+
+
+def test_a_field_of_a_request_is_an_option(monkeypatch):
+    """Of the command, of the function, and refused by the other tests."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Noisy(pairs.PingPong):
+        noise: Annotated[int, Option("How loud.")] = 3
+
+        def measure(self):
+            raise InputError("noise", self.noise, f"silence on {self.simulated.name}")
+
+    monkeypatch.setitem(package.bench.CATALOGUE.requests, "pingpong", Noisy)
+    for call in (
+        lambda: command()(args=["bench", "pingpong", "--noise", "5"], standalone_mode=False),
+        lambda: package.bench.measure("pingpong", "ape16", noise=5),
+    ):
+        with pytest.raises(InputError, match="noise = 5: expected silence on ape16"):
+            call()
+    with pytest.raises(InputError, match="noise = 5: expected none for halo: it belongs to pingpong"):
+        package.bench.halo("ape16", noise=5)
 
 
 def test_options_may_stand_before_the_test(apenet):

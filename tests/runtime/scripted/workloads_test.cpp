@@ -1,6 +1,6 @@
 // The workloads as algorithms: their times in closed form on the ideal machine (1 us of latency, one byte a
 // nanosecond, no software), and what they move on a torus.
-#include "runtime/scripted/workloads.hpp"
+#include "runtime/scripted/workload_run.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,10 +20,10 @@ namespace {
 constexpr std::int64_t latency_ns = 1000;
 
 struct Case {
-  Workload workload = Workload::halo;
+  std::string workload = "halo";
   std::vector<std::uint32_t> grid;
   std::int64_t bytes = 0;
-  AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+  std::string algorithm = {};
   std::uint32_t iterations = 3;
   bool periodic = true;
 };
@@ -31,19 +31,19 @@ struct Case {
 WorkloadResult run_on(const MachineDescription& machine, const Case& what) {
   WorkloadOptions options;
   options.bytes = what.bytes;
-  options.iterations = what.iterations;
+  options.rounds = what.iterations;
   options.algorithm = what.algorithm;
   options.grid = what.grid;
   options.periodic = what.periodic;
-  return run_workload(machine, what.workload, options);
+  return run_workload(machine, workload(what.workload), options);
 }
 
 WorkloadResult run_ideal(const Case& what) {
   return run_on(test::round_ideal(), what);
 }
 
-Case allreduce(AllreduceAlgorithm algorithm, std::vector<std::uint32_t> grid, std::int64_t bytes) {
-  return {Workload::allreduce, std::move(grid), bytes, algorithm};
+Case allreduce(const std::string& algorithm, std::vector<std::uint32_t> grid, std::int64_t bytes) {
+  return {"allreduce", std::move(grid), bytes, algorithm};
 }
 
 std::int64_t product(const std::vector<std::uint32_t>& grid) {
@@ -55,12 +55,12 @@ TEST(Workloads, AHaloOfALatticeHasItsOwnBytesInEachDimension) {
   WorkloadOptions options;
   options.grid = {4, 3, 2};
   options.face_bytes = {100, 20, 3};
-  options.iterations = 2;
-  const WorkloadResult result = run_workload(test::round_ideal(), Workload::halo, options);
+  options.rounds = 2;
+  const WorkloadResult result = run_workload(test::round_ideal(), workload("halo"), options);
   EXPECT_EQ(result.time, Time::from_ns(latency_ns + 2 * (100 + 20 + 3)));
   EXPECT_EQ(result.payload_bytes, 2U * 24U * 2U * 123U);
   options.face_bytes = {100, 20};
-  EXPECT_THROW(std::ignore = run_workload(test::round_ideal(), Workload::halo, options),
+  EXPECT_THROW(std::ignore = run_workload(test::round_ideal(), workload("halo"), options),
                std::invalid_argument);
 }
 
@@ -69,7 +69,7 @@ TEST(Workloads, AHaloIsOneLatencyAndTwoMessagesADimensionOnTheWire) {
   for (const std::vector<std::uint32_t>& grid : grids) {
     const auto busy =
         std::count_if(grid.begin(), grid.end(), [](std::uint32_t extent) { return extent > 1; });
-    const WorkloadResult result = run_ideal({Workload::halo, grid, 100});
+    const WorkloadResult result = run_ideal({"halo", grid, 100});
     EXPECT_EQ(result.time, Time::from_ns(latency_ns + 2 * busy * 100));
     EXPECT_EQ(result.messages, 3U * 2U * static_cast<std::uint64_t>(busy * product(grid)));
     EXPECT_EQ(result.payload_bytes, result.messages * 100);
@@ -77,19 +77,19 @@ TEST(Workloads, AHaloIsOneLatencyAndTwoMessagesADimensionOnTheWire) {
 }
 
 TEST(Workloads, AMeshHasNoNeighboursBeyondItsEdge) {
-  Case mesh{Workload::halo, {3, 2}, 8};
+  Case mesh{"halo", {3, 2}, 8};
   mesh.periodic = false;
   EXPECT_EQ(run_ideal(mesh).messages, 3U * (2 * 2 * 2 + 2 * 3));
 }
 
 TEST(Workloads, AllToAllIsAStepForEveryOtherProcess) {
-  const WorkloadResult result = run_ideal({Workload::alltoall, {5}, 300});
+  const WorkloadResult result = run_ideal({"alltoall", {5}, 300});
   EXPECT_EQ(result.time, Time::from_ns(4 * (latency_ns + 300)));
   EXPECT_EQ(result.payload_bytes, 3U * 5 * 4 * 300);
 }
 
 TEST(Workloads, AFourierTransformIsAnAllToAllAlongEachDimension) {
-  const WorkloadResult result = run_ideal({Workload::fft, {4, 3, 1, 2}, 300});
+  const WorkloadResult result = run_ideal({"fft", {4, 3, 1, 2}, 300});
   EXPECT_EQ(result.time, Time::from_ns((3 + 2 + 1) * (latency_ns + 300)));
   EXPECT_EQ(result.messages, 3U * 24 * (3 + 2 + 1));
 }
@@ -97,7 +97,7 @@ TEST(Workloads, AFourierTransformIsAnAllToAllAlongEachDimension) {
 TEST(Workloads, TheRingReducesInTwoRoundsOfItsParts) {
   for (const std::uint32_t n : {2U, 3U, 7U, 16U}) {
     const std::int64_t part = 50;
-    const WorkloadResult result = run_ideal(allreduce(AllreduceAlgorithm::ring, {n}, part * n));
+    const WorkloadResult result = run_ideal(allreduce("ring", {n}, part * n));
     EXPECT_EQ(result.time, Time::from_ns(2 * (n - 1) * (latency_ns + part))) << n;
     EXPECT_EQ(result.payload_bytes, 3U * n * 2 * (n - 1) * part) << n;
   }
@@ -106,7 +106,7 @@ TEST(Workloads, TheRingReducesInTwoRoundsOfItsParts) {
 TEST(Workloads, PartsOfOddSizesAddUp) {
   // 2 (n - 1) sends of each part, whatever its size; parts of no bytes are sent too.
   for (const std::int64_t bytes : {0, 1, 5, 101}) {
-    const WorkloadResult result = run_ideal(allreduce(AllreduceAlgorithm::ring, {7}, bytes));
+    const WorkloadResult result = run_ideal(allreduce("ring", {7}, bytes));
     EXPECT_EQ(result.payload_bytes, 3U * 2 * 6 * static_cast<std::uint64_t>(bytes));
     EXPECT_EQ(result.messages, 3U * 7 * 2 * 6);
   }
@@ -115,7 +115,7 @@ TEST(Workloads, PartsOfOddSizesAddUp) {
 TEST(Workloads, RecursiveDoublingHasLogarithmicallyManySteps) {
   for (const std::uint32_t log2 : {1U, 3U, 6U}) {
     const std::uint32_t n = 1U << log2;
-    const WorkloadResult result = run_ideal(allreduce(AllreduceAlgorithm::recursive_doubling, {n}, 200));
+    const WorkloadResult result = run_ideal(allreduce("recursive-doubling", {n}, 200));
     EXPECT_EQ(result.time, Time::from_ns(log2 * (latency_ns + 200)));
     EXPECT_EQ(result.messages, 3U * n * log2);
   }
@@ -142,7 +142,7 @@ TEST(Workloads, BeyondAPowerOfTwoNeighboursGiveAndGetBack) {
     const std::uint32_t log2 = n == 3 ? 1 : n == 6 ? 2 : n == 13 ? 3 : 4;
     const std::uint32_t beyond = n - (1U << log2);
     // Of no bytes: a process that need not wait would find its card busy with its last message.
-    Case once = allreduce(AllreduceAlgorithm::recursive_doubling, {n}, 0);
+    Case once = allreduce("recursive-doubling", {n}, 0);
     once.iterations = 1;  // the next one would begin before those that give have their result
     const WorkloadResult result = run_ideal(once);
     EXPECT_EQ(result.time, recursive_doubling_time(log2, beyond, Time::from_ns(latency_ns))) << n;
@@ -152,7 +152,7 @@ TEST(Workloads, BeyondAPowerOfTwoNeighboursGiveAndGetBack) {
 
 TEST(Workloads, TheTorusReducesDimensionAfterDimension) {
   const std::int64_t bytes = 2400;
-  const WorkloadResult result = run_ideal(allreduce(AllreduceAlgorithm::torus, {4, 2, 3}, bytes));
+  const WorkloadResult result = run_ideal(allreduce("torus", {4, 2, 3}, bytes));
   const std::int64_t there =
       3 * (latency_ns + bytes / 4) + 1 * (latency_ns + bytes / 8) + 2 * (latency_ns + bytes / 24);
   EXPECT_EQ(result.time, Time::from_ns(2 * there));
@@ -160,23 +160,23 @@ TEST(Workloads, TheTorusReducesDimensionAfterDimension) {
 }
 
 TEST(Workloads, OnOneDimensionTorusAndRingAreTheSame) {
-  const WorkloadResult torus = run_ideal(allreduce(AllreduceAlgorithm::torus, {6}, 1000));
-  const WorkloadResult ring = run_ideal(allreduce(AllreduceAlgorithm::ring, {6}, 1000));
+  const WorkloadResult torus = run_ideal(allreduce("torus", {6}, 1000));
+  const WorkloadResult ring = run_ideal(allreduce("ring", {6}, 1000));
   EXPECT_EQ(torus.time, ring.time);
   EXPECT_EQ(torus.finish, ring.finish);
 }
 
 TEST(Workloads, PairsExchangeAtOnce) {
-  for (const Workload workload : {Workload::randompairs, Workload::bisection}) {
-    const WorkloadResult result = run_ideal({workload, {2, 6}, 500});
+  for (const char* name : {"randompairs", "bisection"}) {
+    const WorkloadResult result = run_ideal({name, {2, 6}, 500});
     EXPECT_EQ(result.time, Time::from_ns(latency_ns + 500));
     EXPECT_EQ(result.messages, 3U * 12);
   }
 }
 
 TEST(Workloads, OneIsLeftOverWhenTheirNumberIsOdd) {
-  EXPECT_EQ(run_ideal({Workload::randompairs, {5}, 10}).messages, 3U * 4);
-  EXPECT_EQ(run_ideal({Workload::bisection, {5, 2}, 10}).messages, 3U * 8);
+  EXPECT_EQ(run_ideal({"randompairs", {5}, 10}).messages, 3U * 4);
+  EXPECT_EQ(run_ideal({"bisection", {5, 2}, 10}).messages, 3U * 8);
 }
 
 std::vector<Time> busy_of(const WorkloadResult& result) {
@@ -187,7 +187,7 @@ std::vector<Time> busy_of(const WorkloadResult& result) {
 
 TEST(Workloads, RandomPairsDependOnTheSeedAlone) {
   MachineDescription ape16 = test::machine("ape16");
-  const Case pairs{Workload::randompairs, {4, 2, 2}, 4096};
+  const Case pairs{"randompairs", {4, 2, 2}, 4096};
   const WorkloadResult first = run_on(ape16, pairs);
   const WorkloadResult again = run_on(ape16, pairs);
   ape16.seed = 2;
@@ -199,7 +199,7 @@ TEST(Workloads, RandomPairsDependOnTheSeedAlone) {
 
 // On a torus whose neighbours are one hop apart, what the links carry is what the cards were given.
 TEST(Workloads, AHaloUsesEveryLinkOnceAMessage) {
-  const WorkloadResult result = run_on(test::machine("ape16"), {Workload::halo, {4, 2, 2}, 256});
+  const WorkloadResult result = run_on(test::machine("ape16"), {"halo", {4, 2, 2}, 256});
   std::uint64_t packets = 0;
   for (const LinkUse& link : result.links) packets += link.packets;
   EXPECT_EQ(result.messages, 3U * 16 * 6);
@@ -209,9 +209,8 @@ TEST(Workloads, AHaloUsesEveryLinkOnceAMessage) {
 TEST(Workloads, MessagesLargerThanADescriptorAreCut) {
   MachineDescription ape16 = test::machine("ape16");
   std::get<apelink::Description>(ape16.nic).max_message_bytes = 1024;
-  for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
-                                  Workload::randompairs, Workload::bisection, Workload::fft}) {
-    const Case large{workload, {4, 2, 2}, 16384};
+  for (const char* name : {"halo", "alltoall", "allreduce", "randompairs", "bisection", "fft"}) {
+    const Case large{name, {4, 2, 2}, 16384};
     const WorkloadResult cut = run_on(ape16, large);
     const WorkloadResult whole = run_on(test::machine("ape16"), large);
     EXPECT_EQ(cut.payload_bytes, whole.payload_bytes);
@@ -225,9 +224,9 @@ TEST(Workloads, NodesMayBeChosen) {
   options.bytes = 64;
   options.grid = {2};
   options.nodes = {0, 2};  // two hops apart along X
-  const WorkloadResult far = run_workload(ape16, Workload::bisection, options);
+  const WorkloadResult far = run_workload(ape16, workload("bisection"), options);
   options.nodes = {0, 1};
-  EXPECT_GT(far.time, run_workload(ape16, Workload::bisection, options).time);
+  EXPECT_GT(far.time, run_workload(ape16, workload("bisection"), options).time);
 }
 
 // No two processes are neighbours, so that software forwards every message. Each packet is acknowledged on
@@ -241,28 +240,26 @@ TEST(Workloads, ForwardedPacketsAreCountedBeforeTheRun) {
   for (NodeId z = 0; z < 6; z += 2)
     for (NodeId y = 0; y < 4; y += 2)
       for (NodeId x = 0; x < 8; x += 2) options.nodes.push_back(x + 8 * (y + 4 * z));
-  const auto count = [&](Workload workload, std::uint64_t enough) {
-    return count_forwarded_packet_hops(qpace, workload, options, enough);
+  const auto count = [&](const std::string& name, std::uint64_t enough) {
+    return count_forwarded_packet_hops(qpace, workload(name), options, enough);
   };
   constexpr std::uint64_t plenty = 1U << 30U;
-  for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
-                                  Workload::randompairs, Workload::bisection, Workload::fft}) {
-    std::vector<AllreduceAlgorithm> algorithms = {AllreduceAlgorithm::ring};
-    if (workload == Workload::allreduce) {
-      algorithms.insert(algorithms.end(),
-                        {AllreduceAlgorithm::recursive_doubling, AllreduceAlgorithm::torus});
+  for (const char* name : {"halo", "alltoall", "allreduce", "randompairs", "bisection", "fft"}) {
+    std::vector<std::string> algorithms = {""};
+    if (name == std::string("allreduce")) {
+      algorithms.insert(algorithms.end(), {"recursive-doubling", "torus"});
     }
-    for (const AllreduceAlgorithm algorithm : algorithms) {
+    for (const std::string& algorithm : algorithms) {
       options.algorithm = algorithm;
-      options.iterations = 1;
-      const WorkloadResult result = run_workload(qpace, workload, options);
+      options.rounds = 1;
+      const WorkloadResult result = run_workload(qpace, workload(name), options);
       const std::uint64_t carried =
           std::accumulate(result.links.begin(), result.links.end(), std::uint64_t{0},
                           [](std::uint64_t sum, const LinkUse& link) { return sum + link.packets; });
-      EXPECT_EQ(2 * count(workload, plenty), carried);
-      options.iterations = 3;
-      EXPECT_EQ(2 * count(workload, plenty), 3 * carried);
-      EXPECT_GT(count(workload, 100), 100U);
+      EXPECT_EQ(2 * count(name, plenty), carried);
+      options.rounds = 3;
+      EXPECT_EQ(2 * count(name, plenty), 3 * carried);
+      EXPECT_GT(count(name, 100), 100U);
     }
   }
 }
@@ -271,14 +268,63 @@ TEST(Workloads, NothingIsForwardedBetweenNeighboursOrByANetwork) {
   WorkloadOptions options;
   options.grid = {8, 8, 4};
   options.bytes = 1 << 20;
-  EXPECT_EQ(count_forwarded_packet_hops(test::machine("qpace"), Workload::halo, options, 1), 0U);
+  EXPECT_EQ(count_forwarded_packet_hops(test::machine("qpace"), workload("halo"), options, 1), 0U);
   options.grid = {4, 2, 2};
-  EXPECT_EQ(count_forwarded_packet_hops(test::machine("ape16"), Workload::alltoall, options, 1), 0U);
+  EXPECT_EQ(count_forwarded_packet_hops(test::machine("ape16"), workload("alltoall"), options, 1), 0U);
+}
+
+// Every process sends one message to the next one in the ring, which is not in the list of workloads.
+class Shift final : public WorkloadPattern {
+ public:
+  explicit Shift(const WorkloadShape& shape) : shape_(shape) {}
+  WorkloadStream round(ProcessId process, std::uint32_t number) const override {
+    const std::int64_t bytes = shape_.bytes * (number + 1);
+    co_yield Operation::send((process + 1) % shape_.count, bytes);
+    const ProcessId before = (process + shape_.count - 1) % shape_.count;
+    co_yield Operation::expect(before, bytes);
+    co_yield Operation::wait(before, bytes);
+  }
+
+ private:
+  const WorkloadShape& shape_;
+};
+
+// One object is all that a workload needs to be run, counted and written.
+TEST(Workloads, AreOneObjectEach) {
+  const Workload shift{.name = "shift", .definition = "", .algorithms = {{"", make_pattern<Shift>}}};
+  WorkloadOptions options;
+  options.grid = {5};
+  options.bytes = 100;
+  options.rounds = 2;
+  const WorkloadResult result = run_workload(test::round_ideal(), shift, options);
+  EXPECT_EQ(result.time, Time::from_ns(latency_ns + 150));
+  EXPECT_EQ(result.messages, 10U);
+  EXPECT_EQ(result.payload_bytes, 5U * (100 + 200));
+  EXPECT_EQ(WorkloadStreams(shift, options, 1).goal_of(4),
+            "rank 4 {\nl1: send 100b to 0 tag 0\nl2: recv 100b from 3 tag 0\n"
+            "l3: calc 0\nl3 requires l2\nl4: send 200b to 0 tag 0\nl4 requires l3\n"
+            "l5: recv 200b from 3 tag 0\nl5 requires l3\n}\n");
+  // On a ring of two, 0 and 2 are two hops apart; the other way is as long.
+  MachineDescription qpace = test::machine("qpace");
+  qpace.network.topology = TorusDescription({4, 1, 1});
+  options.grid = {2};
+  options.nodes = {0, 2};
+  EXPECT_EQ(count_forwarded_packet_hops(qpace, shift, options, 1000), 2U * 2U * 2U);
+}
+
+TEST(Workloads, AreKnownByName) {
+  for (const Workload* one : workloads()) EXPECT_EQ(&workload(one->name), one);
+  EXPECT_THROW(std::ignore = workload("shift"), std::invalid_argument);
+  WorkloadOptions options;
+  options.grid = {2};
+  options.algorithm = "tree";
+  EXPECT_THROW(std::ignore = run_workload(test::round_ideal(), workload("allreduce"), options),
+               std::invalid_argument);
 }
 
 TEST(Workloads, RefuseWhatCannotRun) {
   const auto run = [](WorkloadOptions options) {
-    std::ignore = run_workload(test::round_ideal(), Workload::halo, options);
+    std::ignore = run_workload(test::round_ideal(), workload("halo"), options);
   };
   WorkloadOptions options;
   EXPECT_THROW(run(options), std::invalid_argument);
@@ -287,9 +333,9 @@ TEST(Workloads, RefuseWhatCannotRun) {
   options.grid = {1U << 31, 1U << 31, 4};
   EXPECT_THROW(run(options), std::invalid_argument);
   options.grid = {2, 2};
-  options.iterations = 0;
+  options.rounds = 0;
   EXPECT_THROW(run(options), std::invalid_argument);
-  options.iterations = 1;
+  options.rounds = 1;
   options.bytes = -1;
   EXPECT_THROW(run(options), std::invalid_argument);
   options.bytes = 1;

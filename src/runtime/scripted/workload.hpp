@@ -1,0 +1,136 @@
+// Workload: a communication pattern of a whole machine, defined by one object in a file of workloads/. Its
+// lazy streams of operations are run by scripted processes over the card, counted, and written as a trace.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nic/nic.hpp"
+
+namespace apenet {
+
+// A step of a process. A process posts sends and continues; it waits only where the stream says so.
+struct WorkloadOperation {
+  enum class Kind : std::uint8_t {
+    send,    // posts a message to the peer
+    expect,  // announces that a message of the peer will be received
+    wait,    // until the oldest expected message of the peer has arrived
+  };
+  Kind kind = Kind::send;
+  ProcessId peer = 0;
+  std::int64_t bytes = 0;
+
+  static WorkloadOperation send(ProcessId peer, std::int64_t bytes) { return {Kind::send, peer, bytes}; }
+  static WorkloadOperation expect(ProcessId peer, std::int64_t bytes) { return {Kind::expect, peer, bytes}; }
+  static WorkloadOperation wait(ProcessId peer, std::int64_t bytes) { return {Kind::wait, peer, bytes}; }
+};
+
+// A stream of operations, each made when it is asked for. A coroutine yields them.
+class [[nodiscard]] WorkloadStream {
+ public:
+  struct promise_type {
+    WorkloadOperation current;
+    std::exception_ptr error;
+
+    WorkloadStream get_return_object() { return WorkloadStream{Handle::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    std::suspend_always yield_value(const WorkloadOperation& operation) {
+      current = operation;
+      return {};
+    }
+    void return_void() {}
+    void unhandled_exception() { error = std::current_exception(); }
+  };
+  using Handle = std::coroutine_handle<promise_type>;
+
+  WorkloadStream(WorkloadStream&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  WorkloadStream& operator=(WorkloadStream&&) = delete;
+  ~WorkloadStream() {
+    if (handle_) handle_.destroy();
+  }
+
+  // Returns false at the end.
+  bool next(WorkloadOperation& operation) {
+    handle_.resume();
+    if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
+    if (handle_.done()) return false;
+    operation = handle_.promise().current;
+    return true;
+  }
+
+ private:
+  explicit WorkloadStream(Handle handle) : handle_(handle) {}
+  Handle handle_;
+};
+
+// What the streams of a run depend on.
+struct WorkloadShape {
+  std::uint64_t seed = 0;
+  std::int64_t bytes = 0;                // of a message, or of the vector of a reduction
+  std::vector<std::int64_t> face_bytes;  // of a message along each dimension; empty: `bytes`
+  std::uint32_t rounds = 0;              // how often the pattern is repeated
+  std::uint32_t count = 0;               // of processes
+  std::vector<std::uint32_t> grid;       // processes per dimension, X first
+  bool periodic = true;                  // the ends of the grid's lines are joined
+};
+
+// The streams of all processes.
+class WorkloadPattern {
+ public:
+  using Operation = WorkloadOperation;
+
+  virtual ~WorkloadPattern() = default;
+  // One round of a process. The pattern must outlive the stream.
+  [[nodiscard]] virtual WorkloadStream round(ProcessId process, std::uint32_t number) const = 0;
+};
+
+struct WorkloadAlgorithm {
+  const char* name;  // "" if there is no choice
+  // The shape must outlive the pattern.
+  std::unique_ptr<WorkloadPattern> (*make)(const WorkloadShape& shape);
+};
+
+template <class Pattern>
+std::unique_ptr<WorkloadPattern> make_pattern(const WorkloadShape& shape) {
+  return std::make_unique<Pattern>(shape);
+}
+
+// A test of `apenet bench`.
+struct Workload {
+  // Whose the reported bandwidth is: what one node sends, the vector over the time, or all that crosses the
+  // cut.
+  enum class BandwidthOf : std::uint8_t { node, vector, cut };
+  // How the nodes are numbered as a grid: as the machine's own, or nearly a cube; that grid with a fourth
+  // dimension of two; or, on machines without dimensions, as a row.
+  enum class Grid : std::uint8_t { machine, folded, row };
+
+  const char* name;
+  const char* definition;  // for people: what the nodes do, and what the bandwidth is
+  BandwidthOf bandwidth_of = BandwidthOf::node;
+  Grid grid = Grid::machine;
+  std::uint32_t rounds = 1;                   // of the pattern in one iteration
+  bool has_surfaces = false;                  // its messages may be those of a lattice's surfaces
+  bool has_programs = false;                  // bench/layers has a program of it
+  bool has_partitions = true;                 // compares machines of several sizes
+  std::vector<WorkloadAlgorithm> algorithms;  // the default first
+};
+
+namespace workload_objects {
+#define APENET_WORKLOAD(name) extern const Workload name;
+#include "runtime/scripted/workloads/list.inc"
+#undef APENET_WORKLOAD
+}  // namespace workload_objects
+
+// All of them, in the order of workloads/list.inc.
+[[nodiscard]] std::span<const Workload* const> workloads();
+// Throws std::invalid_argument for a name that none has.
+[[nodiscard]] const Workload& workload(const std::string& name);
+
+}  // namespace apenet

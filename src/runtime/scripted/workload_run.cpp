@@ -1,0 +1,232 @@
+#include "runtime/scripted/workload_run.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "kernel/refuse.hpp"
+#include "machine/forwarding.hpp"
+
+namespace apenet {
+
+namespace {
+
+std::uint32_t count_processes(const WorkloadOptions& options) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 22;
+  std::uint64_t count = options.grid.empty() ? 0 : 1;
+  for (const std::uint32_t extent : options.grid) {
+    count *= extent;
+    if (count > most) break;
+  }
+  if (count < 2 || count > most) {
+    refuse_value("grid", "a product of " + std::to_string(count) + " processes", "2 to 4194304 of them");
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
+void validate(const WorkloadOptions& options, std::uint32_t count) {
+  if (options.bytes < 0) refuse_value("sizes", std::to_string(options.bytes), "zero or more bytes");
+  if (!options.face_bytes.empty() && options.face_bytes.size() != options.grid.size()) {
+    refuse_value("face_bytes", std::to_string(options.face_bytes.size()) + " of them",
+                 "one for each of the " + std::to_string(options.grid.size()) + " dimensions of the grid");
+  }
+  for (const std::int64_t bytes : options.face_bytes) {
+    if (bytes < 0) refuse_value("face_bytes", std::to_string(bytes), "zero or more bytes");
+  }
+  if (options.rounds == 0) refuse_value("iterations", "0", "at least 1");
+  if (!options.nodes.empty() && options.nodes.size() != count) {
+    refuse_value("nodes", std::to_string(options.nodes.size()) + " of them",
+                 "one for each of the " + std::to_string(count) + " processes of the grid");
+  }
+}
+
+std::uint64_t counter(const Machine& machine, const std::string& name) {
+  const std::vector<Counter> counters = machine.counters();
+  return std::find_if(counters.begin(), counters.end(),
+                      [&](const Counter& counter) { return counter.name == name; })
+      ->value;
+}
+
+WorkloadShape make_shape(const WorkloadOptions& options, std::uint64_t seed) {
+  WorkloadShape shape;
+  shape.count = count_processes(options);
+  validate(options, shape.count);
+  shape.seed = seed;
+  shape.bytes = options.bytes;
+  shape.face_bytes = options.face_bytes;
+  shape.rounds = options.rounds;
+  shape.grid = options.grid;
+  shape.periodic = options.periodic;
+  return shape;
+}
+
+std::unique_ptr<WorkloadPattern> make_pattern_of(const Workload& workload, const std::string& algorithm,
+                                                 const WorkloadShape& shape) {
+  std::string known;
+  for (const WorkloadAlgorithm& one : workload.algorithms) {
+    if (algorithm.empty() || one.name == algorithm) return one.make(shape);
+    known += (known.empty() ? "one of " : ", ") + std::string(one.name);
+  }
+  refuse_value("algorithm", algorithm, known);
+}
+
+std::vector<NodeId> nodes_of(const WorkloadOptions& options, std::uint32_t count) {
+  std::vector<NodeId> nodes = options.nodes;
+  if (nodes.empty()) {
+    nodes.resize(count);
+    std::iota(nodes.begin(), nodes.end(), 0);
+  }
+  return nodes;
+}
+
+// A message longer than a descriptor can carry is several. Zero bytes are one message too.
+struct Pieces {
+  std::int64_t largest_bytes = 0;
+  [[nodiscard]] std::int64_t count(std::int64_t bytes) const {
+    return std::max<std::int64_t>(1, (bytes + largest_bytes - 1) / largest_bytes);
+  }
+  [[nodiscard]] std::int64_t bytes(std::int64_t bytes, std::int64_t number) const {
+    return std::min(bytes - number * largest_bytes, largest_bytes);
+  }
+};
+
+// The source and the order of messages identify them; a queue of the card keeps the order.
+Script play(ScriptedProcess& process, const WorkloadStreams& streams, Pieces pieces) {
+  for (std::uint32_t round = 0; round < streams.shape().rounds; ++round) {
+    WorkloadStream stream = streams.pattern().round(process.id(), round);
+    WorkloadOperation operation;
+    while (stream.next(operation)) {
+      const std::int64_t count = pieces.count(operation.bytes);
+      for (std::int64_t i = 0; i < count; ++i) {
+        switch (operation.kind) {
+          case WorkloadOperation::Kind::send:
+            process.send(operation.peer, pieces.bytes(operation.bytes, i));
+            break;
+          case WorkloadOperation::Kind::expect:
+            process.expect(operation.peer, pieces.bytes(operation.bytes, i));
+            break;
+          case WorkloadOperation::Kind::wait:
+            co_await process.arrival_from(operation.peer);
+            break;
+        }
+      }
+    }
+  }
+}
+
+// The statements of a rank of a GOAL trace. A process that waits is a calculation of no time, which requires
+// the receives that it has waited for; the operations after it require this calculation.
+class GoalRankWriter {
+ public:
+  void add(const WorkloadOperation& operation) {
+    if (operation.kind == WorkloadOperation::Kind::wait) {
+      std::deque<std::uint32_t>& expected = receives_[operation.peer];
+      waited_for_.push_back(expected.front());
+      expected.pop_front();
+      return;
+    }
+    join();
+    const bool is_send = operation.kind == WorkloadOperation::Kind::send;
+    const std::uint32_t label = begin();
+    text_ += (is_send ? "send " : "recv ") + std::to_string(operation.bytes) +
+             (is_send ? "b to " : "b from ") + std::to_string(operation.peer) + " tag 0\n";
+    if (last_join_ != 0) require(label, last_join_);
+    if (!is_send) receives_[operation.peer].push_back(label);
+  }
+  [[nodiscard]] std::string text() && { return std::move(text_); }
+
+ private:
+  std::uint32_t begin() {
+    text_ += "l" + std::to_string(++labels_) + ": ";
+    return labels_;
+  }
+  void require(std::uint32_t label, std::uint32_t other) {
+    text_ += "l" + std::to_string(label) + " requires l" + std::to_string(other) + "\n";
+  }
+  void join() {
+    if (waited_for_.empty()) return;
+    const std::uint32_t label = begin();
+    text_ += "calc 0\n";
+    for (const std::uint32_t receive : waited_for_) require(label, receive);
+    waited_for_.clear();
+    last_join_ = label;
+  }
+
+  std::string text_;
+  std::uint32_t labels_ = 0;
+  std::uint32_t last_join_ = 0;
+  std::vector<std::uint32_t> waited_for_;
+  std::map<ProcessId, std::deque<std::uint32_t>> receives_;  // posted, in order
+};
+
+}  // namespace
+
+WorkloadStreams::WorkloadStreams(const Workload& workload, const WorkloadOptions& options, std::uint64_t seed)
+    : shape_(std::make_unique<WorkloadShape>(make_shape(options, seed))),
+      pattern_(make_pattern_of(workload, options.algorithm, *shape_)) {}
+
+std::string WorkloadStreams::goal_of(ProcessId process) const {
+  GoalRankWriter writer;
+  for (std::uint32_t round = 0; round < shape_->rounds; ++round) {
+    WorkloadStream stream = pattern_->round(process, round);
+    WorkloadOperation operation;
+    while (stream.next(operation)) writer.add(operation);
+  }
+  return "rank " + std::to_string(process) + " {\n" + std::move(writer).text() + "}\n";
+}
+
+std::uint64_t count_forwarded_packet_hops(const MachineDescription& description, const Workload& workload,
+                                          const WorkloadOptions& options, std::uint64_t enough) {
+  const Forwarding forwarding(description);
+  if (!forwarding.is_by_software()) return 0;
+  const WorkloadStreams streams(workload, options, description.seed);
+  const WorkloadShape& shape = streams.shape();
+  const std::vector<NodeId> nodes = nodes_of(options, shape.count);
+  const std::uint64_t enough_a_round = enough / shape.rounds;
+  std::uint64_t packet_hops = 0;  // of a round
+  for (ProcessId process = 0; process < shape.count && packet_hops <= enough_a_round; ++process) {
+    WorkloadStream stream = streams.pattern().round(process, 0);
+    WorkloadOperation operation;
+    while (stream.next(operation)) {
+      if (operation.kind != WorkloadOperation::Kind::send) continue;
+      packet_hops += forwarding.packet_hops(nodes[process], nodes[operation.peer], operation.bytes);
+    }
+  }
+  return std::min(packet_hops, enough_a_round + 1) * shape.rounds;
+}
+
+WorkloadRun::WorkloadRun(const MachineDescription& description, const Workload& workload,
+                         const WorkloadOptions& options)
+    : streams_(workload, options, description.seed),
+      run_(description, description.card_software, nodes_of(options, streams_.shape().count)) {
+  const Pieces pieces{run_.machine().capabilities().max_message_bytes};
+  for (ProcessId id = 0; id < streams_.shape().count; ++id)
+    run_.spawn(id, play(run_.process(id), streams_, pieces));
+}
+
+WorkloadResult WorkloadRun::run() {
+  run_.run();
+  WorkloadResult result;
+  Time whole;
+  const std::uint32_t count = streams_.shape().count;
+  result.finish.reserve(count);
+  for (ProcessId id = 0; id < count; ++id) {
+    result.finish.push_back(run_.process(id).clock());
+    whole = std::max(whole, result.finish.back());
+  }
+  result.time = Time::from_ps(whole.ps() / streams_.shape().rounds);
+  result.messages = counter(run_.machine(), "messages");
+  result.payload_bytes = counter(run_.machine(), "payload_bytes");
+  result.links = run_.machine().link_use();
+  result.warnings = run_.machine().warnings();
+  return result;
+}
+
+WorkloadResult run_workload(const MachineDescription& description, const Workload& workload,
+                            const WorkloadOptions& options) {
+  return WorkloadRun(description, workload, options).run();
+}
+
+}  // namespace apenet

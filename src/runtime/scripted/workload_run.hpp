@@ -1,0 +1,80 @@
+// Runs workloads on scripted processes over the card, counts what they cost the host, and writes them as
+// traces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/time.hpp"
+#include "machine/machine.hpp"
+#include "runtime/scripted/scripted_run.hpp"
+#include "runtime/scripted/workload.hpp"
+
+namespace apenet {
+
+struct WorkloadOptions {
+  std::int64_t bytes = 0;  // of a message, or of the vector of a reduction
+  // Bytes of a message per dimension of the grid, instead of `bytes` (Workload::has_surfaces)
+  std::vector<std::int64_t> face_bytes;
+  std::uint32_t rounds = 5;         // of the pattern
+  std::string algorithm;            // empty: the workload's default
+  std::vector<std::uint32_t> grid;  // processes per dimension, X first
+  bool periodic = true;             // the ends of the grid's lines are joined
+  std::vector<NodeId> nodes;        // of the processes; empty: process p runs on node p
+};
+
+struct WorkloadResult {
+  Time time;                   // per round: the latest end / rounds
+  std::vector<Time> finish;    // per process
+  std::uint64_t messages = 0;  // posted to the cards
+  std::uint64_t payload_bytes = 0;
+  std::vector<LinkUse> links;
+  std::vector<std::string> warnings;  // Machine::warnings()
+};
+
+// The streams of a workload with these options. Throws std::invalid_argument, which names the invalid option.
+class WorkloadStreams {
+ public:
+  WorkloadStreams(const Workload& workload, const WorkloadOptions& options, std::uint64_t seed);
+
+  [[nodiscard]] const WorkloadShape& shape() const { return *shape_; }
+  [[nodiscard]] const WorkloadPattern& pattern() const { return *pattern_; }
+  // What the process does, as the part of a GOAL trace (docs/reference/goal.md). An operation requires the
+  // messages that the process has waited for before it.
+  [[nodiscard]] std::string goal_of(ProcessId process) const;
+
+ private:
+  std::unique_ptr<const WorkloadShape> shape_;  // the pattern refers to it
+  std::unique_ptr<const WorkloadPattern> pattern_;
+};
+
+// Packets times hops of all messages that software forwards from node to node in one run
+// (CardFacts::forwards_by_software): the run's host time follows them. Zero if the network reaches every
+// node. All rounds count like the first one. A result above `enough` says only that it is above. Throws
+// like WorkloadRun.
+[[nodiscard]] std::uint64_t count_forwarded_packet_hops(const MachineDescription& description,
+                                                        const Workload& workload,
+                                                        const WorkloadOptions& options, std::uint64_t enough);
+
+// A run with description.card_software.
+class WorkloadRun {
+ public:
+  // Throws std::invalid_argument, which names the invalid option.
+  WorkloadRun(const MachineDescription& description, const Workload& workload,
+              const WorkloadOptions& options);
+
+  // Call once.
+  WorkloadResult run();
+  [[nodiscard]] ScriptedRun& scripted() { return run_; }
+
+ private:
+  WorkloadStreams streams_;
+  ScriptedRun run_;
+};
+
+[[nodiscard]] WorkloadResult run_workload(const MachineDescription& description, const Workload& workload,
+                                          const WorkloadOptions& options);
+
+}  // namespace apenet

@@ -1,0 +1,177 @@
+// A vector reduced over all processes. The additions take no time.
+#include "kernel/grid.hpp"
+#include "runtime/scripted/workload.hpp"
+
+namespace apenet {
+namespace {
+
+// A part of the vector to be reduced.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] std::int64_t bytes() const { return end - begin; }
+  // Part `index` of `count` parts of nearly equal size.
+  [[nodiscard]] Range part(std::uint32_t index, std::uint32_t count) const {
+    return {begin + bytes() * index / count, begin + bytes() * (index + 1) / count};
+  }
+};
+
+// The ring of processes along one dimension of the grid, or of all processes.
+struct Ring {
+  Ring(ProcessId process, const GridLine& line)
+      : position(line.coordinate),
+        size(line.extent),
+        next(line.further(process, 1)),
+        previous(line.further(process, line.extent - 1)) {}
+  std::uint32_t position;
+  std::uint32_t size;
+  ProcessId next;
+  ProcessId previous;
+};
+
+// size - 1 steps around a ring; in each, the process sends a part to the next one. `first`: the part to send
+// first; each further step sends the part received in the step before. Reduce-scatter begins with the part of
+// the own position and completes the part after it, with which allgather begins.
+struct Round {
+  struct Step {
+    std::int64_t sent_bytes;
+    std::int64_t received_bytes;
+  };
+  [[nodiscard]] std::uint32_t steps() const { return ring.size - 1; }
+  [[nodiscard]] Step step(std::uint32_t number) const {
+    const std::uint32_t out = (first + 2 * ring.size - number) % ring.size;
+    const std::uint32_t in = (out + ring.size - 1) % ring.size;
+    return {range.part(out, ring.size).bytes(), range.part(in, ring.size).bytes()};
+  }
+  Ring ring;
+  Range range;
+  std::uint32_t first;
+};
+
+// Reduce-scatters, and allgathers in the opposite order.
+class Rings : public WorkloadPattern {
+ public:
+  WorkloadStream round(ProcessId process, std::uint32_t /*number*/) const final {
+    const std::vector<Round> rounds = rounds_of(process);
+    for (const Round& round : rounds) {
+      for (std::uint32_t number = 0; number < round.steps(); ++number) {
+        const Round::Step step = round.step(number);
+        co_yield Operation::send(round.ring.next, step.sent_bytes);
+        co_yield Operation::expect(round.ring.previous, step.received_bytes);
+        co_yield Operation::wait(round.ring.previous, step.received_bytes);
+      }
+    }
+  }
+
+ protected:
+  [[nodiscard]] virtual std::vector<Round> rounds_of(ProcessId process) const = 0;
+};
+
+// In a ring of all processes: 2 (n - 1) steps of bytes / n.
+class RingAllreduce final : public Rings {
+ public:
+  explicit RingAllreduce(const WorkloadShape& shape) : vector_{0, shape.bytes}, all_{shape.count} {}
+
+ private:
+  [[nodiscard]] std::vector<Round> rounds_of(ProcessId process) const override {
+    const Ring ring(process, GridLine(all_, process, 0));
+    return {{ring, vector_, process}, {ring, vector_, process + 1}};
+  }
+
+  Range vector_;
+  std::vector<std::uint32_t> all_;
+};
+
+// Rings along one dimension of the grid after another, on smaller and smaller parts, and back: 2 sum (n_d -
+// 1) steps, and as many bytes as one ring of all (the bucket algorithm; Barnett et al., "Global combine on
+// mesh architectures with wormhole routing", IPPS 1993).
+class TorusAllreduce final : public Rings {
+ public:
+  explicit TorusAllreduce(const WorkloadShape& shape) : vector_{0, shape.bytes}, grid_(shape.grid) {}
+
+ private:
+  [[nodiscard]] std::vector<Round> rounds_of(ProcessId process) const override {
+    std::vector<Round> rounds;
+    Range range = vector_;
+    for (std::size_t d = 0; d < grid_.size(); ++d) {
+      const Ring ring(process, GridLine(grid_, process, d));
+      rounds.push_back({ring, range, ring.position});
+      range = range.part((ring.position + 1) % ring.size, ring.size);
+    }
+    for (std::size_t d = grid_.size(); d-- > 0;) {
+      const Round& there = rounds[d];
+      rounds.push_back({there.ring, there.range, there.ring.position + 1});
+    }
+    return rounds;
+  }
+
+  Range vector_;
+  std::vector<std::uint32_t> grid_;
+};
+
+// log2 n exchanges of the whole vector with rank ^ 2^k. Processes beyond the largest power of two first give
+// their part to a neighbour, and get the result back (Thakur, Rabenseifner, Gropp, "Optimization of
+// collective communication operations in MPICH", IJHPCA 19, 2005).
+class RecursiveDoubling final : public WorkloadPattern {
+ public:
+  explicit RecursiveDoubling(const WorkloadShape& shape) : bytes_(shape.bytes) {
+    while (power_ * 2 <= shape.count) power_ *= 2;
+    beyond_ = shape.count - power_;
+  }
+
+  WorkloadStream round(ProcessId process, std::uint32_t /*number*/) const override {
+    const bool is_paired = process < 2 * beyond_;
+    const std::uint32_t number = is_paired ? process / 2 : process - beyond_;
+    if (is_paired && process % 2 == 0) {
+      co_yield Operation::send(process + 1, bytes_);
+      co_yield Operation::expect(process + 1, bytes_);
+      co_yield Operation::wait(process + 1, bytes_);
+      co_return;
+    }
+    if (is_paired) {
+      co_yield Operation::expect(process - 1, bytes_);
+      co_yield Operation::wait(process - 1, bytes_);
+    }
+    for (std::uint32_t distance = 1; distance < power_; distance *= 2) {
+      const ProcessId partner = process_of(number ^ distance);
+      co_yield Operation::send(partner, bytes_);
+      co_yield Operation::expect(partner, bytes_);
+      co_yield Operation::wait(partner, bytes_);
+    }
+    if (is_paired) co_yield Operation::send(process - 1, bytes_);
+  }
+
+ private:
+  // `number`: among the processes that exchange. This many of them have another one's part: the odd ones.
+  [[nodiscard]] ProcessId process_of(std::uint32_t number) const {
+    return number < beyond_ ? 2 * number + 1 : number + beyond_;
+  }
+
+  std::int64_t bytes_;
+  std::uint32_t power_ = 1;
+  std::uint32_t beyond_ = 0;
+};
+
+}  // namespace
+
+namespace workload_objects {
+
+const Workload allreduce{
+    .name = "allreduce",
+    .definition = "a vector of this size, reduced over all nodes; bandwidth is size over time",
+    .bandwidth_of = Workload::BandwidthOf::vector,
+    .has_partitions = false,
+    .algorithms = {{"ring", make_pattern<RingAllreduce>},
+                   {"recursive-doubling", make_pattern<RecursiveDoubling>},
+                   {"torus", make_pattern<TorusAllreduce>}},
+};
+
+const Workload globalsum{
+    .name = "globalsum",
+    .definition = "the two sums of an iteration of conjugate gradients; bandwidth is what one node sends",
+    .rounds = 2,
+    .algorithms = {{"recursive-doubling", make_pattern<RecursiveDoubling>}},
+};
+
+}  // namespace workload_objects
+}  // namespace apenet
