@@ -20,8 +20,8 @@ struct Test {
   double (*run)(long bytes);  // microseconds of all repetitions, on this side
   double divisor;             // of the time of one repetition
   double bytes_multiplier;    // bytes moved in that time, relative to those of a message
-  // Of small messages, unless the program's arguments say. As the card's tests: enough messages for the start
-  // and end of a stream to be negligible.
+  // Repetitions of small messages, unless the program's arguments say. As in the card's tests: enough
+  // messages for the start and end of a stream to be negligible.
   long iterations;
   long window;       // the default; 0: no window
   bool takes_turns;  // each message is on one channel, and not on all

@@ -15,7 +15,7 @@ struct Gauge {
 // A number of [-1, 1) that depends only on its arguments: fields do not depend on how the lattice is divided.
 double random_number(uint64_t seed, uint64_t stream, uint64_t index);
 
-// Of a seed and a stream, distributed over all of SU(3), but not by Haar's measure.
+// Drawn from a seed and a stream, distributed over all of SU(3), but not by Haar's measure.
 Matrix random_matrix(uint64_t seed, uint64_t stream);
 Matrix matrix_product(const Matrix* a, const Matrix* b);
 Matrix matrix_adjoint(const Matrix* a);

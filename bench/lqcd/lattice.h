@@ -32,7 +32,7 @@ void lattice_open(struct Lattice* lattice, const int whole[dimensions], const in
                   bool is_pattern);
 void lattice_close(struct Lattice* lattice);
 
-// Of a site of the part: its coordinates in the whole lattice, and its lexicographic number there.
+// A site's coordinates in the whole lattice, and its lexicographic number there.
 void lattice_site(const struct Lattice* lattice, int parity, long index, int coordinates[dimensions]);
 long lattice_number(const struct Lattice* lattice, const int coordinates[dimensions]);
 

@@ -56,7 +56,7 @@ struct HostDescription {
   std::int64_t uncached_factor = 0;  // 0: not described
 };
 
-// Of the bus: BusDescription.
+// The bus has a list of its own, BusDescription.
 inline void list_fields(schema::Fields& fields, HostDescription& host) {
   using namespace schema::ranges;
   fields("copy_bandwidth_mib_s", host.copy_bytes_per_second, positive,

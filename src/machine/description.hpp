@@ -17,7 +17,7 @@
 
 namespace apenet::message {
 
-// Of [software.*]. In the namespace of the struct, where the schema looks for it.
+// The keys of [software.*]. In the namespace of the struct, where the schema looks for it.
 inline void list_fields(schema::Fields& fields, SoftwareCosts& layer) {
   using namespace schema::ranges;
   fields("send_us", layer.send, not_negative, "to post a message: library and descriptor");
@@ -38,7 +38,7 @@ inline void list_fields(schema::Fields& fields, SoftwareCosts& layer) {
          "each further packet of a message whose packets the library takes one by one");
 }
 
-// Of [software.udp].
+// The keys of [software.udp].
 inline void list_fields(schema::Fields& fields, DatagramCosts& udp) {
   using namespace schema::ranges;
   fields("mtu_bytes", udp.mtu_bytes, schema::Range{576, 65535},

@@ -82,7 +82,7 @@ class Machine {
   [[nodiscard]] std::uint32_t node_count() const;
   [[nodiscard]] std::uint32_t process_count() const;
   [[nodiscard]] NodeId node_of(ProcessId process) const;
-  // Of all rails, one after another. Names of links of further rails begin with "NAME: ".
+  // Links of all rails, one after another. Names of links of further rails begin with "NAME: ".
   [[nodiscard]] std::vector<LinkUse> link_use() const;
   // The place in link_use() of a rail's first link.
   [[nodiscard]] std::uint32_t first_link(std::uint8_t rail) const;

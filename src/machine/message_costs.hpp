@@ -7,7 +7,7 @@
 
 namespace apenet {
 
-// Of MPI over the libfabric provider, or of the card's own libraries.
+// MPI over the libfabric provider, or the card's own libraries.
 enum class SoftwareLayer : std::uint8_t { mpi, card };
 
 [[nodiscard]] message::SoftwareCosts message_costs(const MachineDescription& description,

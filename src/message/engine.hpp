@@ -200,7 +200,7 @@ class Engine {
 
   // Sends a message of the library above; the sequence number is filled in.
   void post_control(std::uint32_t target, MessageHeader header, std::span<const std::byte> body);
-  // Of each message that the library above takes.
+  // Call for each message that the library above takes.
   void charge_receive(const Message& message);
 
   [[nodiscard]] std::uint32_t expected_sequence(std::uint32_t source) {

@@ -179,7 +179,7 @@ Request Engine<P>::eager_request(MessageHeader header, std::uint32_t target, con
   return request;
 }
 
-// Of a send, when everything before it is charged: what the CPU has yet to write of it, packet by packet,
+// What the CPU has yet to write of a send, when everything before it is charged, packet by packet,
 // where the library cuts messages. Inside a node there are no packets.
 template <typename P>
 void Engine<P>::post_send(Request& request) {

@@ -92,7 +92,7 @@ struct Message {
   const std::byte* payload = nullptr;
   std::size_t payload_bytes = 0;
 
-  // Of what the program sent; a ready message announces it.
+  // Length of what the program sent; a ready message announces it.
   [[nodiscard]] std::uint64_t length() const {
     return is_ready(header.kind) ? decode_ready({payload, payload_bytes}).length : payload_bytes;
   }
@@ -127,7 +127,7 @@ class KeyTable {
   using Bucket = List<T, hook>;
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  // Of this key, and of others. Requires that the table is not empty.
+  // The bucket of this key, and of others. Requires that the table is not empty.
   [[nodiscard]] const Bucket& bucket(std::uint32_t peer, std::uint64_t tag) const {
     return buckets_[place(peer, tag)];
   }

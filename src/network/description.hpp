@@ -48,7 +48,7 @@ struct RouterPipeline {
 
 struct NetworkDescription {
   enum class Engine : std::uint8_t { packet, flit };
-  // Of a blocked packet: all in one buffer, or spread over the routers behind its header.
+  // Where a blocked packet stays: all in one buffer, or spread over the routers behind its header.
   enum class Switching : std::uint8_t { virtual_cut_through, wormhole };
   // Which virtual channel within its class a packet takes: one fixed by the card's channel, or any free one.
   enum class ChannelSelection : std::uint8_t { lane, any };
@@ -85,7 +85,7 @@ struct NetworkParameters {
   // Cards rely on the packet order of network.hpp. A generator of independent packets does not, and then the
   // network is measured without the Resequencer.
   bool needs_order = true;
-  // Of a node with several networks: which one. Part of the order of events, and of the trace.
+  // Which of a node's several networks. Part of the order of events, and of the trace.
   std::uint8_t rail = 0;
 };
 

@@ -46,7 +46,7 @@ struct CardSurroundings {
   const Placement& placement;
   const HostDescription& host;
   std::uint32_t nodes = 0;
-  // Of nodes with several cards.
+  // For nodes with several cards.
   std::uint32_t first_source = 0;  // the number of the event sources of node 0's card and bus
   CardSet* at_bus_of = nullptr;    // the cards whose buses these share; nullptr: each has its own
 

@@ -21,7 +21,7 @@ class Launcher {
 
   // Keys and values are words of letters, digits and '-'.
   virtual void put(std::string_view /*key*/, std::string_view /*value*/) {}
-  // Of rank `owner`, which has put it before the last barrier.
+  // The value of rank `owner`, which has put it before the last barrier.
   [[nodiscard]] virtual std::string get(std::uint32_t owner, std::string_view key);
   // Waits for all ranks; what they put before it is there afterwards.
   virtual void barrier() {}

@@ -10,7 +10,7 @@
 namespace apenet::apelib {
 namespace {
 
-// Of the PMIx Standard.
+// Numbers of the PMIx Standard.
 constexpr std::uint16_t type_string = 3;
 constexpr std::uint16_t type_uint32 = 14;
 constexpr std::uint8_t scope_global = 3;

@@ -113,7 +113,7 @@ using Field = std::variant<NumberField, NumbersField, ChoiceField, TextField, Ra
 // Visits the fields of a description in the order of its list.
 class Fields {
  public:
-  // Of the keys that the list names: "bus".
+  // section: of the keys that the list names, "bus".
   explicit Fields(std::string section) : section_(std::move(section)) {}
   virtual ~Fields() = default;
 

@@ -28,8 +28,8 @@ PACKET_PAYLOAD_BYTES = 512
 FAR_PERCENT = 20
 # Keeps the six links of a node about half busy: 3.2 links per packet on average, 861 ns each (528 bytes at 613 MB/s).
 PACKET_INTERVAL_PS = 1_000_000
-# Of what the network carries: uniform traffic crosses a ring of 8 nodes or fewer at one flit per node and flit time, a
-# longer one at 8 / nodes (Dally and Towles, chapter 3.3).
+# Share of what the network carries: uniform traffic crosses a ring of 8 nodes or fewer at one flit per node and flit
+# time, a longer one at 8 / nodes (Dally and Towles, chapter 3.3).
 FLIT_SHARE = 0.3
 FULL_RING = 8
 SMALL = "network.dims=[8,8,8]"

@@ -108,7 +108,7 @@ int ape_irecv(void* data, size_t bytes, int from, int tag, int how, ape_request*
  * NULL) becomes the bytes that came, 0 for a send. */
 int ape_wait(ape_request* request, size_t* received);
 int ape_test(ape_request* request, int* done, size_t* received);
-/* Of several: one that has ended, by its index. Skips APE_NO_REQUEST. `which` becomes -1 if all are
+/* One of several that has ended, by its index. Skips APE_NO_REQUEST. `which` becomes -1 if all are
  * APE_NO_REQUEST, and in ape_test_any() also if none has ended. */
 int ape_wait_any(int count, ape_request requests[], int* which, size_t* received);
 int ape_test_any(int count, ape_request requests[], int* which, size_t* received);

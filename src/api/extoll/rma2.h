@@ -154,7 +154,7 @@ RMA2_PUBLIC RMA2_ERROR rma2_close(RMA2_Port port);
 RMA2_PUBLIC RMA2_ERROR rma2_connect(RMA2_Port port, RMA2_Nodeid nodeid, RMA2_VPID vpid,
                                     RMA2_Connection_Options options, RMA2_Handle* handle);
 RMA2_PUBLIC RMA2_ERROR rma2_disconnect(RMA2_Port port, RMA2_Handle handle);
-/* Of a port that is open; otherwise RMA2_NODEID_ANY and RMA2_VPID_ANY. */
+/* The node and process of an open port; otherwise RMA2_NODEID_ANY and RMA2_VPID_ANY. */
 RMA2_PUBLIC RMA2_Nodeid rma2_get_nodeid(RMA2_Port port);
 RMA2_PUBLIC RMA2_VPID rma2_get_vpid(RMA2_Port port);
 
@@ -237,14 +237,14 @@ RMA2_PUBLIC RMA2_ERROR rma2_noti_noti_match(RMA2_Port port, RMA2_Class mclass, R
                                             RMA2_VPID vpid, RMA2_Notification** notification);
 RMA2_PUBLIC RMA2_ERROR rma2_noti_noti_match_block(RMA2_Port port, RMA2_Class mclass, RMA2_Nodeid nodeid,
                                                   RMA2_VPID vpid, RMA2_Notification** notification);
-/* Of the responder. */
+/* The oldest notification of this responder. */
 RMA2_PUBLIC RMA2_ERROR rma2_noti_lock_match(RMA2_Port port, uint32_t lockid, RMA2_Nodeid nodeid,
                                             RMA2_VPID vpid, RMA2_Notification** notification);
 RMA2_PUBLIC RMA2_ERROR rma2_noti_lock_match_block(RMA2_Port port, uint32_t lockid, RMA2_Nodeid nodeid,
                                                   RMA2_VPID vpid, RMA2_Notification** notification);
 /* Copies; does not free. */
 RMA2_PUBLIC RMA2_ERROR rma2_noti_dup(RMA2_Notification* input, RMA2_Notification* output);
-/* Of the oldest one only. */
+/* Frees the oldest one only. */
 RMA2_PUBLIC RMA2_ERROR rma2_noti_free(RMA2_Port port, RMA2_Notification* notification);
 
 RMA2_PUBLIC RMA2_Command rma2_noti_get_cmd(RMA2_Notification* noti);

@@ -61,7 +61,7 @@ VELO2_PUBLIC velo2_ret_t velo2_connect(velo2_port_t* port, velo2_connection_t* c
                                        velo2_nodeid_t nodeid, velo2_vpid_t vpid);
 VELO2_PUBLIC velo2_ret_t velo2_disconnect(velo2_connection_t* connection);
 
-/* Of a port that is open; otherwise 0xffff and 0xff. */
+/* The node and process of an open port; otherwise 0xffff and 0xff. */
 VELO2_PUBLIC velo2_nodeid_t velo2_get_nodeid(const velo2_port_t* port);
 VELO2_PUBLIC velo2_vpid_t velo2_get_vpid(const velo2_port_t* port);
 

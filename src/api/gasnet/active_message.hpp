@@ -70,7 +70,7 @@ struct Header {
   }
 };
 
-// Of a long message that carries its payload.
+// Payload of a long message that carries it.
 inline constexpr std::size_t max_carried_bytes = 65536;
 
 // By the message itself.

@@ -37,7 +37,7 @@ class Barrier {
   [[nodiscard]] bool is_complete() const { return rounds_done_ == rounds_; }
   // Ends the phase. Requires is_complete(). What all called it.
   BarrierName finish();
-  // Of the phase that was finished last.
+  // Name of the phase that was finished last.
   [[nodiscard]] BarrierName last() const { return last_; }
 
  private:

@@ -27,7 +27,7 @@ struct Pending {
   [[nodiscard]] bool is_empty() const { return sources == 0 && accesses == 0; }
 };
 
-// Of a process, as all others know it.
+// A process's segment, as all others know it.
 struct Segment {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
@@ -45,7 +45,7 @@ class RemoteMemory {
  public:
   // Opens this process's segment to the others, and returns its key. nullopt: the card has no room for it.
   [[nodiscard]] virtual std::optional<std::uint64_t> open_segment(std::span<std::byte> memory) = 0;
-  // Of all processes, by rank. Call before any put or get.
+  // segments: of all processes, by rank. Call before any put or get.
   virtual void know_segments(const std::vector<Segment>& segments) = 0;
 
   [[nodiscard]] virtual std::size_t most_bytes() const = 0;  // of one access

@@ -29,7 +29,7 @@ struct Running {
   bool has_replied = false;
 };
 
-// Of each thread.
+// One for each thread.
 struct ThreadState {
   Running* running = nullptr;
   std::uint32_t locks_held = 0;

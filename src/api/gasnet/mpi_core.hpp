@@ -67,7 +67,7 @@ class MpiCore final : public Core, private native::Consumer {
   bool is_threaded_;
   std::uint32_t sends_under_way_ = 0;
   std::deque<Received> received_;
-  // Of the calls of MPI and of what follows; taken outside the process's lock, which may be taken under it.
+  // Guards the calls of MPI and what follows; taken outside the process's lock, which may be taken under it.
   std::mutex calls_;
   std::vector<Receive> receives_;
   std::size_t oldest_receive_ = 0;

@@ -60,7 +60,7 @@ class OneSidedCore : public Core, protected RemoteMemory {
   // refuses one, and this one is about to end, too: the operation counts as finished.
   void report(std::uint64_t number) { reports_.push_back(number); }
   void receive(Received message) { received_.push_back(std::move(message)); }
-  // Of the oldest message, which it removes.
+  // Copies the oldest message, and removes it.
   void copy_received(std::span<std::byte> to);
   [[nodiscard]] bool has_notification() const override { return !reports_.empty(); }
 

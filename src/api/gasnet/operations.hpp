@@ -15,7 +15,7 @@ struct gasneti_operation {
 
 namespace apenet::gasnet {
 
-// Of each thread: its implicit operations, and its access region. Operations may outlive the thread, so the
+// A thread's implicit operations, and its access region. Operations may outlive the thread, so the
 // state of a thread is never freed.
 struct Implicit {
   Pending puts;

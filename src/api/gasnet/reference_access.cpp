@@ -10,7 +10,7 @@ using native::Inside;
 
 // Arguments of a put: address, and the origin's Pending.
 constexpr std::size_t put_words = 4;
-// Of a get: address, size, the origin's address, and its Pending.
+// A get's address, size, the origin's address, and its Pending.
 constexpr std::size_t get_words = 7;
 
 std::uint64_t address_of(const void* memory) {

@@ -29,8 +29,8 @@ struct AtomicOperation {
 // The same for numbers that came from elsewhere.
 [[nodiscard]] bool is_valid(std::uint8_t form, std::uint8_t type, std::uint8_t op);
 
-// Of a valid operation on `count` elements, which need no alignment. Not used, and may be null: the operands
-// of FI_ATOMIC_READ, the comparands where nothing is compared, the results of AtomicForm::write.
+// Memory of a valid operation on `count` elements, which need no alignment. Not used, and may be null: the
+// operands of FI_ATOMIC_READ, the comparands where nothing is compared, the results of AtomicForm::write.
 struct AtomicMemory {
   std::byte* target = nullptr;
   const std::byte* operands = nullptr;

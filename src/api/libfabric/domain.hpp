@@ -33,7 +33,7 @@ class Domain : public fid_domain, public Usable {
   Domain& operator=(const Domain&) = delete;
 
   [[nodiscard]] Transport& transport() const { return fabric_.get().transport(); }
-  // Of the node's cards, the one that carries the messages of its endpoints.
+  // The one of the node's cards that carries the messages of its endpoints.
   [[nodiscard]] std::uint8_t rail() const { return rail_; }
 
   // Whether keys are ours to choose (FI_MR_BASIC, FI_MR_PROV_KEY) or the program's.
@@ -41,7 +41,7 @@ class Domain : public fid_domain, public Usable {
   // The queue that is told of registrations, which then count as asynchronous; nullptr: none.
   [[nodiscard]] EventQueue* registration_eq() const { return registers_by_event_ ? eq_ : nullptr; }
   void bind(EventQueue& eq, std::uint64_t flags);
-  // Of this process, to whom its endpoints belong; keys are unique in it.
+  // Its number in this process. Its endpoints belong to it; keys are unique in it.
   [[nodiscard]] std::uint32_t number() const { return number_; }
   // Whether a remote address is an address of the target's memory; else it counts from a region's begin.
   [[nodiscard]] bool has_virtual_addresses() const { return has_virtual_addresses_; }

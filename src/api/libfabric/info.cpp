@@ -235,7 +235,7 @@ fi_ep_attr* make_endpoint(const fi_info* hints) {
   return made;
 }
 
-// Of an address that names an endpoint of a rail: which one.
+// Writes the rail into an address that names an endpoint of a rail.
 void set_rail(void* address, std::uint8_t rail) {
   if (address == nullptr) return;
   EndpointName name;

@@ -30,7 +30,7 @@ int control_region(fid* /*object*/, int command, void* /*argument*/) {
   return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
 }
 
-// Of a piece that the program calls memory of CUDA.
+// Checks a piece that the program calls memory of CUDA.
 void check_cuda(Transport& transport, const iovec& piece, bool is_simulated, int device) {
   const ipc::Header& header = transport.client().header();
   if (header.rails[0].mpi.software.gpu_copy_bytes_per_second == 0) {

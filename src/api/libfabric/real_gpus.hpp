@@ -26,7 +26,7 @@ class RealGpus {
   // True: the piece was real device memory, and is now that of its stand-in. Throws DeviceError. A piece of
   // the host's memory costs a branch where neither the machine has a GPU nor the program a driver.
   bool replace(message::Segment& piece) { return looks_ && piece.length > 0 && replace_known(piece); }
-  // Of the pieces that replace() has changed: fills the stand-ins, and gives the first `bytes` bytes to the
+  // For the pieces that replace() has changed: fills the stand-ins, and gives the first `bytes` bytes to the
   // devices. fetch() throws DeviceError; deliver() prints its text and returns false.
   void fetch(const message::Buffer& buffer) {
     if (buffer.gpu_pieces != 0 && !stand_ins_.empty()) fetch_known(buffer);

@@ -77,7 +77,7 @@ class Card {
   [[nodiscard]] bool open_region(std::uint64_t key, std::span<std::byte> memory, std::uint64_t begin,
                                  std::uint32_t access);
   void close_region(std::uint64_t key);  // all that have this key
-  // Of every process: what a request by key names beside the key.
+  // Equal in every process: what a request by key names beside the key.
   [[nodiscard]] std::uint16_t region_endpoint() const { return ipc::endpoint_of(interface_); }
 
   // Hands over the next event that the process can see. False: there is none, and a poll has been charged, or

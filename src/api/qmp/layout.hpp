@@ -7,7 +7,7 @@
 
 namespace apenet::qmp {
 
-// Of all grids of `nodes` nodes that divide the lattice evenly: the one whose subgrids have the smallest
+// The grid of `nodes` nodes that divides the lattice evenly and whose subgrids have the smallest
 // surface, and of equal ones the one that divides the last axes first. None: no grid divides it.
 [[nodiscard]] std::optional<std::vector<int>> smallest_surface(std::span<const int> lattice, int nodes);
 

@@ -18,7 +18,7 @@ void Shape::add(std::ptrdiff_t offset, std::size_t bytes) {
   }
 }
 
-// Of the single messages.
+// Applies the action to each of the single messages.
 template <typename Action>
 void Handle::for_each(const Action& action) {
   if (is_single_) {

@@ -237,7 +237,7 @@ QMP_status_t QMP_binary_reduction(void* lbuffer, size_t buflen, QMP_binary_func 
 QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* lbuffer, size_t buflen, QMP_binary_func bfunc);
 
 const char* QMP_error_string(QMP_status_t code);
-/* Of a message, or, with NULL, of the last call that failed. */
+/* The error of a message, or, with NULL, of the last call that failed. */
 QMP_status_t QMP_get_error_number(QMP_msghandle_t mh);
 const char* QMP_get_error_string(QMP_msghandle_t mh);
 

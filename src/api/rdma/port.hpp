@@ -109,7 +109,7 @@ class Port final : public native::Consumer {
   [[nodiscard]] std::uint8_t gpu_flag(const Part& part) const;
   void post_parts(ipc::Request& request, const std::vector<Part>& parts, const Remote& remote,
                   std::uint8_t last_flags);
-  // Of the copies through host memory for a list, and for a put that has arrived.
+  // Time of the copies through host memory for a list, and for a put that has arrived.
   [[nodiscard]] Time staging(Segments segments) const;
   [[nodiscard]] Time staging(const ipc::Event& put) const;
   [[nodiscard]] bool finish_get(ape_rdma_event& told, Time& copy);

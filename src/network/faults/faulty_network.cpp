@@ -86,7 +86,7 @@ bool FaultyNetwork::reaches(std::size_t changes, const Packet& packet) {
   return island != Liveness::no_island && island == islands[packet.destination];
 }
 
-// Of several changes at one time only the last one counts: the states in between never existed.
+// Only the last one of several changes at one time counts: the states in between never existed.
 const FaultyNetwork::Islands& FaultyNetwork::islands_after(std::size_t changes) {
   const std::vector<FaultSchedule::Change>& all = schedule_.changes();
   while (changes > 0 && changes < all.size() && all[changes].time == all[changes - 1].time) ++changes;

@@ -183,7 +183,7 @@ class FlitSwitchArbiter {
   static constexpr std::size_t by_input = 0;
   static constexpr std::size_t by_output = 1;
 
-  // Of request `index` and the earlier ones for its output port, all lose but one: the input port whose turn
+  // All of request `index` and the earlier ones for its output port lose but one: the input port whose turn
   // it is wins, and of its virtual channels the one whose turn it is. all: the list; ports:
   // FlitFabric::port_table.
   void grant(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
@@ -196,7 +196,7 @@ class FlitSwitchArbiter {
              ((request.input() - ports[port].accepted.input() - 1) & channel_mask);
     });
   }
-  // Of request `index` and the earlier ones of its input port, all lose but one: of the granted requests, the
+  // All of request `index` and the earlier ones of its input port lose but one: of the granted requests, the
   // one for the output port whose turn it is wins.
   void accept(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
               const FlitRouterPort* ports) {
@@ -215,7 +215,7 @@ class FlitSwitchArbiter {
   }
 
  private:
-  // Of request `index` and the earlier ones of its chain, all lose but the one whose turn comes first among
+  // All of request `index` and the earlier ones of its chain lose but the one whose turn comes first among
   // those that have not lost before.
   template <typename Turn>
   void leave_one(FlitCrossing* all, const FlitChains<2>& chains, std::size_t k, std::uint32_t index,

@@ -103,8 +103,8 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   std::vector<Time> head_times_;  // per packet whose delivery is scheduled: arrival of the header, or never()
   // Free entries of the packet table, the latest first, chained by FlitPacket::next.
   std::uint32_t free_packet_ = FlitPacket::none;
-  // Of the last injection, to save a 128-bit division. never() if the engine has come to rest since then: if
-  // last_time_ is now, the engine is awake.
+  // Time of the last injection, to save a 128-bit division. never() if the engine has come to rest since
+  // then: if last_time_ is now, the engine is awake.
   Time last_time_ = Time::never();
   FlitCycle last_cycle_ = 0;
   std::uint32_t last_wire_bytes_;  // of the last packet, to save the division for its length
@@ -122,7 +122,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   std::vector<std::string> link_names_;
 };
 
-// Of a packet whose header has reached no router yet.
+// Route of a packet whose header has reached no router yet.
 [[gnu::always_inline]] inline FlitPacketRoute FlitEngine::first_route(const Packet& packet,
                                                                       FlitLength length) const {
   std::uint32_t lane = packet.channel;

@@ -47,7 +47,7 @@ FlitCrossingList FlitRouterBank::allocate_switch() {
   return {requests, lost_count};
 }
 
-// Of the contended requests, those of the oldest packets win.
+// The contended requests of the oldest packets win.
 [[gnu::noinline]] void FlitRouterBank::settle_by_age(std::size_t outputs, std::size_t inputs) {
   const auto turn = [this](const FlitCrossing& request) {
     return fabric_.turn_by_age(flits_[request.input()].flit.packet());

@@ -282,7 +282,7 @@ inline bool PacketEngine::finds_room(const Output& output, Flight& flight) {
   return has_room(output, flight.wanted_vc, flight.wire_bytes);
 }
 
-// Of the last credit of a router's queue.
+// Latency of the last credit that a router's queue returned.
 inline Time PacketEngine::credit_latency(const Queue& queue) const {
   if (is_wormhole_) [[unlikely]]
     return credit_latency_ - wormhole_.credit_lead(queue.returning_bytes);

@@ -29,7 +29,7 @@ struct PacketLayout {
   std::uint32_t first_ejection_buffer;
 
   [[nodiscard]] bool is_injection(std::uint32_t queue) const { return queue >= first_injection_queue; }
-  // Of a router, or of a node's card: the owner is the router, or `routers` and the node.
+  // First queue of a router, or of a node's card: the owner is the router, or `routers` and the node.
   [[nodiscard]] std::uint32_t first_queue(std::uint32_t owner) const {
     return owner < routers ? owner * ports * virtual_channels
                            : first_injection_queue + (owner - routers) * card_channels;

@@ -91,7 +91,7 @@ struct Stage {
   double bit_error_rate = 0;
   Time credit_latency;         // of the queues that ask for it
   Time waited = Time::zero();  // of all headers, from when they could leave until they did
-  // Of the previous packet: the next is usually as long, and then needs no division.
+  // Those of the previous packet: the next is usually as long, and then needs no division.
   std::uint32_t last_bytes = 0;
   Time last_duration = Time::zero();
   Time last_span = Time::zero();  // from header to tail: longer where flits wait for credits

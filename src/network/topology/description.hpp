@@ -45,7 +45,7 @@ struct TopologyKind {
   bool has_links = true;                      // between routers
   bool has_routers = true;                    // "none" has no routers
 
-  // Of the first tables.
+  // Names of the first tables.
   [[nodiscard]] std::vector<std::string> link_sections(
       std::size_t count = std::numeric_limits<std::size_t>::max()) const;
 };

@@ -29,7 +29,7 @@ struct Protocol {
 // By rising size, the last without a limit. Path i is the same resource in all of them.
 using Protocols = std::vector<Protocol>;
 
-// Of a card whose messages travel by these; for every kind of card that has no other mechanism.
+// For a card whose messages travel by these; for every kind of card that has no other mechanism.
 void require_latency(const Protocols& protocols);
 [[nodiscard]] CardFacts facts_of(const Protocols& protocols, const HostDescription& host);
 [[nodiscard]] std::unique_ptr<CardSet> make_set(Protocols protocols, const CardSurroundings& surroundings);

@@ -16,7 +16,7 @@ inline std::string padded(int number, char with) {
   return std::string(digits - std::min(digits, text.size()), with) + text;
 }
 
-// Of the same length for any process id and descriptor, because ranks have such paths in their environment:
+// Has the same length for any process id and descriptor, because ranks have such paths in their environment:
 // repeated slashes count as one, and /proc knows no numbers that begin with zeros.
 inline std::string descriptor_path(int fd) {
   return "/proc/" + padded(getpid(), '/') + "/fd/" + padded(fd, '/');

@@ -14,7 +14,7 @@ enum class ThreadState : std::uint8_t {
   limited,  // the same, but at most for a limited time
 };
 
-// Of a thread, by its id of the host.
+// State of a thread, by its id of the host.
 [[nodiscard]] ThreadState state_of_thread(std::int32_t id);
 
 enum class Others : std::uint8_t {

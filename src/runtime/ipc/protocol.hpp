@@ -90,7 +90,7 @@ struct CopyOrder {
 // what a profile says.
 enum class ComputeMode : std::uint32_t { none, measured, record, profile };
 
-// Of the core of a process: who else of the run uses it, and whether its caches can hold the process's data.
+// The core of a process: who else of the run uses it, and whether its caches can hold the process's data.
 enum class Core : std::uint32_t { shared, own_and_cold, own_and_warm };
 
 // Whose turn it is: the process's while `run` is may_run, otherwise the simulator's. Each side hands over to

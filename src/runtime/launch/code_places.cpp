@@ -123,7 +123,7 @@ std::string CodePlaces::path_of(const Mapping& mapping) const {
   return "/proc/" + std::to_string(process_id_) + "/root" + mapping.file;
 }
 
-// Of several names of one function, the last one is that which programs use (read, not __libc_read).
+// The last of several names of one function is the one that programs use (read, not __libc_read).
 CodePlaces::Module CodePlaces::read_module(const std::string& path) {
   Module module;
   const ElfFile file(path);

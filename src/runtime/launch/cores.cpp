@@ -27,8 +27,8 @@ std::chrono::nanoseconds time_of_all(const std::vector<int>& process_ids) {
   return sum;
 }
 
-// Of the simulator while ranks compute aside. When it is woken on a core where one of them runs, the host
-// lets it run before the rank's slice of some milliseconds has ended if its own is shorter.
+// Slice of the simulator while ranks compute beside it. When it is woken on a core where one of them runs,
+// the host lets it run before the rank's slice of some milliseconds has ended if its own is shorter.
 constexpr std::chrono::nanoseconds prompt_slice = 100us;
 constexpr std::chrono::nanoseconds usual_slice = 0ns;  // the host's own
 
@@ -46,7 +46,7 @@ struct SchedulingAttributes {
 };
 static_assert(sizeof(SchedulingAttributes) == 48);
 
-// Of the calling thread. Returns false, without any effect, on hosts before Linux 6.12.
+// Sets the calling thread's slice. Returns false, without any effect, on hosts before Linux 6.12.
 bool set_time_slice(std::chrono::nanoseconds slice) {
   SchedulingAttributes attributes;
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return false;

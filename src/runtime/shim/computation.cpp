@@ -46,7 +46,7 @@ std::int64_t read_cost_ps() {
   return std::max<std::int64_t>(least_ps, 0);
 }
 
-// Of the process. Set before computation_observed, except the table.
+// State of the process. Set before computation_observed, except the table.
 struct Process {
   ComputeMode mode = ComputeMode::none;
   std::int64_t read_cost_ps = 0;
@@ -239,7 +239,7 @@ __attribute__((destructor)) void report_at_exit() {
 }  // namespace
 }  // namespace apenet::shim
 
-// Of libraries that the shim does not intercept (ipc/program_call.hpp).
+// Called by libraries that the shim does not intercept (ipc/program_call.hpp).
 APENET_EXPORT void apenet_program_call(int change, const void* caller) {
   static constexpr const char* function = "library";
   if (change < 0) {

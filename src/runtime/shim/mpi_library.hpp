@@ -19,7 +19,7 @@ void* find_profiling_symbol(const char* name);
 // The binary interfaces of MPI libraries, which differ in handles and constants. MPICH serves two of them.
 enum class Abi : std::uint8_t { mpich, standard, openmpi };
 
-// Of the loaded library.
+// The ABI of the loaded library.
 Abi abi();
 
 // The file of the loaded library; empty if unknown.

@@ -34,7 +34,7 @@ struct Region {
   std::int64_t cost_ps = ipc::ComputeCost::unknown;  // ComputeMode::profile
 };
 
-// Of fixed size, as CallSites. Not thread-safe.
+// Has a fixed size, as CallSites. Not thread-safe.
 class RegionTable {
  public:
   static constexpr std::uint32_t most_regions = 8192;
@@ -57,7 +57,7 @@ class RegionTable {
   Region* find(std::uint32_t from, std::uint32_t to);
 
   CallSites& sites() { return sites_; }
-  // Of a site: the same number in every run of the program.
+  // A site's key: the same number in every run of the program.
   [[nodiscard]] std::uint64_t key_of(std::uint32_t site);
   // Lines for the front end. `all`: every region; otherwise those without a cost.
   [[nodiscard]] std::string report(std::uint32_t rank, bool all) const;

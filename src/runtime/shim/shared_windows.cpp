@@ -27,7 +27,7 @@
 namespace apenet::shim {
 namespace {
 
-// Of the library's ABI.
+// Constants of the library's ABI.
 struct Constants {
   Word byte;  // MPI_BYTE
   int create_flavor;

@@ -64,7 +64,7 @@ class Folder {
     path_ = name;
     return true;
   }
-  // Of the same length whatever TMPDIR is: ranks of Open MPI keep such names in their memory.
+  // Has the same length whatever TMPDIR is: ranks of Open MPI keep such names in their memory.
   [[nodiscard]] std::string path() const { return lock_ < 0 ? path_ : ipc::descriptor_path(lock_); }
 
  private:
