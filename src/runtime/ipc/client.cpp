@@ -315,21 +315,38 @@ const Event* Client::poll_in_vain(Time cost, std::uint32_t least_events) {
   const Event* event = front();
   ThreadClocks& threads = block_->threads;
   if (threads.in_use() && lets_others_act(event, 0)) return nullptr;
+  if (stops_at_timer(event, 0)) return nullptr;
   if (event == nullptr) {
     if (block_->progress.use_grant()) return nullptr;
+    if (timer_ps() != ThreadClocks::never_ps) least_events = 1;
     block_->turn.least_events = least_events;
     resumes_at_ = block_->rings.event_tail + least_events - 1;
-    const std::int64_t first_ps = threads.in_use() ? threads.earliest_ps() : ThreadClocks::never_ps;
+    const std::int64_t first_ps =
+        std::min(threads.in_use() ? threads.earliest_ps() : ThreadClocks::never_ps, timer_ps());
     const std::int64_t alarm_ps =
         first_ps == ThreadClocks::never_ps ? 0 : std::max(first_ps, block_->clock.now_ps());
     wait(Wait::for_event, alarm_ps);
     event = front();
     const std::int64_t known_ps = block_->progress.is_granted() ? 0 : alarm_ps;
     if (threads.in_use() && lets_others_act(event, known_ps)) return nullptr;
-    if (event == nullptr) return nullptr;
+    if (stops_at_timer(event, known_ps) || event == nullptr) return nullptr;
   }
   block_->clock.wait_to(event->time_ps);
   return event;
+}
+
+// When the wait of a thread ends for a timer of the process. What takes no time that anyone sees does not.
+std::int64_t Client::timer_ps() const {
+  return block_->clock.held() ? ThreadClocks::never_ps : block_->timer_due_ps.load(std::memory_order_relaxed);
+}
+
+// Called before the thread waits for an event that it knows, or up to known_ps, until when no other comes.
+// Returns true if a timer is due before: its signal comes as soon as the caller has released the lock.
+bool Client::stops_at_timer(const Event* event, std::int64_t known_ps) {
+  const std::int64_t due_ps = timer_ps();
+  if (due_ps > (event != nullptr ? event->time_ps : known_ps)) return false;
+  block_->clock.wait_to(due_ps);
+  return true;
 }
 
 // Call when a poll returns an event.
@@ -360,6 +377,7 @@ const Event* Client::look_ahead() {
   const Event* event = front();
   std::int64_t until_ps = event != nullptr ? std::min(event->time_ps, clock.horizon_ps) : clock.horizon_ps;
   if (block_->threads.in_use()) until_ps = std::min(until_ps, block_->threads.earliest_ps());
+  until_ps = std::min(until_ps, std::max(timer_ps(), clock.now_ps()));
   // No event will come: no other process acts before this one.
   if (until_ps >= end_of_time_ps) return nullptr;
   clock.wait_to(until_ps);
@@ -388,6 +406,7 @@ void Client::start() {
   if (!started()) wait(Wait::start, 0);
   block_->lock.note_threads();
   unlock();
+  if (apenet_time_begins != nullptr) apenet_time_begins();
 }
 
 bool Client::join() {
@@ -400,6 +419,7 @@ bool Client::join() {
   // Time charged before, for registering memory, belongs to the setup.
   block_->clock.restart();
   identity.joined = 1;
+  if (apenet_time_begins != nullptr) apenet_time_begins();
   return true;
 }
 

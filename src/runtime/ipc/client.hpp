@@ -11,6 +11,11 @@
 // names a rank: the ranks that are forked from one process get their own variables after its start.
 extern "C" __attribute__((weak)) void apenet_rank_named();
 
+// The shim defines them (shim/virtual_timers.cpp). Called when virtual time has begun for the process, and
+// when its clock has reached Block::timer_due_ps. The second may run handlers of signals: not with the lock.
+extern "C" __attribute__((weak)) void apenet_time_begins();
+extern "C" __attribute__((weak)) void apenet_timers_due();
+
 namespace apenet::ipc {
 
 class Client {
@@ -83,18 +88,29 @@ class Client {
   // The calling thread's time: the process's clock, or its own (docs/internals/threads.md). As clock_ps(),
   // and goes on after the process has left.
   [[nodiscard]] std::int64_t time_ps() { return thread_time_ps() - header_->epoch_ps; }
+  // The process's clock, as time_ps().
+  [[nodiscard]] std::int64_t rank_time_ps() const { return process_time_ps() - header_->epoch_ps; }
+  [[nodiscard]] bool has_due_timer() const {
+    return process_time_ps() >= block_->timer_due_ps.load(std::memory_order_relaxed);
+  }
   // The calling thread's clock is not the process's.
   [[nodiscard]] bool has_own_time() { return own_clock() != nullptr; }
-  // The calling thread sleeps. The process's clock moves if no other thread of it can act before.
-  void sleep(std::int64_t ps);
+  // The calling thread sleeps. The process's clock moves if no other thread of it can act before. Returns
+  // what is left of the time if a signal's handler has ended the sleep, else 0. For a thread among others the
+  // sleep also ends when the word has another value, and the clock has rung.
+  struct Watched {
+    const std::atomic<std::uint32_t>* word = nullptr;
+    std::uint32_t value = 0;
+  };
+  std::int64_t sleep(std::int64_t ps) { return sleep(ps, Watched{}); }
+  std::int64_t sleep(std::int64_t ps, Watched watched);
   // Call around a wait in the host with a limit, as of time_ps(). is_outside: another process may end it, and
   // the wait takes its time in the host. condition: at which it waits, or nullptr. Returns nullptr if there
   // is no room for another thread's clock.
   [[nodiscard]] ThreadClock* begin_host_wait(std::int64_t until_ps, bool is_outside,
                                              pthread_cond_t* condition);
-  // The process's clock has reached the end of the wait.
-  [[nodiscard]] bool is_over(const ThreadClock& wait) const { return process_time_ps() >= wait.until_ps; }
-  void end_host_wait(ThreadClock& wait, bool timed_out);
+  // until_ps: as it was given there; a handler of a signal may have slept meanwhile.
+  void end_host_wait(ThreadClock& wait, std::int64_t until_ps, bool timed_out);
   // A thread is created, begins and ends.
   [[nodiscard]] ThreadClock* create_thread();
   void begin_thread(ThreadClock& clock);
@@ -212,7 +228,10 @@ class Client {
     if (block_->threads.in_use()) rejoin();
     if (is_away()) come_back();
   }
-  void unlock() { block_->lock.unlock(); }
+  void unlock() {
+    block_->lock.unlock();
+    if (has_due_timer() && apenet_timers_due != nullptr) apenet_timers_due();
+  }
 
  private:
   static Client* mapped();
@@ -252,6 +271,8 @@ class Client {
   void wake_thread(ThreadClock& clock, std::int64_t own_ps);
   bool lets_others_act(const Event* event, std::int64_t known_ps);
   void await(ThreadClock& other);
+  [[nodiscard]] std::int64_t timer_ps() const;
+  bool stops_at_timer(const Event* event, std::int64_t known_ps);
   void pass_over_if_left(ThreadClock& sleeper, std::uint32_t changes);
   static void ring_condition(ThreadClock& clock);
 

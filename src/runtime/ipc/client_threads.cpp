@@ -1,5 +1,6 @@
 // Client's threads with clocks of their own. docs/internals/threads.md states the rule.
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <ctime>
 
@@ -128,6 +129,11 @@ class Client::Patience {
     pause_ns_ = std::min(2 * pause_ns_, longest_ns);
     return pause;
   }
+  // Waits as futex_wait(). With a time limit, the host always tells of a signal that was handled.
+  void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec& pause) {
+    is_interrupted_ = futex_wait(word, expected, &pause) < 0 && errno == EINTR;
+  }
+  [[nodiscard]] bool is_interrupted() const { return is_interrupted_; }
 
  private:
   static std::int64_t process_cpu_ns() {
@@ -147,6 +153,7 @@ class Client::Patience {
   std::uint32_t calls_ = 0;
   std::int64_t now_ps_ = 0;
   std::int64_t cpu_ns_ = 0;
+  bool is_interrupted_ = false;
 };
 
 // A thread that is cancelled in its sleep leaves it at the time at which it is.
@@ -170,12 +177,16 @@ void Client::note_cancel() {
   block_->clock.ring();
 }
 
-void Client::sleep(std::int64_t ps) {
-  if (__libc_single_threaded != 0) return sleep_together(ps);
+std::int64_t Client::sleep(std::int64_t ps, Watched watched) {
+  if (__libc_single_threaded != 0) {
+    sleep_together(ps);
+    return 0;
+  }
   ThreadClock* own = enter_threads();
   if (own == nullptr) {
     block_->lock.note_several();
-    return sleep_together(ps);
+    sleep_together(ps);
+    return 0;
   }
   const std::int64_t now_ps = thread_time_ps();
   const std::int64_t until_ps = now_ps + std::min(ps, end_of_time_ps - now_ps);
@@ -190,8 +201,15 @@ void Client::sleep(std::int64_t ps) {
     pthread_testcancel();
     clock.lower_alarm(until_ps);
     sleeps = process_time_ps() < until_ps && let_time_pass(*own, rings, patience);
+    const bool has_changed = watched.word != nullptr && *watched.word != watched.value;
+    if (patience.is_interrupted() || has_changed) {
+      const std::int64_t woken_ps = std::clamp(process_time_ps(), now_ps, until_ps);
+      wake_thread(*own, woken_ps);
+      return until_ps - woken_ps;
+    }
   }
   wake_thread(*own, until_ps);
+  return 0;
 }
 
 // All threads of the process sleep, as far as anybody knows. With several, the clock moves when all that
@@ -230,7 +248,7 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
   if (ThreadClock* first = threads.first_before(own)) {
     constexpr timespec pause{.tv_sec = 0, .tv_nsec = 500'000'000};
     const std::uint32_t changes = threads.changes();
-    futex_wait(block_->clock.rings(), rings, &pause);
+    patience.wait(block_->clock.rings(), rings, pause);
     pass_over_if_left(*first, changes);
     return true;
   }
@@ -260,7 +278,7 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
     block_->lock.note_several();
     return false;
   }
-  futex_wait(block_->clock.rings(), rings, &pause);
+  patience.wait(block_->clock.rings(), rings, pause);
   return true;
 }
 
@@ -297,10 +315,10 @@ ThreadClock* Client::begin_host_wait(std::int64_t until_ps, bool is_outside, pth
   return own;
 }
 
-void Client::end_host_wait(ThreadClock& wait, bool timed_out) {
+void Client::end_host_wait(ThreadClock& wait, std::int64_t until_ps, bool timed_out) {
   wait.condition = nullptr;
   while (wait.is_rung == 2) continue;  // another thread is about to signal it
-  const std::int64_t until_ps = wait.until_ps;
+  until_ps = std::min(until_ps + header_->epoch_ps, end_of_time_ps);
   ThreadClocks& threads = block_->threads;
   const std::int64_t now_ps = process_time_ps();
   const bool may_move = timed_out && until_ps > now_ps && threads.in_simulation == 0;

@@ -15,8 +15,8 @@ namespace apenet::ipc {
 
 // Waits while word == expected, at most for `timeout` (nullptr: forever). May return spuriously; the caller
 // must check.
-inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* timeout) {
-  host_call(SYS_futex, &word, FUTEX_WAIT, expected, timeout);
+inline int futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* timeout) {
+  return host_call(SYS_futex, &word, FUTEX_WAIT, expected, timeout);
 }
 
 inline void futex_wake(std::atomic<std::uint32_t>& word) {

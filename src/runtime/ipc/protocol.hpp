@@ -25,7 +25,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 15;
+inline constexpr std::uint32_t protocol_version = 16;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -187,6 +187,9 @@ struct Block {
   Place place;
   WaitNote note;  // owner: the provider
   OutsideNote outside;
+  // The clock at which the first of the process's timers is due; see shim/virtual_timers.hpp. Owner: the
+  // process.
+  std::atomic<std::int64_t> timer_due_ps{ThreadClocks::never_ps};
   ProgramMessages program_messages;
   EventConsumer consumers[interface_count];  // private to the process, as is the next
   FileWaiter file_waiter;

@@ -14,6 +14,7 @@
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -78,6 +79,7 @@ ipc::Client* clock_client() {
   ipc::Client* client = ipc::Client::attached();
   if (client == nullptr || !client->started() || host_calls > 0) return nullptr;
   client->attend();
+  if (is_paced) catch_up_pace(*client);
   return client;
 }
 
@@ -100,6 +102,12 @@ std::int64_t read_clock_ps(ipc::Client& client) {
     constexpr std::int64_t afterwards_read_ps = 50 * ps_per_ns;
     client.block().clock.afterwards_ps.add(afterwards_read_ps);
   }
+  // A timer is due by the rank's time: the thread takes part in that.
+  if (VirtualTimers::of_process().first_ps() <= now_ps(client) && client.has_own_time()) {
+    client.lock();
+    client.unlock();
+  }
+  if (client.has_due_timer()) apenet_timers_due();
   return now_ps(client);
 }
 
@@ -113,17 +121,32 @@ std::int64_t cpu_ps(ipc::Client& client) {
   return client.clock_ps() + clock.afterwards_ps.get() - clock.slept_ps.get();
 }
 
-void sleep_ps(ipc::Client& client, std::int64_t ps) {
-  if (client.progress().leaves() || ps <= 0) return;
-  OutsideWait outside(client, ps);
-  pthread_testcancel();
-  client.sleep(ps);
-  pthread_testcancel();
-  outside.pass();
+std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps) {
+  if (client.progress().leaves() || ps <= 0) return {};
+  VirtualTimers& timers = VirtualTimers::of_process();
+  if (client.has_due_timer()) timers.fire(client);
+  std::int64_t now = now_ps(client);
+  const std::int64_t until_ps = now + std::min(ps, ipc::end_of_time_ps - now);
+  for (; now < until_ps; now = now_ps(client)) {
+    // A timer that the thread's own time has passed is due when the rank's has.
+    const std::int64_t end_ps = timers.first_ps() > now ? std::min(until_ps, timers.first_ps()) : until_ps;
+    timers.note_sleep(end_ps);
+    OutsideWait outside(client, end_ps - now);
+    pthread_testcancel();
+    const std::optional<std::int64_t> beside = outside.sleep_beside_children();
+    const std::int64_t left_ps = beside ? *beside : client.sleep(end_ps - now);
+    pthread_testcancel();
+    if (!beside) outside.pass();
+    const std::int64_t rest_ps = until_ps - end_ps + left_ps;
+    const bool is_interrupted = left_ps > 0 || (client.has_due_timer() && timers.fire(client, true));
+    timers.note_sleep(0);
+    if (is_interrupted) return rest_ps;
+  }
+  return {};
 }
 
 void sleep_until(ipc::Client& client, std::int64_t virtual_ps) {
-  sleep_ps(client, virtual_ps - now_ps(client));
+  while (sleep_ps(client, virtual_ps - now_ps(client))) continue;
 }
 
 }  // namespace apenet::shim

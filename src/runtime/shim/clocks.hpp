@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <optional>
 
 #include "runtime/ipc/client.hpp"
 
@@ -52,9 +53,10 @@ std::int64_t read_clock_ps(ipc::Client& client);
 [[nodiscard]] std::int64_t cpu_ps(ipc::Client& client);
 
 // The program sleeps, and the other processes continue: a program that sleeps between two looks at its memory
-// finds there what has arrived.
-void sleep_ps(ipc::Client& client, std::int64_t ps);
-// The same until virtual_ps, if that lies in the future.
+// finds there what has arrived. Returns what is left of the time if
+// a signal's handler has ended the sleep.
+std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps);
+// The same until virtual_ps, if that lies in the future, whatever signals come.
 void sleep_until(ipc::Client& client, std::int64_t virtual_ps);
 
 }  // namespace apenet::shim

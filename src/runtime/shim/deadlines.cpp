@@ -45,9 +45,11 @@ timespec host_deadline(clockid_t clock, std::int64_t remaining_ns) {
 
 LimitedWait::LimitedWait(ipc::Client& client, std::int64_t until_ps, Ender ender, pthread_cond_t* condition)
     : client_(client),
+      pace_(&client),
       until_ps_(until_ps),
       began_ns_(ipc::host_now_ns()),
       length_ns_(std::max<std::int64_t>(until_ps - now_ps(client), 0) / ps_per_ns),
+      signals_(VirtualTimers::of_process().sent_signals()),
       is_outside_(ender == Ender::outside) {
   if (__libc_single_threaded != 0 || client.progress().leaves()) return;
   clock_ = client.begin_host_wait(until_ps, is_outside_, condition);
@@ -61,7 +63,7 @@ std::int64_t LimitedWait::left_ns() {
   const std::int64_t passed_ns = ipc::host_now_ns() - began_ns_;
   const std::int64_t left_ns = std::max<std::int64_t>(length_ns_ - passed_ns, 0);
   if (clock_ == nullptr || is_outside_) return left_ns;
-  if (client_.is_over(*clock_)) return 0;
+  if (client_.rank_time_ps() >= until_ps_) return 0;
   return is_in_parts_ ? std::min(left_ns, std::clamp(passed_ns / 4, shortest_ns, longest_ns)) : left_ns;
 }
 
@@ -81,10 +83,16 @@ bool LimitedWait::ends(bool timed_out) {
     return true;
   }
   const bool is_over =
-      (!is_outside_ && client_.is_over(*clock_)) || ipc::host_now_ns() - began_ns_ >= length_ns_;
+      (!is_outside_ && client_.rank_time_ps() >= until_ps_) || ipc::host_now_ns() - began_ns_ >= length_ns_;
   if (timed_out && is_in_parts_ && !is_over) return false;
-  timed_out_ = timed_out || (clock_->is_rung != 0 && client_.is_over(*clock_));
-  client_.end_host_wait(*clock_, timed_out_);
+  timed_out_ = timed_out || (clock_->is_rung != 0 && client_.rank_time_ps() >= until_ps_);
+  client_.end_host_wait(*clock_, until_ps_, timed_out_);
+  return true;
+}
+
+bool LimitedWait::is_left() {
+  if (!VirtualTimers::of_process().has_interrupted(signals_)) return false;
+  client_.end_host_wait(*clock_, until_ps_, false);
   return true;
 }
 

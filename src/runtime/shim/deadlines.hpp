@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
+#include <optional>
 
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
 
@@ -58,6 +60,8 @@ class LimitedWait {
   [[nodiscard]] timespec left();
   // Call when the host's wait has ended. Returns whether the whole wait has ended.
   [[nodiscard]] bool ends(bool timed_out);
+  // Call between two parts. Whether the whole wait has ended, because a timer's signal has come between them.
+  [[nodiscard]] bool is_left();
   // Whether the limit ended it.
   [[nodiscard]] bool timed_out() const { return timed_out_; }
 
@@ -65,9 +69,11 @@ class LimitedWait {
   [[nodiscard]] std::int64_t left_ns();
 
   ipc::Client& client_;
+  HostPace pace_;
   std::int64_t until_ps_;
   std::int64_t began_ns_;
   std::int64_t length_ns_;  // in the host
+  std::uint32_t signals_;   // of timers that had been sent
   ipc::ThreadClock* clock_ = nullptr;
   bool is_outside_;
   bool is_in_parts_ = false;
@@ -75,17 +81,19 @@ class LimitedWait {
 };
 
 // Calls wait(deadline on the host's clock), in parts if it waits for another thread, which leaves a trace
-// when it ends a wait. A condition leaves none: the wait for one is not divided.
+// when it ends a wait. A condition leaves none: the wait for one is not divided. interrupted: the result if a
+// handler has run between two parts, for a wait that a signal ends.
 template <typename Result, typename Wait>
 Result wait_until(ipc::Client& client, const timespec& deadline, clockid_t host_clock, Result timed_out,
                   Wait wait, LimitedWait::Ender ender = LimitedWait::Ender::thread,
-                  pthread_cond_t* condition = nullptr) {
+                  pthread_cond_t* condition = nullptr, std::optional<Result> interrupted = {}) {
   if (!is_valid(&deadline)) return wait(&deadline);
   LimitedWait limited(client, deadline_ps(deadline), ender, condition);
   for (;;) {
     const timespec host = limited.next(host_clock);
     const Result result = wait(&host);
     if (limited.ends(result == timed_out)) return limited.timed_out() ? timed_out : result;
+    if (interrupted && limited.is_left()) return *interrupted;
   }
 }
 

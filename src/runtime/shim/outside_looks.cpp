@@ -21,6 +21,8 @@
 
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/timer_files.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -108,17 +110,29 @@ using apenet::shim::waited;
     return seen;                                                          \
   }
 
+// The same of one that may wait.
+#define APENET_WAITING_LOOK(result, name, parameters, qualifier, arguments, seen) \
+  APENET_EXPORT result name parameters qualifier {                                \
+    static const auto real = next<result(*) parameters>(#name);                   \
+    const apenet::shim::HostPace pace(apenet::shim::pacing_client());             \
+    result const done = real arguments;                                           \
+    return seen;                                                                  \
+  }
+
 // Processes.
-APENET_LOOK(pid_t, waitpid, (pid_t process, int* status, int flags), , (process, status, flags),
-            waited(flags, done))
-APENET_LOOK(pid_t, wait4, (pid_t process, int* status, int flags, rusage* use), noexcept,
-            (process, status, flags, use), waited(flags, done))
-APENET_LOOK(pid_t, wait3, (int* status, int flags, rusage* use), noexcept, (status, flags, use),
-            waited(flags, done))
+APENET_WAITING_LOOK(pid_t, waitpid, (pid_t process, int* status, int flags), , (process, status, flags),
+                    waited(flags, done))
+APENET_WAITING_LOOK(pid_t, wait4, (pid_t process, int* status, int flags, rusage* use), noexcept,
+                    (process, status, flags, use), waited(flags, done))
+APENET_WAITING_LOOK(pid_t, wait3, (int* status, int flags, rusage* use), noexcept, (status, flags, use),
+                    waited(flags, done))
+
+APENET_WAITING_LOOK(pid_t, wait, (int* status), , (status), done)
 
 APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags) {
   static const auto real = next<int (*)(idtype_t, id_t, siginfo_t*, int)>("waitid");
   if (info != nullptr && (flags & WNOHANG) != 0) info->si_pid = 0;  // as it is left if no child has ended
+  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
   const int result = real(type, process, info, flags);
   if (result == 0 && info != nullptr && info->si_pid == 0) waited(flags, 0);
   return result;
@@ -205,8 +219,8 @@ APENET_EXPORT DIR* opendir(const char* path) {
 }
 
 // Locks.
-APENET_LOOK(int, flock, (int file, int operation), noexcept, (file, operation),
-            locked(static_cast<std::uint64_t>(file) << 1U, done))
+APENET_WAITING_LOOK(int, flock, (int file, int operation), noexcept, (file, operation),
+                    locked(static_cast<std::uint64_t>(file) << 1U, done))
 APENET_LOOK(int, lockf, (int file, int command, off_t bytes), , (file, command, bytes),
             locked(static_cast<std::uint64_t>(file) << 1U, done))
 APENET_LOOK(int, lockf64, (int file, int command, off64_t bytes), , (file, command, bytes),
@@ -226,27 +240,39 @@ APENET_FCNTL(fcntl)
 APENET_FCNTL(fcntl64)
 APENET_LOOK(int, sem_trywait, (sem_t * semaphore), noexcept, (semaphore),
             locked(reinterpret_cast<std::uint64_t>(semaphore), done))
-APENET_LOOK(int, semop, (int set, sembuf* operations, std::size_t count), noexcept, (set, operations, count),
-            locked(static_cast<std::uint64_t>(set) << 1U, done))
+APENET_WAITING_LOOK(int, semop, (int set, sembuf* operations, std::size_t count), noexcept,
+                    (set, operations, count), locked(static_cast<std::uint64_t>(set) << 1U, done))
 
 // Pipes and sockets.
-APENET_LOOK(ssize_t, read, (int file, void* bytes, std::size_t count), , (file, bytes, count),
-            count == 0 ? done : read_from(file, done))
-APENET_LOOK(ssize_t, __read_chk, (int file, void* bytes, std::size_t count, std::size_t room), ,
-            (file, bytes, count, room), count == 0 ? done : read_from(file, done))
-APENET_LOOK(ssize_t, recv, (int socket, void* bytes, std::size_t count, int flags), ,
-            (socket, bytes, count, flags), read_from(socket, done))
-APENET_LOOK(ssize_t, __recv_chk, (int socket, void* bytes, std::size_t count, std::size_t room, int flags), ,
-            (socket, bytes, count, room, flags), read_from(socket, done))
-APENET_LOOK(ssize_t, recvfrom,
-            (int socket, void* bytes, std::size_t count, int flags, sockaddr* address, socklen_t* length), ,
-            (socket, bytes, count, flags, address, length), read_from(socket, done))
-APENET_LOOK(ssize_t, recvmsg, (int socket, msghdr* message, int flags), , (socket, message, flags),
-            read_from(socket, done))
-APENET_LOOK(int, accept, (int socket, sockaddr* address, socklen_t* length), , (socket, address, length),
-            done > 0 ? done : read_from(socket, done))
-APENET_LOOK(int, accept4, (int socket, sockaddr* address, socklen_t* length, int flags), ,
-            (socket, address, length, flags), done > 0 ? done : read_from(socket, done))
+APENET_EXPORT ssize_t read(int file, void* bytes, std::size_t count) {
+  static const auto real = next<ssize_t (*)(int, void*, std::size_t)>("read");
+  apenet::shim::VirtualTimer* const timer = apenet::shim::timer_of_file(file);
+  if (timer != nullptr && count >= sizeof timer->ends && !apenet::shim::await_timer_file(*timer)) return -1;
+  ssize_t done = 0;
+  {
+    const apenet::shim::HostPace pace(apenet::shim::pacing_client());
+    done = real(file, bytes, count);
+  }
+  if (timer != nullptr && done > 0) apenet::shim::read_timer_ends(*timer, bytes);
+  return count == 0 ? done : read_from(file, done);
+}
+APENET_WAITING_LOOK(ssize_t, __read_chk, (int file, void* bytes, std::size_t count, std::size_t room), ,
+                    (file, bytes, count, room), count == 0 ? done : read_from(file, done))
+APENET_WAITING_LOOK(ssize_t, recv, (int socket, void* bytes, std::size_t count, int flags), ,
+                    (socket, bytes, count, flags), read_from(socket, done))
+APENET_WAITING_LOOK(ssize_t, __recv_chk,
+                    (int socket, void* bytes, std::size_t count, std::size_t room, int flags), ,
+                    (socket, bytes, count, room, flags), read_from(socket, done))
+APENET_WAITING_LOOK(ssize_t, recvfrom,
+                    (int socket, void* bytes, std::size_t count, int flags, sockaddr* address,
+                     socklen_t* length),
+                    , (socket, bytes, count, flags, address, length), read_from(socket, done))
+APENET_WAITING_LOOK(ssize_t, recvmsg, (int socket, msghdr* message, int flags), , (socket, message, flags),
+                    read_from(socket, done))
+APENET_WAITING_LOOK(int, accept, (int socket, sockaddr* address, socklen_t* length), ,
+                    (socket, address, length), done > 0 ? done : read_from(socket, done))
+APENET_WAITING_LOOK(int, accept4, (int socket, sockaddr* address, socklen_t* length, int flags), ,
+                    (socket, address, length, flags), done > 0 ? done : read_from(socket, done))
 
 // The result of a connection that was begun without a wait.
 APENET_EXPORT int getsockopt(int socket, int level, int name, void* value, socklen_t* length) noexcept {

@@ -16,6 +16,7 @@
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/family.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/signal_gate.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -209,6 +210,51 @@ void OutsideWait::take(Reason reason) {
   // The program may have looked at something else in the handler of the signal. If it goes on to wait, it
   // sleeps for the rest, too.
   own.owed_ps = is_interrupted ? std::max<std::int64_t>(owed_ns - passed_ns, 0) * ps_per_ns : 0;
+}
+
+std::optional<std::int64_t> OutsideWait::sleep_beside_children() {
+  if (!has_children_ || began_ns_ == 0) return {};
+  Reason reason = find_reason();
+  if (reason.what != OutsideCause::child) return {};
+  turn_patience_to(reason.is_guess ? reason.subject : 0);
+  OutsideLooks& own = outside_looks;
+  ipc::OutsideNote& note = client_.block().outside;
+  const std::int64_t owed_before_ps = own.owed_ps - ps_;
+  std::int64_t slept_ps = 0;
+  std::int64_t left_ps = 0;
+  std::int64_t slice_ps = first_slice_ns * ps_per_ns;
+  bool is_interrupted = false;
+  bool has_changed = false;
+  const SignalGate gate;  // opened while the thread sleeps in the host
+  while (slept_ps < ps_ && !is_interrupted && !has_changed) {
+    const std::int64_t part_ps = std::min(slice_ps, ps_ - slept_ps);
+    left_ps = client_.sleep(part_ps);
+    slept_ps += part_ps - left_ps;
+    is_interrupted = left_ps > 0;
+    slice_ps = std::min(2 * slice_ps, most_slice_ns * ps_per_ns);
+    const std::int64_t before_ns = host_now_ns();
+    const std::int64_t ahead_ns = (owed_before_ps + slept_ps) / ps_per_ns - (before_ns - began_ns_);
+    if (is_interrupted) break;
+    if (ahead_ns > 0 && reason.is_guess && patience().spent_ns >= client_.header().outside_patience_ns) {
+      note.given_up |= bit_of(reason.what);
+      break;
+    }
+    note.now = reason.what;
+    is_interrupted = SignalGate::let_in(gate.outside(), std::max<std::int64_t>(ahead_ns, 0));
+    note.now = OutsideCause::none;
+    if (reason.is_guess && !reason.works) patience().spent_ns += host_now_ns() - before_ns;
+    has_changed = !is_interrupted && slept_ps < ps_ && !holds(reason);
+  }
+  note.waited |= bit_of(reason.what);
+  // The host shows a child's end a moment before it sends the signal.
+  constexpr std::int64_t moment_ns = 1'000'000;
+  if (has_changed) is_interrupted = SignalGate::let_in(gate.outside(), moment_ns);
+  if (!is_interrupted) slept_ps = ps_ - (slept_ps < ps_ ? client_.sleep(ps_ - slept_ps) : 0);
+  own.owed_ps = 0;
+  own.interval_ps = least_interval_ps;
+  own.certain = 0;
+  own.key_before = std::exchange(own.key, 0);
+  return ps_ - slept_ps;
 }
 
 void OutsideWait::pass() {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "runtime/ipc/client.hpp"
 #include "runtime/ipc/outside_note.hpp"
@@ -40,6 +41,10 @@ class OutsideWait {
   OutsideWait(const OutsideWait&) = delete;
   OutsideWait& operator=(const OutsideWait&) = delete;
   void pass();
+  // Instead of both, beside active children: the clock and the host's time advance side by side, so that a
+  // signal, as of a child's end, ends the sleep when it comes. Returns what is left of it, or nothing if it
+  // did not sleep.
+  std::optional<std::int64_t> sleep_beside_children();
 
  private:
   struct Reason {

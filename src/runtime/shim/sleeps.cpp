@@ -13,13 +13,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
+#include "runtime/shim/family.hpp"
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/timer_files.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -33,12 +36,38 @@ int wait_for_files(ipc::Client& client, std::int64_t ps, Wait wait) {
       client, ps, [](int result) { return result == 0; }, wait);
 }
 
-// Calls look(), which asks without a wait for files, and finds none. Sleeps then.
+// Calls look(), which asks without a wait for files, and finds none. Sleeps then. left: of the time, or
+// nullptr.
 template <typename Look>
-int sleep_without_files(ipc::Client& client, std::int64_t ps, Look look) {
+int sleep_without_files(ipc::Client& client, std::int64_t ps, Look look, std::int64_t* left_ps = nullptr) {
   const int result = look();
-  if (result == 0) sleep_ps(client, ps);
-  return result;
+  if (result != 0) return result;
+  const std::optional<std::int64_t> left = sleep_ps(client, ps);
+  if (left_ps != nullptr) *left_ps = left.value_or(0);
+  if (!left) return 0;
+  errno = EINTR;
+  return -1;
+}
+
+// Waits for timers of the process, and for nothing else. look(time limit) is the wait of the host.
+template <typename Look>
+int wait_for_timers(ipc::Client& client, std::int64_t most_ps, Look look) {
+  constexpr timespec none{};
+  const VirtualTimers& timers = VirtualTimers::of_process();
+  const std::int64_t began_ps = now_ps(client);
+  for (;;) {
+    if (client.has_due_timer()) apenet_timers_due();
+    // A handler may have stopped the last.
+    const bool is_endless = most_ps == ipc::end_of_time_ps && timers.first_ps() == VirtualTimer::never_ps;
+    const int result = look(is_endless ? nullptr : &none);
+    const std::int64_t left_ps = most_ps - (now_ps(client) - began_ps);
+    if (result != 0 || left_ps <= 0) return result;
+    const std::int64_t first_ps = timers.first_ps() - now_ps(client);
+    if (sleep_ps(client, first_ps > 0 ? std::min(left_ps, first_ps) : left_ps)) {
+      errno = EINTR;
+      return -1;
+    }
+  }
 }
 
 std::uint64_t number_of(int file) {
@@ -72,6 +101,12 @@ bool waits_for_card(const ipc::Client* client, int count, const fd_set* reads) {
   if (!has_card_descriptor(client) || reads == nullptr) return false;
   const int own = client->file_waiter().descriptor;
   return own < count && own < FD_SETSIZE && FD_ISSET(own, reads);
+}
+
+// Without a limit the wait ends in virtual time only if a timer runs.
+bool waits_for_timers(const pollfd* fds, nfds_t count, bool is_unlimited) {
+  if (is_unlimited && VirtualTimers::of_process().first_ps() == VirtualTimer::never_ps) return false;
+  return fds != nullptr && are_timer_files(fds, count) && !has_children();
 }
 
 template <typename Look>
@@ -115,6 +150,7 @@ bool is_initialising_alone() {
 }  // namespace apenet::shim
 
 using apenet::ipc::Client;
+using apenet::ipc::end_of_time_ps;
 using apenet::shim::asked_files;
 using apenet::shim::clock_client;
 using apenet::shim::ClockKind;
@@ -122,6 +158,7 @@ using apenet::shim::EarlyDeadline;
 using apenet::shim::FileSets;
 using apenet::shim::first_of;
 using apenet::shim::has_card_descriptor;
+using apenet::shim::HostPace;
 using apenet::shim::is_valid;
 using apenet::shim::longest_while_leaving;
 using apenet::shim::next;
@@ -131,7 +168,9 @@ using apenet::shim::sleep_without_files;
 using apenet::shim::to_ps;
 using apenet::shim::wait_for_card;
 using apenet::shim::wait_for_files;
+using apenet::shim::wait_for_timers;
 using apenet::shim::waits_for_card;
+using apenet::shim::waits_for_timers;
 
 APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
   APENET_TIME_CALL;
@@ -152,9 +191,10 @@ APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* re
   if ((flags & TIMER_ABSTIME) != 0) from.tv_sec -= apenet::shim::base_s(kind);
   const std::int64_t since_ps = kind == ClockKind::cpu ? apenet::shim::cpu_ps(*client) : now_ps;
   const std::int64_t ps = (flags & TIMER_ABSTIME) != 0 ? to_ps(from) - since_ps : to_ps(from);
-  if (ps > 0) apenet::shim::sleep_ps(*client, ps);
-  if (remaining != nullptr && (flags & TIMER_ABSTIME) == 0) *remaining = {.tv_sec = 0, .tv_nsec = 0};
-  return 0;
+  const std::optional<std::int64_t> left_ps = apenet::shim::sleep_ps(*client, ps);
+  if (!left_ps) return 0;
+  if (remaining != nullptr && (flags & TIMER_ABSTIME) == 0) *remaining = apenet::shim::to_timespec(*left_ps);
+  return EINTR;
 }
 
 APENET_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
@@ -226,6 +266,7 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
     });
   }
   if (client == nullptr || timeout == nullptr || timeout->tv_sec < 0 || timeout->tv_usec < 0) {
+    const HostPace pace(client);
     return real(count, reads, writes, errors, timeout);
   }
   // As in the kernel, tv_usec may exceed a second.
@@ -236,7 +277,11 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
     return count == 0 ? look() : asked_files(static_cast<std::uint64_t>(count), look());
   if (count > 0) return wait_for_files(*client, to_ps(duration), look);
   *timeout = {.tv_sec = 0, .tv_usec = 0};
-  return sleep_without_files(*client, to_ps(duration), look);
+  std::int64_t left_ps = 0;
+  const int result = sleep_without_files(*client, to_ps(duration), look, &left_ps);
+  const timespec left = apenet::shim::to_timespec(left_ps);
+  *timeout = {.tv_sec = left.tv_sec, .tv_usec = left.tv_nsec / 1000};
+  return result;
 }
 
 APENET_EXPORT int __select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
@@ -257,7 +302,10 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
       return real(count, reads, writes, errors, &now, mask);
     });
   }
-  if (client == nullptr || !is_valid(timeout)) return real(count, reads, writes, errors, timeout, mask);
+  if (client == nullptr || !is_valid(timeout)) {
+    const HostPace pace(client);
+    return real(count, reads, writes, errors, timeout, mask);
+  }
   const timespec none{};
   const timespec* const longest = count == 0 ? &none : timeout;
   const auto look = [&] { return real(count, reads, writes, errors, longest, mask); };
@@ -272,7 +320,15 @@ APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
   if (waits_for_card(client, fds, count))
     return wait_for_card(*client, timeout_ms * ps_per_ms, [&] { return real(fds, count, 0); });
-  if (client == nullptr || timeout_ms < 0) return real(fds, count, timeout_ms);
+  if (client != nullptr && timeout_ms != 0 && waits_for_timers(fds, count, timeout_ms < 0)) {
+    return wait_for_timers(
+        *client, timeout_ms < 0 ? end_of_time_ps : timeout_ms * ps_per_ms,
+        [&](const timespec* limit) { return real(fds, count, limit == nullptr ? -1 : 0); });
+  }
+  if (client == nullptr || timeout_ms < 0) {
+    const HostPace pace(client);
+    return real(fds, count, timeout_ms);
+  }
   const auto look = [&] { return real(fds, count, count == 0 ? 0 : timeout_ms); };
   if (count == 0) return sleep_without_files(*client, timeout_ms * ps_per_ms, look);
   if (timeout_ms == 0) return asked_files(first_of(fds), look());
@@ -293,8 +349,17 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
     return wait_for_card(*client, timeout == nullptr ? -1 : to_ps(*timeout),
                          [&] { return real(fds, count, &now, mask); });
   }
-  if (client == nullptr || !is_valid(timeout)) return real(fds, count, timeout, mask);
   const timespec none{};
+  const bool is_unlimited = timeout == nullptr;
+  if (client != nullptr && mask == nullptr && (is_unlimited || (is_valid(timeout) && to_ps(*timeout) > 0)) &&
+      waits_for_timers(fds, count, is_unlimited)) {
+    return wait_for_timers(*client, is_unlimited ? end_of_time_ps : to_ps(*timeout),
+                           [&](const timespec* limit) { return real(fds, count, limit, mask); });
+  }
+  if (client == nullptr || !is_valid(timeout)) {
+    const HostPace pace(client);
+    return real(fds, count, timeout, mask);
+  }
   const auto look = [&] { return real(fds, count, count == 0 ? &none : timeout, mask); };
   if (count == 0) return sleep_without_files(*client, to_ps(*timeout), look);
   if (to_ps(*timeout) == 0) return asked_files(first_of(fds), look());
@@ -327,7 +392,10 @@ APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int tim
     return wait_for_card(*client, timeout_ms * ps_per_ms,
                          [&] { return real(epoll, events, count, 0, mask); });
   }
-  if (client == nullptr || timeout_ms < 0) return real(epoll, events, count, timeout_ms, mask);
+  if (client == nullptr || timeout_ms < 0) {
+    const HostPace pace(client);
+    return real(epoll, events, count, timeout_ms, mask);
+  }
   if (timeout_ms == 0) return asked_files(number_of(epoll), real(epoll, events, count, timeout_ms, mask));
   return wait_for_files(*client, timeout_ms * ps_per_ms,
                         [&] { return real(epoll, events, count, timeout_ms, mask); });
@@ -349,7 +417,10 @@ APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const 
     return wait_for_card(*client, timeout == nullptr ? -1 : to_ps(*timeout),
                          [&] { return real(epoll, events, count, &now, mask); });
   }
-  if (client == nullptr || !is_valid(timeout)) return real(epoll, events, count, timeout, mask);
+  if (client == nullptr || !is_valid(timeout)) {
+    const HostPace pace(client);
+    return real(epoll, events, count, timeout, mask);
+  }
   if (to_ps(*timeout) == 0) return asked_files(number_of(epoll), real(epoll, events, count, timeout, mask));
   return wait_for_files(*client, to_ps(*timeout), [&] { return real(epoll, events, count, timeout, mask); });
 }

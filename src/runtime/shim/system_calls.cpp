@@ -48,8 +48,9 @@ long futex(long address, long operation, long value, long limit, long second_add
   if (client == nullptr || !is_valid(time))
     return call(has_deadline(command) ? EarlyDeadline(time).get() : time);
   if (has_deadline(command)) {
-    const int result = wait_until(*client, *time, clock_of(operation), -ETIMEDOUT,
-                                  [&](const timespec* until) { return call(until) < 0 ? -errno : 0; });
+    const auto wait = [&](const timespec* until) { return call(until) < 0 ? -errno : 0; };
+    const int result = wait_until(*client, *time, clock_of(operation), -ETIMEDOUT, wait,
+                                  LimitedWait::Ender::thread, nullptr, std::optional(-EINTR));
     if (result == 0) return 0;
     errno = -result;
     return -1;
@@ -62,6 +63,10 @@ long futex(long address, long operation, long value, long limit, long second_add
     const bool ends = limited.ends(result < 0 && error == ETIMEDOUT);
     errno = error;
     if (ends) return result;
+    if (limited.is_left()) {
+      errno = EINTR;
+      return -1;
+    }
   }
 }
 

@@ -5,12 +5,8 @@
 #include <mqueue.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/sem.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
 #include <threads.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -48,41 +44,13 @@ bool would_block(int result) {
   return result < 0 && errno == EAGAIN;
 }
 
-void note_alarm(const timeval& first, const timeval& interval) {
-  ipc::Client* client = ipc::Client::attached();
-  if (client == nullptr) return;
-  std::int64_t until_ns = 0;
-  if (interval.tv_sec != 0 || interval.tv_usec != 0) until_ns = INT64_MAX;
-  if (first.tv_sec == 0 && first.tv_usec == 0) {
-    until_ns = 0;
-  } else if (until_ns == 0) {
-    const timespec end = host_deadline(CLOCK_MONOTONIC, first.tv_sec * ns_per_s + first.tv_usec * 1000);
-    until_ns = end.tv_sec * ns_per_s + end.tv_nsec;
-  }
-  client->block().outside.alarm_ns = until_ns;
-}
-
-// An absolute timer on a virtual clock runs for the remaining time in the host. Deadlines on a CPU-time clock
-// are small numbers and are passed on unchanged.
-bool is_virtual_deadline(const itimerspec* value) {
-  return value != nullptr && is_valid(&value->it_value) && value->it_value.tv_sec > monotonic_base_s / 2;
-}
-
-itimerspec early_timer(const itimerspec& value) {
-  return {.it_interval = value.it_interval, .it_value = *EarlyDeadline(&value.it_value).get()};
-}
-
-itimerspec from_now(ipc::Client& client, const itimerspec& value) {
-  const std::int64_t remaining_ps = deadline_ps(value.it_value) - now_ps(client);
-  return {.it_interval = value.it_interval, .it_value = to_timespec(std::max(remaining_ps, ps_per_ns))};
-}
-
 }  // namespace
 }  // namespace apenet::shim
 
 using apenet::ipc::Client;
 using apenet::shim::clock_client;
 using apenet::shim::EarlyDeadline;
+using apenet::shim::HostPace;
 using apenet::shim::is_clock_of_waits;
 using apenet::shim::is_null;
 using apenet::shim::LimitedWait;
@@ -140,9 +108,11 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
   static const auto real = next<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
   if (client == nullptr || is_null(deadline) || !is_clock_of_waits(clock))
     return real(semaphore, clock, EarlyDeadline(deadline).get());
-  const int error = wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {
+  const auto wait = [&](const timespec* until) {
     return real(semaphore, CLOCK_MONOTONIC, until) == 0 ? 0 : errno;
-  });
+  };
+  const int error = wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait,
+                               LimitedWait::Ender::thread, nullptr, std::optional(EINTR));
   if (error == 0) return 0;
   errno = error;
   return -1;
@@ -189,12 +159,11 @@ APENET_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t size, un
   return -1;
 }
 
-APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
-  static const auto real = next<int (*)(const sigset_t*, siginfo_t*, const timespec*)>("sigtimedwait");
-  Client* client = clock_client();
-  if (client == nullptr || !apenet::shim::is_valid(timeout)) return real(set, info, timeout);
-  return apenet::shim::wait_for(*client, apenet::shim::to_ps(*timeout), apenet::shim::would_block,
-                                [&] { return real(set, info, timeout); });
+// The handler of a signal may post it.
+APENET_EXPORT int sem_wait(sem_t* semaphore) {
+  static const auto real = next<int (*)(sem_t*)>("sem_wait");
+  const HostPace pace(apenet::shim::pacing_client(), HostPace::Ender::thread);
+  return real(semaphore);
 }
 
 APENET_EXPORT int semtimedop(int set, sembuf* operations, size_t count, const timespec* timeout) noexcept {
@@ -203,60 +172,4 @@ APENET_EXPORT int semtimedop(int set, sembuf* operations, size_t count, const ti
   if (client == nullptr || !apenet::shim::is_valid(timeout)) return real(set, operations, count, timeout);
   return apenet::shim::wait_for(*client, apenet::shim::to_ps(*timeout), apenet::shim::would_block,
                                 [&] { return real(set, operations, count, timeout); });
-}
-
-APENET_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value,
-                                itimerspec* before) noexcept {
-  APENET_TIME_CALL;
-  static const auto real = next<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
-  Client* client = clock_client();
-  if (client == nullptr && (flags & TIMER_ABSTIME) != 0 && value != nullptr) {
-    const itimerspec early = apenet::shim::early_timer(*value);
-    return real(timer, flags, &early, before);
-  }
-  if (client == nullptr || (flags & TIMER_ABSTIME) == 0 || !apenet::shim::is_virtual_deadline(value)) {
-    return real(timer, flags, value, before);
-  }
-  const itimerspec relative = apenet::shim::from_now(*client, *value);
-  return real(timer, flags & ~TIMER_ABSTIME, &relative, before);
-}
-
-APENET_EXPORT int timerfd_settime(int timer, int flags, const itimerspec* value,
-                                  itimerspec* before) noexcept {
-  APENET_TIME_CALL;
-  static const auto real = next<int (*)(int, int, const itimerspec*, itimerspec*)>("timerfd_settime");
-  Client* client = clock_client();
-  if (client == nullptr && (flags & TFD_TIMER_ABSTIME) != 0 && value != nullptr) {
-    const itimerspec early = apenet::shim::early_timer(*value);
-    return real(timer, flags, &early, before);
-  }
-  if (client == nullptr || (flags & TFD_TIMER_ABSTIME) == 0 || !apenet::shim::is_virtual_deadline(value)) {
-    return real(timer, flags, value, before);
-  }
-  const itimerspec relative = apenet::shim::from_now(*client, *value);
-  return real(timer, 0, &relative, before);
-}
-
-// The timer of the process runs in the host's time. Its note tells the simulator that a thread that sleeps
-// may be interrupted.
-APENET_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerval* before) noexcept {
-  static const auto real = next<int (*)(__itimer_which_t, const itimerval*, itimerval*)>("setitimer");
-  const int result = real(which, value, before);
-  if (result == 0 && which == ITIMER_REAL && value != nullptr)
-    apenet::shim::note_alarm(value->it_value, value->it_interval);
-  return result;
-}
-
-APENET_EXPORT unsigned alarm(unsigned seconds) noexcept {
-  static const auto real = next<unsigned (*)(unsigned)>("alarm");
-  const unsigned before = real(seconds);
-  apenet::shim::note_alarm({static_cast<time_t>(seconds), 0}, {});
-  return before;
-}
-
-APENET_EXPORT useconds_t ualarm(useconds_t delay, useconds_t interval) noexcept {
-  static const auto real = next<useconds_t (*)(useconds_t, useconds_t)>("ualarm");
-  const useconds_t before = real(delay, interval);
-  apenet::shim::note_alarm({0, static_cast<suseconds_t>(delay)}, {0, static_cast<suseconds_t>(interval)});
-  return before;
 }

@@ -1,0 +1,128 @@
+// Waits for a signal. If a timer of the process runs, virtual time goes on to its end; a process with
+// children waits in the host, where they work.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+
+#include "runtime/shim/deadlines.hpp"
+#include "runtime/shim/family.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/signal_gate.hpp"
+#include "runtime/shim/virtual_timers.hpp"
+
+namespace apenet::shim {
+namespace {
+
+// The client if the process may move its clock to the end of a timer.
+ipc::Client* waiting_client() {
+  ipc::Client* client = clock_client();
+  if (client == nullptr || VirtualTimers::of_process().first_ps() == VirtualTimer::never_ps) return nullptr;
+  return has_children() ? nullptr : client;
+}
+
+// Sleeps to the end of the first timer, with all signals blocked, and lets in those that are not in
+// `blocked`. Returns whether a handler has run.
+bool sleep_to_timer(ipc::Client& client, std::int64_t most_ps, const sigset_t& blocked) {
+  VirtualTimers& timers = VirtualTimers::of_process();
+  // The first may be due already by this thread's time, but not by the rank's.
+  const std::int64_t left_ps = std::max(timers.first_ps() - now_ps(client), ps_per_ns);
+  client.sleep(std::min(most_ps, left_ps));
+  if (client.has_due_timer() && timers.fire(client, true, &blocked)) return true;
+  return SignalGate::let_in(blocked);  // another thread may have sent it
+}
+
+sigset_t opposite(const sigset_t& set) {
+  sigset_t result;
+  sigfillset(&result);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (sigismember(&set, signal) == 1) sigdelset(&result, signal);
+  }
+  return result;
+}
+
+// Waits until a handler has run that is not in `blocked`. Requires that a timer runs.
+int suspend(const sigset_t& blocked) {
+  const sigset_t lets_in = opposite(blocked);
+  const SignalGate gate(&lets_in);
+  bool is_over = SignalGate::let_in(blocked);
+  while (!is_over) {
+    if (ipc::Client* client = waiting_client()) {
+      is_over = sleep_to_timer(*client, ipc::end_of_time_ps, blocked);
+    } else {
+      const HostPace pace(clock_client());
+      SignalGate::await(blocked);
+      is_over = true;
+    }
+  }
+  errno = EINTR;
+  return -1;
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+using apenet::shim::HostPace;
+using apenet::shim::next;
+
+APENET_EXPORT int pause() {
+  if (apenet::shim::pacing_client() == nullptr) return next<int (*)()>("pause")();
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  return apenet::shim::suspend(blocked);
+}
+
+APENET_EXPORT int sigsuspend(const sigset_t* blocked) {
+  const bool runs_timer = apenet::shim::pacing_client() != nullptr && !apenet::shim::is_null(blocked);
+  return runs_timer ? apenet::shim::suspend(*blocked) : next<int (*)(const sigset_t*)>("sigsuspend")(blocked);
+}
+
+APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
+  static const auto real = next<int (*)(const sigset_t*, siginfo_t*, const timespec*)>("sigtimedwait");
+  apenet::ipc::Client* client = apenet::shim::clock_client();
+  if (client == nullptr || (timeout != nullptr && !apenet::shim::is_valid(timeout)))
+    return real(set, info, timeout);
+  const std::int64_t began_ps = apenet::shim::now_ps(*client);
+  const std::int64_t most_ps =
+      timeout == nullptr ? apenet::ipc::end_of_time_ps : apenet::shim::to_ps(*timeout);
+  const auto left_ps = [&] { return most_ps - (apenet::shim::now_ps(*client) - began_ps); };
+  const apenet::shim::VirtualTimers& timers = apenet::shim::VirtualTimers::of_process();
+  while (apenet::shim::waiting_client() != nullptr && timers.first_ps() - began_ps <= most_ps) {
+    // Those for which it waits do not come to their handlers.
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    sigset_t lets_in = apenet::shim::opposite(blocked);
+    sigorset(&lets_in, &lets_in, set);
+    sigorset(&blocked, &blocked, set);
+    const apenet::shim::SignalGate gate(&lets_in);
+    constexpr timespec none{};
+    const int signal = real(set, info, &none);
+    if (signal >= 0 || errno != EAGAIN) return signal;
+    if (apenet::shim::sleep_to_timer(*client, left_ps(), blocked)) {
+      errno = EINTR;
+      return -1;
+    }
+  }
+  const HostPace pace(client);
+  if (timeout == nullptr) return real(set, info, nullptr);
+  const timespec left = apenet::shim::to_timespec(std::max<std::int64_t>(left_ps(), 0));
+  return apenet::shim::wait_for(
+      *client, left_ps(), [](int result) { return result < 0 && errno == EAGAIN; },
+      [&] { return real(set, info, &left); });
+}
+
+APENET_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  return sigtimedwait(set, info, nullptr);
+}
+
+APENET_EXPORT int sigwait(const sigset_t* set, int* signal) {
+  int result = -1;
+  do {
+    result = sigtimedwait(set, nullptr, nullptr);
+  } while (result < 0 && errno == EINTR);
+  if (result < 0) return errno;
+  *signal = result;
+  return 0;
+}

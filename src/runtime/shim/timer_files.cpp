@@ -1,0 +1,81 @@
+#include "runtime/shim/timer_files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/family.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::host_call;
+
+// A program may have closed it, and the host given its number to something else.
+bool is_timer(int file) {
+  std::array<char, 32> path{"/proc/self/fd/"};
+  char* const begin = path.data() + std::strlen(path.data());
+  *std::to_chars(begin, path.data() + path.size() - 1, file).ptr = '\0';
+  std::array<char, 64> name{};
+  const int bytes = host_call(SYS_readlink, path.data(), name.data(), name.size());
+  return bytes > 0 &&
+         std::string_view(name.data(), static_cast<std::size_t>(bytes)) == "anon_inode:[timerfd]";
+}
+
+// A handler of this signal lets the call that it has interrupted begin again.
+bool restarts(int signal) {
+  struct sigaction action {};
+  return signal > 0 && sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_RESTART) != 0;
+}
+
+}  // namespace
+
+VirtualTimer* timer_of_file(int file) {
+  VirtualTimers& timers = VirtualTimers::of_process();
+  if (!timers.has_files()) return nullptr;
+  VirtualTimer* const timer = timers.find_file(file);
+  if (timer == nullptr || clock_client() == nullptr) return nullptr;
+  const int error = errno;
+  const bool is_open = is_timer(file);
+  errno = error;
+  if (is_open) return timer;
+  timers.drop(*timer);
+  return nullptr;
+}
+
+bool await_timer_file(VirtualTimer& timer) {
+  ipc::Client* client = clock_client();
+  if (client == nullptr || (host_call(SYS_fcntl, timer.host, F_GETFL) & O_NONBLOCK) != 0) return true;
+  if (client->has_due_timer()) apenet_timers_due();
+  while (timer.ends == 0 && timer.due_ps != VirtualTimer::never_ps && !has_children()) {
+    VirtualTimers& timers = VirtualTimers::of_process();
+    if (sleep_ps(*client, timer.due_ps - now_ps(*client)) && !restarts(timers.last_signal())) {
+      errno = EINTR;
+      return false;
+    }
+  }
+  return true;
+}
+
+void read_timer_ends(VirtualTimer& timer, void* bytes) {
+  const std::uint64_t ends = VirtualTimers::of_process().take_ends(timer);
+  if (ends > 0) std::memcpy(bytes, &ends, sizeof ends);
+}
+
+bool are_timer_files(const pollfd* files, nfds_t count) {
+  if (!VirtualTimers::of_process().has_files() || count == 0) return false;
+  return std::all_of(files, files + count,
+                     [](const pollfd& one) { return one.fd < 0 || timer_of_file(one.fd) != nullptr; });
+}
+
+}  // namespace apenet::shim

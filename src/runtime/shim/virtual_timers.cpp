@@ -1,0 +1,395 @@
+#include "runtime/shim/virtual_timers.hpp"
+
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/ipc/futex.hpp"
+#include "runtime/ipc/own_threads.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/host_timer.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/signal_gate.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using Kind = VirtualTimer::Kind;
+
+constexpr std::int64_t never_ps = VirtualTimer::never_ps;
+
+// Of a timer whose next ends have all passed at once, so many are told one by one.
+constexpr std::int64_t most_late_ends = 1000;
+
+std::int64_t time_of(ipc::Client& client, const VirtualTimer& timer) {
+  const std::int64_t now_ps = client.rank_time_ps();
+  return timer.is_cpu ? now_ps - client.block().clock.slept_ps.get() : now_ps;
+}
+
+std::int64_t left_ps(ipc::Client& client, const VirtualTimer& timer) {
+  if (timer.due_ps == never_ps) return 0;
+  return std::max(timer.due_ps - time_of(client, timer), ps_per_ns);
+}
+
+// Moves the timer on by so many of its ends.
+void pass_ends(VirtualTimer& timer, std::int64_t count) {
+  timer.due_ps = timer.interval_ps == 0 ? never_ps : timer.due_ps + count * timer.interval_ps;
+  if (timer.kind == Kind::file) timer.ends += static_cast<std::uint64_t>(count);
+}
+
+bool is_first_thread() {
+  return ipc::own_thread_id() == getpid();
+}
+
+}  // namespace
+
+constinit thread_local bool is_paced = false;
+
+// The table, for as long as this object lives: no signal of the thread comes meanwhile.
+class VirtualTimers::Guard {
+ public:
+  explicit Guard(VirtualTimers& timers) : lock_(timers.mutex_) {}
+
+ private:
+  SignalGate gate_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+VirtualTimers& VirtualTimers::of_process() {
+  static constinit VirtualTimers timers;
+  return timers;
+}
+
+void VirtualTimers::refresh(ipc::Client& client) {
+  const std::int64_t slept_ps = client.block().clock.slept_ps.get();
+  std::int64_t first_ps = never_ps;
+  std::int64_t first_of_any_ps = never_ps;
+  for_each([&](const VirtualTimer& timer) {
+    if (timer.due_ps == never_ps) return;
+    if (!timer.is_cpu) first_ps = std::min(first_ps, timer.due_ps);
+    first_of_any_ps = std::min(first_of_any_ps, timer.is_cpu ? timer.due_ps + slept_ps : timer.due_ps);
+  });
+  if (first_ps_.exchange(first_ps) != first_ps) {
+    ++changes_;
+    if (is_kept_) client.block().clock.ring();
+  }
+  client.block().timer_due_ps =
+      first_of_any_ps == never_ps ? never_ps : first_of_any_ps + client.header().epoch_ps;
+}
+
+void VirtualTimers::adopt(ipc::Client& client) {
+  const Guard guard(*this);
+  if (has_adopted_) return;
+  has_adopted_ = true;
+  for (std::size_t which = 0; which < itimers; ++which) {
+    static constexpr std::array<int, itimers> signals = {SIGALRM, SIGVTALRM, SIGPROF};
+    timers_[which].kind = Kind::process;
+    timers_[which].is_cpu = which != 0;
+    timers_[which].host = static_cast<int>(which);
+    timers_[which].signal = signals[which];
+  }
+  for_each([&](VirtualTimer& timer) {
+    const TimerSetting host = get_host_timer(timer);
+    if (host.left_ps == 0) return;
+    set_host_timer(timer, {});
+    // The program that has executed this one may have set it, by whole seconds.
+    const std::int64_t whole_ps = (host.left_ps + ps_per_s - 1) / ps_per_s * ps_per_s;
+    const std::int64_t left_ps = timer.kind == Kind::process ? whole_ps : host.left_ps;
+    timer.due_ps = time_of(client, timer) + (timer.early.left_ps != 0 ? timer.early.left_ps : left_ps);
+    timer.interval_ps = host.interval_ps;
+  });
+  refresh(client);
+}
+
+template <typename Is>
+VirtualTimer* VirtualTimers::find_if(Is is) {
+  const Guard guard(*this);
+  const auto end = timers_.begin() + static_cast<std::ptrdiff_t>(used_);
+  const auto found = std::find_if(timers_.begin() + itimers, end, is);
+  return found == end ? nullptr : &*found;
+}
+
+VirtualTimer* VirtualTimers::find(timer_t id) {
+  return find_if([id](const VirtualTimer& timer) {
+    return timer.kind != Kind::none && timer.kind != Kind::file && timer.id == id;
+  });
+}
+
+VirtualTimer* VirtualTimers::find_file(int file) {
+  return find_if(
+      [file](const VirtualTimer& timer) { return timer.kind == Kind::file && timer.host == file; });
+}
+
+VirtualTimer* VirtualTimers::add(const VirtualTimer& timer) {
+  const Guard guard(*this);
+  const auto found = std::find_if(timers_.begin() + itimers, timers_.end(),
+                                  [](const VirtualTimer& one) { return one.kind == Kind::none; });
+  if (found == timers_.end()) return nullptr;
+  *found = timer;
+  if (timer.kind == Kind::file) has_files_ = true;
+  used_ = std::max(used_, static_cast<std::size_t>(found - timers_.begin()) + 1);
+  return &*found;
+}
+
+void VirtualTimers::drop(VirtualTimer& timer) {
+  const Guard guard(*this);
+  timer = {};
+  if (ipc::Client* client = ipc::Client::known()) refresh(*client);
+}
+
+std::uint64_t VirtualTimers::take_ends(VirtualTimer& timer) {
+  const Guard guard(*this);
+  return std::exchange(timer.ends, 0);
+}
+
+TimerSetting VirtualTimers::set(ipc::Client& client, VirtualTimer& timer, const TimerSetting& setting,
+                                bool is_date) {
+  const Guard guard(*this);
+  if (timer.is_in_host) take_from_host(timer, true);
+  const TimerSetting before{.left_ps = left_ps(client, timer), .interval_ps = timer.interval_ps};
+  const std::int64_t now_ps = timer.is_cpu ? time_of(client, timer) : client.time_ps();
+  timer.due_ps = is_date                ? setting.left_ps
+                 : setting.left_ps == 0 ? never_ps
+                                        : now_ps + std::min(setting.left_ps, ipc::end_of_time_ps - now_ps);
+  timer.interval_ps = setting.interval_ps;
+  if (timer.kind == Kind::thread) begins_threads_ = true;
+  timer.ends = 0;
+  timer.overrun = 0;
+  if (timer.kind == Kind::file) set_host_timer(timer, {});
+  if (timer.is_in_host && timer.due_ps != never_ps) run_in_host(timer);
+  refresh(client);
+  keep_time(client);
+  return before;
+}
+
+// Beside other threads a thread of the shim's sleeps until a timer is due: it moves the clock when all of
+// them are blocked. It ends when no timer runs.
+void VirtualTimers::keep_time(ipc::Client& client) {
+  if ((__libc_single_threaded != 0 && !begins_threads_) || first_ps() == never_ps) return;
+  if (client.progress().leaves() || is_kept_.exchange(true)) return;
+  const SignalGate gate;  // the thread takes no signals
+  const auto keep = [](void* argument) -> void* {
+    of_process().keep_time_alone(*static_cast<ipc::Client*>(argument));
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread{};
+  if (pthread_create(&thread, &attributes, keep, &client) != 0) is_kept_ = false;
+  pthread_attr_destroy(&attributes);
+}
+
+void VirtualTimers::keep_time_alone(ipc::Client& client) {
+  constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
+  constexpr int most_looks = 2000;  // the first thread may have left its sleep by a jump
+  int looks = 0;
+  do {
+    for (std::uint32_t changes = changes_; first_ps() != never_ps; changes = changes_) {
+      const std::int64_t left_ps = first_ps() - client.time_ps();
+      if (left_ps > 0) client.sleep(left_ps, {.word = &changes_, .value = changes});
+      if (!client.has_due_timer()) continue;
+      fire(client);
+      looks = changes_ == changes ? looks + 1 : 0;
+      if (looks >= most_looks) first_thread_end_ps_ = 0;
+      if (looks > 0) ipc::futex_wait(changes_, changes, &moment);
+    }
+    is_kept_ = false;
+  } while (first_ps() != never_ps && !is_kept_.exchange(true));
+}
+
+void VirtualTimers::note_signal(const VirtualTimer& timer) {
+  last_signal_ = timer.signal;
+  ++sent_signals_;
+}
+
+bool VirtualTimers::has_interrupted(std::uint32_t sent_before) const {
+  if (sent_signals_ == sent_before || !is_first_thread()) return false;
+  const int signal = last_signal_;
+  sigset_t blocked;
+  struct sigaction action {};
+  return pthread_sigmask(SIG_SETMASK, nullptr, &blocked) == 0 && sigismember(&blocked, signal) == 0 &&
+         sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN &&
+         action.sa_handler != SIG_DFL;
+}
+
+void VirtualTimers::note_sleep(std::int64_t end_ps) {
+  if (__libc_single_threaded == 0 && is_first_thread()) first_thread_end_ps_ = end_ps;
+}
+
+// The first thread sleeps until the timer is due, and its sleep is to end by the signal.
+bool VirtualTimers::is_left_to_first_thread(const VirtualTimer& timer) const {
+  const std::int64_t end_ps = first_thread_end_ps_;
+  return end_ps == timer.due_ps && (timer.receiver == 0 || timer.receiver == getpid()) &&
+         (timer.kind == Kind::process || timer.kind == Kind::signal) && !is_first_thread();
+}
+
+TimerSetting VirtualTimers::get(ipc::Client& client, VirtualTimer& timer) {
+  const Guard guard(*this);
+  return {.left_ps = left_ps(client, timer), .interval_ps = timer.interval_ps};
+}
+
+// Of the timers that are due, the one that was due first.
+VirtualTimer* VirtualTimers::find_due(ipc::Client& client) {
+  VirtualTimer* found = nullptr;
+  std::int64_t late_ps = -1;
+  for_each([&](VirtualTimer& timer) {
+    const std::int64_t now_ps = time_of(client, timer);
+    if (timer.due_ps > now_ps || now_ps - timer.due_ps <= late_ps || is_left_to_first_thread(timer)) return;
+    if (timer.is_in_host && take_from_host(timer, false) >= 0 && timer.due_ps > now_ps) return;
+    found = &timer;
+    late_ps = now_ps - timer.due_ps;
+  });
+  return found;
+}
+
+bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigset_t* blocked) {
+  bool is_interrupted = false;
+  const SignalGate gate;
+  const sigset_t& after = blocked != nullptr ? *blocked : gate.outside();
+  for (;;) {
+    VirtualTimer told;
+    {
+      const Guard guard(*this);
+      VirtualTimer* const timer = find_due(client);
+      if (timer != nullptr) {
+        const std::int64_t late_ps = time_of(client, *timer) - timer->due_ps;
+        const std::int64_t ends = timer->interval_ps == 0 ? 1 : 1 + late_ps / timer->interval_ps;
+        const bool is_counted = timer->kind == Kind::file || timer->kind == Kind::silent;
+        pass_ends(*timer, is_counted || ends > most_late_ends ? ends : 1);
+        if (timer->kind == Kind::process || timer->kind == Kind::signal) {
+          note_signal(*timer);
+          tell_end(*timer, after);
+        }
+        if (timer->is_in_host) {
+          set_host_timer(*timer, {});
+          if (timer->due_ps != never_ps) run_in_host(*timer);
+        }
+        told = *timer;
+      }
+      refresh(client);
+    }
+    if (told.kind == Kind::none) return is_interrupted;
+    if (told.kind == Kind::thread || told.kind == Kind::file) tell_end(told, after);
+    is_interrupted = SignalGate::let_in(after) || is_interrupted;
+    if (is_interrupted && stops_at_handler) return true;
+  }
+}
+
+// From now on, until take_from_host().
+void VirtualTimers::run_in_host(VirtualTimer& timer) {
+  const std::int64_t passed_ps = (ipc::host_now_ns() - pace_began_ns_) * ps_per_ns;
+  const std::int64_t left_ps = timer.due_ps - pace_began_ps_ - passed_ps;
+  timer.is_in_host = true;
+  set_host_timer(timer, {.left_ps = std::max(left_ps, ps_per_ns), .interval_ps = timer.interval_ps});
+}
+
+// Takes over what the timer has done in the host. Returns when it last ended there, or -1 if it has not.
+std::int64_t VirtualTimers::take_from_host(VirtualTimer& timer, bool stops) {
+  if (timer.due_ps == never_ps) return -1;
+  const TimerSetting host = get_host_timer(timer);
+  const std::int64_t passed_ps = (ipc::host_now_ns() - pace_began_ns_) * ps_per_ns;
+  std::int64_t ends = host.left_ps == 0 ? 1 : 0;
+  if (timer.interval_ps != 0) {
+    const std::int64_t next_ps = pace_began_ps_ + passed_ps + host.left_ps;
+    ends = std::max<std::int64_t>((next_ps - timer.due_ps + timer.interval_ps / 2) / timer.interval_ps, 0);
+  }
+  const std::int64_t last_ps = timer.due_ps + (ends - 1) * timer.interval_ps;
+  if (ends > 0) {
+    pass_ends(timer, ends);
+    if (timer.kind == Kind::process || timer.kind == Kind::signal) note_signal(timer);
+    if (timer.kind == Kind::signal) {
+      timer.overrun = ipc::host_call(SYS_timer_getoverrun, reinterpret_cast<std::intptr_t>(timer.id), 0);
+      timer.is_queued = true;
+    }
+  }
+  // A file that can be read stays so.
+  if (stops && (timer.kind != Kind::file || timer.ends == 0)) set_host_timer(timer, {});
+  return ends > 0 ? last_ps : -1;
+}
+
+void VirtualTimers::begin_pace(ipc::Client& client) {
+  const Guard guard(*this);
+  if (paces_++ == 0) {
+    pace_began_ns_ = ipc::host_now_ns();
+    pace_began_ps_ = client.rank_time_ps();
+  }
+  for_each([&](VirtualTimer& timer) {
+    if (timer.due_ps != never_ps && !timer.is_cpu && !timer.is_in_host && timer.ends == 0) run_in_host(timer);
+  });
+}
+
+void VirtualTimers::end_pace(ipc::Client& client) {
+  std::int64_t last_ps = -1;
+  {
+    const Guard guard(*this);
+    if (--paces_ > 0) return;
+    for_each([&](VirtualTimer& timer) {
+      if (!timer.is_in_host) return;
+      last_ps = std::max(last_ps, take_from_host(timer, true));
+      timer.is_in_host = false;
+    });
+    refresh(client);
+  }
+  if (last_ps > client.time_ps()) client.sleep(last_ps - client.time_ps());
+}
+
+void VirtualTimers::catch_up(ipc::Client& client) {
+  std::int64_t last_ps = -1;
+  {
+    const Guard guard(*this);
+    for_each([&](VirtualTimer& timer) {
+      if (timer.is_in_host) last_ps = std::max(last_ps, take_from_host(timer, false));
+    });
+    refresh(client);
+  }
+  if (last_ps > client.time_ps()) client.sleep(last_ps - client.time_ps());
+}
+
+HostPace::HostPace(ipc::Client* client, Ender ender) {
+  if (client == nullptr || is_paced) return;
+  VirtualTimers& timers = VirtualTimers::of_process();
+  if (timers.first_ps() == never_ps) return;
+  if (client->has_due_timer()) timers.fire(*client);
+  if (__libc_single_threaded == 0) {
+    timers.keep_time(*client);
+    // Signals go to the first thread.
+    if (ender == Ender::thread || !is_first_thread()) return;
+  }
+  client_ = client;
+  timers.begin_pace(*client);
+  is_paced = true;
+}
+
+HostPace::~HostPace() {
+  if (client_ == nullptr) return;
+  const int error = errno;
+  is_paced = false;
+  VirtualTimers::of_process().end_pace(*client_);
+  errno = error;
+}
+
+void catch_up_pace(ipc::Client& client) {
+  is_paced = false;
+  VirtualTimers::of_process().catch_up(client);
+  is_paced = true;
+}
+
+}  // namespace apenet::shim
+
+using apenet::shim::VirtualTimers;
+
+APENET_EXPORT void apenet_time_begins() {
+  if (apenet::ipc::Client* client = apenet::ipc::Client::attached())
+    VirtualTimers::of_process().adopt(*client);
+}
+
+APENET_EXPORT void apenet_timers_due() {
+  apenet::ipc::Client* client = apenet::ipc::Client::attached();
+  if (client == nullptr || client->block().clock.held()) return;
+  const int error = errno;
+  VirtualTimers::of_process().fire(*client);
+  errno = error;
+}

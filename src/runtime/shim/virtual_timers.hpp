@@ -1,0 +1,178 @@
+// VirtualTimers: the process's timers, which are due at a virtual time.
+//
+// A timer is due at a time of the rank's clock, or when the process has used so much CPU time. Its signal is
+// sent at the first point at which the clock has come so far: a sleep and a wait for MPI stop there, and each
+// call that reads the clock or leaves a library looks. The handler then runs in the thread, as after any
+// signal of the host, and with the same arguments.
+//
+// The host has each timer, too, disarmed. While a thread waits in the host for something that the simulator
+// does not know (HostPace), the timer runs there, from the time that is left.
+//
+// docs/internals/timers.md states the rules.
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <mutex>
+
+#include "runtime/ipc/client.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+
+// The time to the next end, 0 if the timer does not run, and between two ends, 0 if there is only one.
+struct TimerSetting {
+  std::int64_t left_ps = 0;
+  std::int64_t interval_ps = 0;
+};
+
+struct VirtualTimer {
+  enum class Kind : std::uint8_t {
+    none,
+    process,  // of setitimer(): the signal goes to the process
+    signal,   // of timer_create(), as the next: the signal goes to the process, or to a thread
+    thread,   // begins a thread
+    silent,   // nobody is told
+    file,     // of timerfd_create()
+  };
+  static constexpr std::int64_t never_ps = INT64_MAX;
+
+  Kind kind = Kind::none;
+  bool is_cpu = false;  // counts CPU time
+  int signal = 0;
+  int host = 0;               // in the host: which timer of setitimer(), or which descriptor
+  timer_t id = nullptr;       // the same of timer_create()
+  std::int64_t base_s = 0;    // of the clock to which its dates refer
+  std::int32_t receiver = 0;  // the thread of the host that gets the signal; 0: any
+  sigval value{};
+  void (*routine)(sigval) = nullptr;  // Kind::thread
+  std::size_t stack_bytes = 0;        // the same; 0: as usual
+  TimerSetting early;                 // as set while the process had the host's time
+  std::int64_t due_ps = never_ps;     // since virtual time began, or of CPU time
+  std::int64_t interval_ps = 0;
+  std::uint64_t ends = 0;   // that the program has not read: Kind::file
+  int overrun = 0;          // of the last signal
+  bool is_queued = false;   // its signal has been sent, and may be pending
+  bool is_in_host = false;  // it runs in the host meanwhile, beside a HostPace
+};
+
+class VirtualTimers {
+ public:
+  static constexpr std::size_t room = 256;
+  static constexpr std::size_t itimers = 3;  // the first entries, by the number of setitimer()
+
+  static VirtualTimers& of_process();
+
+  // When virtual time begins: the timers that run in the host begin anew.
+  void adopt(ipc::Client& client);
+
+  // A new timer; nullptr if there is no room.
+  [[nodiscard]] VirtualTimer* add(const VirtualTimer& timer);
+  void drop(VirtualTimer& timer);
+  // That of timer_create() or timerfd_create(); nullptr if it is none.
+  [[nodiscard]] VirtualTimer* find(timer_t id);
+  [[nodiscard]] VirtualTimer* find_file(int file);
+  [[nodiscard]] bool has_files() const { return has_files_.load(std::memory_order_relaxed); }
+  // Sets a timer, and returns what it was before. is_date: left_ps counts from the begin of virtual time.
+  TimerSetting set(ipc::Client& client, VirtualTimer& timer, const TimerSetting& setting,
+                   bool is_date = false);
+  // The ends of a file that the program has not read. It has now.
+  std::uint64_t take_ends(VirtualTimer& timer);
+  [[nodiscard]] TimerSetting get(ipc::Client& client, VirtualTimer& timer);
+  [[nodiscard]] VirtualTimer& itimer(int which) { return timers_[static_cast<std::size_t>(which)]; }
+
+  // When the first timer that counts the rank's time is due; never_ps: none runs.
+  [[nodiscard]] std::int64_t first_ps() const { return first_ps_.load(std::memory_order_relaxed); }
+  // Sends the signals that are due by the rank's clock. Returns whether a handler has run in this thread;
+  // stops after it if stops_at_handler. blocked: lets in all signals but these, or nullptr: those that the
+  // thread lets in.
+  bool fire(ipc::Client& client, bool stops_at_handler = false, const sigset_t* blocked = nullptr);
+
+  // The signal that was sent last; 0: none.
+  [[nodiscard]] int last_signal() const { return last_signal_; }
+  // How many signals have been sent, here or in the host.
+  [[nodiscard]] std::uint32_t sent_signals() const { return sent_signals_; }
+  // More have been since, and the last one has run a handler in the calling thread, as far as can be known.
+  [[nodiscard]] bool has_interrupted(std::uint32_t sent_before) const;
+  // The calling thread sleeps until then, and then fires what is due. 0: it sleeps no more.
+  void note_sleep(std::int64_t end_ps);
+
+  // Call if another thread may wait while timers run.
+  void keep_time(ipc::Client& client);
+
+  // HostPace's.
+  void begin_pace(ipc::Client& client);
+  void end_pace(ipc::Client& client);
+  void catch_up(ipc::Client& client);
+
+ private:
+  class Guard;
+  void refresh(ipc::Client& client);
+  VirtualTimer* find_due(ipc::Client& client);
+  template <typename Is>
+  VirtualTimer* find_if(Is is);
+  [[nodiscard]] bool is_left_to_first_thread(const VirtualTimer& timer) const;
+  void note_signal(const VirtualTimer& timer);
+  void keep_time_alone(ipc::Client& client);
+  void run_in_host(VirtualTimer& timer);
+  std::int64_t take_from_host(VirtualTimer& timer, bool stops);
+  template <typename Use>
+  void for_each(Use use) {
+    for (std::size_t i = 0; i < used_; ++i) {
+      if (timers_[i].kind != VirtualTimer::Kind::none) use(timers_[i]);
+    }
+  }
+
+  std::array<VirtualTimer, room> timers_;
+  std::size_t used_ = itimers;
+  std::atomic<std::int64_t> first_ps_{VirtualTimer::never_ps};
+  std::mutex mutex_;
+  bool has_adopted_ = false;
+  std::atomic<bool> begins_threads_{false};  // a timer of Kind::thread has been set
+  std::atomic<bool> has_files_{false};       // there has been one of Kind::file
+  std::atomic<int> last_signal_{0};
+  std::atomic<std::uint32_t> sent_signals_{0};
+  std::atomic<std::int64_t> first_thread_end_ps_{0};  // note_sleep() of the first thread
+  std::atomic<std::uint32_t> changes_{0};             // of the first time at which a timer is due
+  std::atomic<bool> is_kept_{false};                  // a thread of the shim keeps the timers' time
+  // The waits in the host at this moment, and when the first of them began.
+  std::uint32_t paces_ = 0;
+  std::int64_t pace_began_ns_ = 0;
+  std::int64_t pace_began_ps_ = 0;
+};
+
+// The timers of the process run in the host while this object lives: around a wait there that they may
+// interrupt. What they do meanwhile has taken as long in virtual time.
+//
+// In a process with several threads another one keeps the timers' time meanwhile
+// (VirtualTimers::keep_time()).
+class HostPace {
+ public:
+  enum class Ender : std::uint8_t { thread, any };  // what ends the wait, besides a signal
+  // client: nullptr if the process has the host's time.
+  explicit HostPace(ipc::Client* client, Ender ender = Ender::any);
+  ~HostPace();
+  HostPace(const HostPace&) = delete;
+  HostPace& operator=(const HostPace&) = delete;
+
+ private:
+  ipc::Client* client_ = nullptr;  // of a wait beside which timers run
+};
+
+// For HostPace; nullptr also if no timer runs.
+inline ipc::Client* pacing_client() {
+  if (VirtualTimers::of_process().first_ps() == VirtualTimer::never_ps || host_calls > 0) return nullptr;
+  return ipc::Client::known();
+}
+
+// In a handler of a signal that has interrupted such a wait: sets the clock to the time of the signal.
+extern constinit thread_local bool is_paced __attribute__((tls_model("initial-exec")));
+void catch_up_pace(ipc::Client& client);
+
+}  // namespace apenet::shim

@@ -1,0 +1,67 @@
+"""Timers of the C library are due in virtual time, and end the waits that they end on Linux."""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+# Error of the wait, runs of the handler, when it ran, and when the wait ended: see c/timers.c.
+INTERRUPTED = ("EINTR", "1", "1.00", "1.00")
+TAKEN = ("0", "0", "0.00", "1.00")
+GOES_ON = ("0", "1", "1.00", "3.00")
+EXPECTED = {
+    **dict.fromkeys(
+        [
+            "nanosleep",
+            "clock_nanosleep",
+            "usleep",
+            "thrd_sleep",
+            "poll",
+            "select",
+            "pselect",
+            "pause",
+            "sigsuspend",
+            "poll_of_pipe",
+            "endless_poll",
+            "select_of_pipe",
+            "epoll",
+            "read",
+            "recv",
+            "sem_wait",
+            "sem_timedwait",
+            "futex",
+        ],
+        INTERRUPTED,
+    ),
+    **dict.fromkeys(["sigwait", "sigwaitinfo", "sigtimedwait"], TAKEN),
+    **dict.fromkeys(["clock_reads", "recv_of_mpi"], GOES_ON),
+    "condition": ("ETIMEDOUT", "1", "1.00", "3.00"),
+    "blocked_sleep": ("0", "1", "3.00", "3.00"),
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_each_timer_ends_each_wait_in_virtual_time(apenet, build, ranks):
+    """The errors are those that the program gets on Linux without a simulation."""
+    done = apenet("run", "-n", str(ranks), "--machine", "ape16", "--", build(HERE / "c" / "timers.c"))
+    assert done.returncode == 0, done.stderr
+    seen = {tuple(line.split()[:3]): tuple(line.split()[3:]) for line in done.stdout.splitlines()}
+    wanted = {
+        (str(rank), timer, wait): result
+        for rank in range(ranks)
+        for timer in ("alarm", "itimer", "timer", "thread", "date")
+        for wait, result in EXPECTED.items()
+    }
+    assert seen == wanted
+
+
+def test_timers_count_their_ends(apenet, build):
+    """Intervals, overruns, what is left, CPU time, timers before MPI_Init, threads, and descriptors."""
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / "timer_ends.c"))
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
+
+
+def test_the_end_of_a_child_ends_its_parents_sleep(apenet, build):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / "child_signal.c"))
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
