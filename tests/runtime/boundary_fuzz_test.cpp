@@ -208,8 +208,9 @@ SessionReport run_beside(const MachineDescription& machine, Work work,
     ranks.push_back(fork_rank(session, rank, programs[rank], Begin::at_the_barrier));
   std::atomic<bool> ended{false};
   std::thread writer([&] { work(view, ended); });
-  // No run takes a second, so after 30 s the run hangs.
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  // A run takes milliseconds of a processor, and on a host with many other programs up to a minute. After
+  // this time it hangs.
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(10);
   SessionReport report = session.run(ranks, {}, [limit] { return std::chrono::steady_clock::now() > limit; });
   ended = true;
   writer.join();
@@ -227,26 +228,31 @@ constexpr Card cards[] = {{"Ideal", test::round_ideal},
 
 class BoundaryFuzz : public testing::TestWithParam<Card> {};
 
-// The seeds to run: as many as reach this number of writes, or those of APENET_FUZZ_SEEDS ("FIRST COUNT").
+// The seeds to run: as many as reach these numbers, or those of APENET_FUZZ_SEEDS ("FIRST COUNT"). The host
+// decides at which instant a write comes, and so whether the simulator detects it: about a third of the runs
+// fail.
 struct Seeds {
   std::uint64_t first = 1;
-  std::uint64_t count = ~0ULL;
+  std::uint64_t count = 1'000;
   std::uint64_t writes = 8'000;
+  std::uint64_t detections = 4;
 };
 Seeds seeds_to_run() {
   Seeds seeds;
   if (const char* text = std::getenv("APENET_FUZZ_SEEDS")) {
     std::istringstream(text) >> seeds.first >> seeds.count;
     seeds.writes = ~0ULL;
+    seeds.detections = 0;
   }
   return seeds;
 }
 
 TEST_P(BoundaryFuzz, NoWriteOfARankHarmsTheSimulatorOrOtherRanks) {
-  std::array<int, 8> outcomes{};
   const Seeds seeds = seeds_to_run();
   std::uint64_t written = 0;
-  for (std::uint64_t seed = seeds.first; seed - seeds.first < seeds.count && written < seeds.writes; ++seed) {
+  std::uint64_t detected = 0;
+  const auto are_enough = [&] { return written >= seeds.writes && detected >= seeds.detections; };
+  for (std::uint64_t seed = seeds.first; seed - seeds.first < seeds.count && !are_enough(); ++seed) {
     RandomStream random(seed, 1);
     constexpr std::array<std::uint64_t, 4> sizes = {1, 10, 200, 2000};
     const std::uint64_t count = sizes[seed % sizes.size()];
@@ -263,7 +269,7 @@ TEST_P(BoundaryFuzz, NoWriteOfARankHarmsTheSimulatorOrOtherRanks) {
             ++written;
           }
         });
-    ++outcomes[static_cast<std::size_t>(report.outcome)];
+    if (report.outcome == SessionReport::Outcome::failed) ++detected;
     EXPECT_NE(report.outcome, SessionReport::Outcome::interrupted) << "seed " << seed << " hangs";
     for (const char* innocent : {"rank 0 ", "rank 2 ", "the simulator "})
       EXPECT_NE(report.message.rfind(innocent, 0), 0U) << "seed " << seed << ": " << report.message;
@@ -271,8 +277,7 @@ TEST_P(BoundaryFuzz, NoWriteOfARankHarmsTheSimulatorOrOtherRanks) {
       EXPECT_EQ(report.message.rfind("rank 1 ", 0), 0U) << "seed " << seed << ": " << report.message;
     }
   }
-  // Some of the writes were detected.
-  EXPECT_GT(outcomes[static_cast<std::size_t>(SessionReport::Outcome::failed)], 3);
+  EXPECT_GE(detected, seeds.detections);
 }
 
 INSTANTIATE_TEST_SUITE_P(OnEachCard, BoundaryFuzz, testing::ValuesIn(cards),

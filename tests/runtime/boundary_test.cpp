@@ -300,6 +300,17 @@ TEST_P(Refused, EndsTheRunAndNamesTheRank) {
 INSTANTIATE_TEST_SUITE_P(Boundary, Refused, testing::ValuesIn(corruptions),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(Boundary, AMessageBeyondTheEndOfTimeNamesItsSender) {
+  const auto late = [](ipc::Client& client) {
+    client.charge(ipc::end_of_time_ps - 1 - client.block().clock.now_ps());
+    send_word(client, 0, 1);
+    receive_word(client);
+  };
+  const Ran ran = run_ranks(test::round_ideal(), {[](ipc::Client& client) { receive_word(client); }, late});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.message, "rank 1 has reached the end of virtual time, 104 days");
+}
+
 TEST(Boundary, TheMappingKeepsItsSize) {
   SharedMemory shared(2);
   for (const int fd :

@@ -60,6 +60,7 @@ inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const R
   int err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
   const std::string path = session.mapping_path();
+  std::fflush(nullptr);  // what the test has not written yet, the rank would write, too
   const pid_t child = fork();
   if (child == 0) {
     setpgid(0, 0);

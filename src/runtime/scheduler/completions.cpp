@@ -105,6 +105,9 @@ ipc::Event Scheduler::event_now(ipc::EventKind kind, const ipc::Request& request
 }
 
 void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event, bool asks_nothing) {
+  // Not the receiver, whose clock would pass the end, but whoever has posted so late.
+  if (event.time_ps >= ipc::end_of_time_ps)
+    throw EndOfTime(event.kind == ipc::EventKind::refused ? rank : event.source);
   Process& process = processes_[rank];
   if (process.wait == ipc::Wait::finished) {
     note_untaken(rank, event);

@@ -75,9 +75,7 @@ void Scheduler::collect() {
     process.clock_ps = state.clock_ps;
     process.deadline_ps = state.deadline_ps;
     if (process.has_alarm() && vain_alarms_ >= most_vain_alarms) process.deadline_ps = 0;
-    if (process.clock_ps >= ipc::end_of_time_ps) {
-      throw EndOfTime("rank " + std::to_string(rank) + " has reached the end of virtual time, 104 days");
-    }
+    if (process.clock_ps >= ipc::end_of_time_ps) throw EndOfTime(rank);
     process.shares_memory = shared_.block(rank).turn.shares_memory != 0;
     process.least_events = wakes_for_each_event_ || process.shares_memory ? 1 : state.least_events;
     process.looks_for_ever =

@@ -33,10 +33,12 @@ struct RunTotals {
   std::uint64_t failed_accesses = 0;  // puts and gets to memory that is not mapped or not opened
 };
 
-// A process's clock has reached ipc::end_of_time_ps. The message names the rank.
+// A process's clock, or what it has posted, has reached ipc::end_of_time_ps.
 class EndOfTime : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit EndOfTime(std::uint32_t rank)
+      : std::runtime_error("rank " + std::to_string(rank) +
+                           " has reached the end of virtual time, 104 days") {}
 };
 
 // Advances the model while no process runs. A step takes what the processes have posted, sorts it by (time,
