@@ -3,20 +3,26 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "kernel/random.hpp"
+#include "ranks.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_error.hpp"
@@ -99,6 +105,166 @@ TEST(ProcessIdentity, TheIdOfAProcessThatHasEndedNamesNobody) {
   EXPECT_FALSE(memory.write(0, address, std::as_bytes(std::span(&seven, 1))));
   EXPECT_FALSE(memory.read(0, address, std::as_writable_bytes(std::span(&read, 1))));
   munmap(word, 4096);
+}
+
+// The ids of the processes that a leader has started. Each tells its own when it is ready.
+struct ToldIds {
+  std::atomic<int> child;
+  std::atomic<int> without_mapping;
+  std::atomic<int> thread;
+};
+struct AllToldIds {
+  std::array<ToldIds, 2> of_leaders;
+  std::atomic<int> kept;
+  std::atomic<int> stranger;
+};
+
+// Two ranks' leaders with their processes, and processes of nobody. Each process knows its own id at the same
+// address.
+class Cast {
+ public:
+  Cast() {
+    const auto leads = [this](ToldIds& told) {
+      return [this, &told] {
+        name_itself();
+        start([&] {
+          name_itself();
+          told.child = getpid();
+        });
+        start([&] {
+          drop_inherited_mappings();
+          told.without_mapping = getpid();
+        });
+        std::thread([&told] {
+          told.thread = static_cast<int>(syscall(SYS_gettid));
+          pause();
+        }).detach();
+      };
+    };
+    for (std::size_t rank = 0; rank < leaders_.size(); ++rank)
+      leaders_[rank] = std::make_unique<Child>(leads(told_->of_leaders[rank]));
+    kept_ = std::make_unique<Child>([this] {
+      name_itself();
+      told_->kept = getpid();
+    });
+    // Of another user, if the test may start one, and its parent has ended.
+    Child parent([this] {
+      start([this] {
+        constexpr uid_t nobody = 65534;
+        if (setuid(nobody) != 0) errno = 0;
+        prctl(PR_SET_PDEATHSIG, 0);
+        told_->stranger = getpid();
+      });
+    });
+    for (const ToldIds& told : told_->of_leaders) {
+      await(told.child);
+      await(told.without_mapping);
+      await(told.thread);
+    }
+    await(told_->kept);
+    await(told_->stranger);
+    parent.end();
+    zombie_ = fork();
+    if (zombie_ == 0) _exit(0);
+    Child gone;
+    gone_ = gone.id();
+  }
+  ~Cast() {
+    kill(told_->stranger, SIGKILL);
+    waitpid(zombie_, nullptr, 0);
+  }
+  Cast(const Cast&) = delete;
+  Cast& operator=(const Cast&) = delete;
+
+  struct Claim {
+    std::uint32_t id;
+    std::array<bool, 2> is_believed;  // of each rank
+  };
+  [[nodiscard]] std::vector<Claim> claims() const {
+    std::vector<Claim> claims;
+    const auto add = [&claims](int id, std::array<bool, 2> is_believed) {
+      claims.push_back({static_cast<std::uint32_t>(id), is_believed});
+    };
+    for (std::size_t rank = 0; rank < leaders_.size(); ++rank) {
+      const ToldIds& told = told_->of_leaders[rank];
+      for (const int id : {leaders_[rank]->id(), told.child.load()}) add(id, {rank == 0, rank == 1});
+      for (const int id : {told.without_mapping.load(), told.thread.load()}) add(id, {false, false});
+    }
+    add(kept_->id(), {true, true});
+    for (const int id :
+         {told_->stranger.load(), zombie_, gone_, getpid(), getppid(), 0, 1, -1, 1 << 22, (1 << 22) + 1})
+      add(id, {false, false});
+    return claims;
+  }
+  [[nodiscard]] ProcessTree tree() const { return {getpid(), {leaders_[0]->id(), leaders_[1]->id()}}; }
+  [[nodiscard]] std::uint64_t word() const { return reinterpret_cast<std::uint64_t>(own_id_); }
+
+ private:
+  template <typename T>
+  static T* new_page(int sharing) {
+    void* page = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? nullptr : static_cast<T*>(page);
+  }
+  void name_itself() const { *own_id_ = static_cast<std::uint32_t>(getpid()); }
+  // Starts a process that ends with the one that starts it.
+  template <typename First>
+  static void start(First first) {
+    if (fork() != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    first();
+    pause();
+    _exit(0);
+  }
+  static void await(const std::atomic<int>& told) {
+    while (told == 0) usleep(1000);
+  }
+
+  // Before the leaders, which use them.
+  AllToldIds* told_ = new_page<AllToldIds>(MAP_SHARED);
+  std::uint32_t* own_id_ = new_page<std::uint32_t>(MAP_PRIVATE);
+  std::array<std::unique_ptr<Child>, 2> leaders_;
+  std::unique_ptr<Child> kept_;
+  pid_t zombie_ = 0;
+  int gone_ = 0;
+};
+
+// Whatever a rank claims, and claims afterwards, the simulator touches the memory of a process of that rank,
+// and always of the same one, or of none.
+TEST(ProcessIdentity, AnySeriesOfClaimsLeadsToAProcessOfTheRankOrToNone) {
+  SharedMemory shared(2);
+  const Cast cast;
+  std::vector<Cast::Claim> claims = cast.claims();
+  RandomStream random(1, 1);
+  std::size_t believed = 0;
+  constexpr int series = 300;
+  for (int number = 0; number < series; ++number) {
+    ProcessIds ids(shared);
+    ids.set_tree(cast.tree());
+    ProcessMemory memory(shared, ids);
+    const auto rank = static_cast<std::uint32_t>(random.below(2));
+    std::atomic<std::uint32_t>& claimed = shared.block(rank).identity.process_id;
+    std::uint32_t known = 0;
+    bool is_refused = false;
+    for (int step = 0; step < 4; ++step) {
+      const Cast::Claim claim = claims[random.below(claims.size())];
+      claimed = claim.id;
+      if (known == 0 && !is_refused && claim.is_believed[rank]) known = claim.id;
+      std::uint32_t found = 0;
+      try {
+        found = ids.of(rank);
+      } catch (const RankError&) {
+        is_refused = true;
+      }
+      EXPECT_EQ(found, known) << "rank " << rank << " claims " << claim.id;
+      std::uint32_t word = 0;
+      const bool is_read = memory.read(rank, cast.word(), std::as_writable_bytes(std::span(&word, 1)));
+      EXPECT_EQ(is_read, known != 0);
+      EXPECT_EQ(word, known);
+      EXPECT_EQ(memory.write(rank, cast.word(), std::as_bytes(std::span(&known, 1))), known != 0);
+    }
+    if (known != 0) ++believed;
+  }
+  EXPECT_GT(believed, series / 10);
 }
 
 }  // namespace
