@@ -177,3 +177,14 @@ def test_files_that_are_no_programs_need_no_library(tmp_path):
     for content in (b"", b"#!/bin/sh\n", b"\x7fELF\x02\x01" + b"\xff" * 100):
         (tmp_path / "file").write_bytes(content)
         assert inherited.needed_libraries(tmp_path / "file") == []
+
+
+@pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
+def test_open_mpi_needs_no_home_of_the_user(apenet, tmp_path):
+    """Services and `env -i` give none; Open MPI's launcher does not even say its release then."""
+    program = tmp_path / "program"
+    subprocess.run([OPENMPI / "mpicc", "-o", program, HERE / "c" / "overrun.c"], check=True)
+    done = apenet(*RUN, program, env={"PATH": os.environ["PATH"]})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+    assert "several threads" not in done.stderr  # its helper threads are none of the program's

@@ -4,6 +4,7 @@ A card that translates addresses sees where buffers lie within their pages, so s
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -125,11 +126,33 @@ def everything_of(public_folder):
     return run
 
 
+# An interpreter keeps the user's variables in its heap, before these buffers.
+BUFFERS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+kept = []
+for step in range(40):
+    sent, received = bytearray(1000 + 777 * step), bytearray(1000 + 777 * step)
+    begin = MPI.Wtime()
+    world.Sendrecv(sent, 1 - world.rank, 0, received, 1 - world.rank, 0)
+    print(world.rank, step, MPI.Wtime() - begin)
+    kept.append(received)
+"""
+
+
 @pytest.fixture
 def command_of(build, public_folder):
-    """Kinds of programs: forked from one process of theirs, started one by one, behind a script."""
+    """Kinds of programs: forked from one process of theirs, started one by one, behind a script, others."""
 
     def command(kind: str) -> list[str | Path]:
+        if kind == "python":
+            script = public_folder / "buffers.py"
+            script.write_text(BUFFERS)
+            return ["python", script]
+        if kind == "open-mpi":
+            program = public_folder / "buffers"
+            subprocess.run([OPENMPI_BIN / "mpicc", "-w", "-o", program, HERE / "buffers.c"], check=True)
+            return [program]
         program = Path(shutil.copy(build(HERE / "buffers.c"), public_folder))
         if kind == "behind-a-script":
             script = public_folder / "script.sh"
@@ -142,7 +165,7 @@ def command_of(build, public_folder):
 
 
 @pytest.mark.parametrize("around", AT_ONCE.values(), ids=AT_ONCE)
-@pytest.mark.parametrize("kind", ["forked", "behind-a-script"])
+@pytest.mark.parametrize("kind", ["forked", "behind-a-script", "open-mpi", "python"])
 def test_a_run_is_the_same_in_other_surroundings(kind, around, command_of, everything_of):
     skip_unless_allowed(around.way)
     command = command_of(kind)
@@ -159,19 +182,20 @@ def test_a_run_is_the_same_whatever_differs(kind, around, command_of, everything
 
 @pytest.mark.parametrize("around", EACH_LAUNCHER.values(), ids=EACH_LAUNCHER)
 def test_names_of_open_mpis_launcher_do_not_reach_a_run(around, public_folder, everything_of):
-    """The launcher makes names of the host's, of its process id and of folders. Ranks send some of them."""
+    """The launcher makes names of the host's, of its process id and of folders. Ranks send some of them.
+
+    Its helper threads in the ranks read clocks, and allocate and free memory, as the host lets them.
+    """
     skip_unless_allowed(around.way)
     program = public_folder / "communicators"
     compiler = [OPENMPI_BIN / "mpicc", "-w", "-std=c11", "-D_GNU_SOURCE"]
     subprocess.run([*compiler, "-o", program, ROOT / "tests/conformance/c/communicators.c", "-lm"], check=True)
     inside, outside = everything_of([program], around), everything_of([program], Surroundings())
-    # Its helper threads decide where in the heap a buffer lies, and for how long a rank polls while it waits for them.
-    sent, expected = (
-        [line.split(b" //")[0] for line in found["trace.goal"].splitlines() if b": calc " not in line]
-        for found in (inside, outside)
-    )
-    assert sent == expected
-    assert any(b": send " in line for line in sent)
+    for found in (inside, outside):
+        assert b": send " in found["trace.goal"]
+        # Open MPI allocates small buffers beside the names that it keeps, which move their addresses, but no time.
+        found["trace.goal"] = re.sub(rb" // @0x[0-9a-f]+", b"", found["trace.goal"])
+    assert inside == outside
 
 
 # Of these variables a rank copies lengths, if not values, into its memory.

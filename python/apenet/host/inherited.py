@@ -31,8 +31,13 @@ _LINK_ORDER = "verify_asan_link_order"
 
 
 def environment() -> dict[str, str]:
-    """The environment of this process without the variables of other launchers."""
-    return {name: value for name, value in os.environ.items() if _LAUNCHERS.match(name) is None}
+    """The environment of this process without the variables of other launchers.
+
+    It has HOME, without which the launcher of Open MPI 5 does not start. Services and `env -i` give none.
+    """
+    home = os.path.expanduser("~")  # noqa: PTH111 (a container's user may have none)
+    given = {name: value for name, value in os.environ.items() if _LAUNCHERS.match(name) is None}
+    return {"HOME": home if home.startswith("/") else "/", **given}
 
 
 def separates(library: Path) -> bool:

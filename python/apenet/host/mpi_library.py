@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from apenet.base.errors import HostError, InputError
+from apenet.host import inherited
 from apenet.host.elf import contains, read_elf
 from apenet.host.loading import Library, bound_libraries, interpreters
 from apenet.host.toolchain import MPICH_NAME, environment_bin, search_path
@@ -175,6 +176,7 @@ def openmpi_release(mpirun: Path) -> int | None:
     """The release of Open MPI, its first number, whose launcher this is; None for another program or none."""
     if not mpirun.is_file():
         return None
-    asked = subprocess.run([str(mpirun), "--version"], capture_output=True, text=True, check=False)
+    command = [str(mpirun), "--version"]
+    asked = subprocess.run(command, env=inherited.environment(), capture_output=True, text=True, check=False)
     found = re.search(r"\(Open(?: MPI|RTE)\) (\d+)\.", asked.stdout)
     return None if found is None else int(found[1])

@@ -49,6 +49,8 @@ struct Timeb {
 
 }  // namespace
 
+constinit thread_local bool reads_clock_free = false;
+
 ClockKind kind_of(clockid_t clock) {
   switch (clock) {
     case CLOCK_REALTIME:
@@ -78,6 +80,7 @@ std::int64_t base_s(ClockKind kind) {
 ipc::Client* clock_client() {
   ipc::Client* client = ipc::Client::attached();
   if (client == nullptr || !client->started() || host_calls > 0) return nullptr;
+  if (reads_clock_free) return client;
   client->attend();
   if (is_paced) catch_up_pace(*client);
   return client;
@@ -96,6 +99,7 @@ std::int64_t now_ps(ipc::Client& client) {
 }
 
 std::int64_t read_clock_ps(ipc::Client& client) {
+  if (reads_clock_free) return now_ps(client);
   if (client.block().identity.finalised == 0) {
     client.charge_clock_read();
   } else {

@@ -13,6 +13,8 @@
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/computation.hpp"
 #include "runtime/shim/cycle_counter.hpp"
+#include "runtime/shim/heap.hpp"
+#include "runtime/shim/launcher_threads.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/mpi_world.hpp"
 #include "runtime/shim/real.hpp"
@@ -96,6 +98,12 @@ class Initialising {
   ipc::Client* client_;
 };
 
+// Open MPI's initialisation does so only if it has to wait for other ranks, and its first look allocates
+// memory.
+void look_for_messages() {
+  if (const std::uint64_t progress = openmpi_object("opal_progress")) call(reinterpret_cast<void*>(progress));
+}
+
 // Virtual time begins with the first initialisation. If another thread initialises a session meanwhile, it
 // waits here.
 void begin(ipc::Client& client, bool has_world) {
@@ -105,7 +113,11 @@ void begin(ipc::Client& client, bool has_world) {
   note_version(client);
   note_library(client.notes(), has_world);
   if (has_world) check_world(client);
+  if (abi() == Abi::openmpi) look_for_messages();
   client.start();
+  // All ranks have initialised MPI: the launcher has told the helper threads all that it will.
+  if (abi() == Abi::openmpi) await_launcher_threads();
+  settle_heap();
   begin_cycle_counter();
 }
 

@@ -3,23 +3,37 @@
 #include <pthread.h>
 #include <threads.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <string_view>
 
+#include "runtime/shim/clocks.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
 
-// Threads of an OpenMP library compute for the one that has created them, and wait for it by looking at
-// memory: their time is the rank's.
-bool computes_for_others(const void* creator) {
+bool is_of_any(const void* creator, std::initializer_list<std::string_view> libraries) {
   Dl_info info{};
   if (dladdr(creator, &info) == 0 || info.dli_fname == nullptr) return false;
   const std::string_view path = info.dli_fname;
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return name.starts_with("libgomp") || name.starts_with("libomp") || name.starts_with("libiomp");
+  return std::any_of(libraries.begin(), libraries.end(),
+                     [name](std::string_view library) { return name.starts_with(library); });
+}
+
+// Threads of an OpenMP library compute for the one that has created them, and wait for it by looking at
+// memory: their time is the rank's.
+bool computes_for_others(const void* creator) {
+  return is_of_any(creator, {"libgomp", "libomp", "libiomp"});
+}
+
+// Threads of Open MPI's process manager and its event library, and of UCX. They talk to the launcher as the
+// host lets them, and would move the rank's clock by a read or two more or less.
+bool serves_library(const void* creator) {
+  return is_of_any(creator, {"libpmix", "libevent", "libopen-pal", "libopen-rte", "mca_pmix", "libucs"});
 }
 
 template <typename Result>
@@ -27,7 +41,7 @@ struct Beginning {
   Result (*routine)(void*);
   void* argument;
   ipc::Client* client;
-  ipc::ThreadClock* clock;
+  ipc::ThreadClock* clock;  // nullptr: a thread that serves a library
 };
 
 // Its end, however it comes: by return, pthread_exit or cancellation.
@@ -52,6 +66,10 @@ Result begin(void* argument) {
   const auto* const given = static_cast<Beginning<Result>*>(argument);
   const Beginning<Result> beginning = *given;
   delete given;
+  if (beginning.clock == nullptr) {
+    reads_clock_free = true;
+    return beginning.routine(beginning.argument);
+  }
   const Life life(*beginning.client, *beginning.clock);
   return beginning.routine(beginning.argument);
 }
@@ -59,15 +77,16 @@ Result begin(void* argument) {
 // Calls create(routine, argument), which returns 0 if it has created a thread.
 template <typename Result, typename Create>
 int create_thread(const void* creator, Result (*routine)(void*), void* argument, Create create) {
-  ipc::Client* client = virtual_client();
+  const bool serves = serves_library(creator);
+  ipc::Client* client = serves ? nullptr : virtual_client();
   ipc::ThreadClock* clock =
       client == nullptr || computes_for_others(creator) ? nullptr : client->create_thread();
-  if (clock == nullptr) return create(routine, argument);
+  if (clock == nullptr && !serves) return create(routine, argument);
   auto beginning = std::make_unique<Beginning<Result>>(Beginning<Result>{routine, argument, client, clock});
   const int failed = create(begin<Result>, beginning.get());
   if (failed == 0) {
     static_cast<void>(beginning.release());  // the thread's now
-  } else {
+  } else if (client != nullptr) {
     client->end_thread(*clock);
   }
   return failed;

@@ -1,0 +1,83 @@
+#include "runtime/shim/heap.hpp"
+
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+namespace apenet::shim {
+namespace {
+
+// Larger than what surroundings change, so that the heaps of equal programs continue at the same address.
+// Only addresses are used up: the memory between has no pages.
+constexpr std::uintptr_t unit = std::uintptr_t{64} << 20U;
+constexpr std::size_t largest = std::size_t{64}
+                                << 10U;  // below what the C library takes from the system alone
+constexpr std::size_t smallest = 24;
+constexpr std::size_t step = 16;             // between the sizes of small chunks
+constexpr std::size_t largest_small = 1032;  // kept for each thread
+// What a program has freed before it began MPI, it may need again.
+constexpr std::size_t most_used_up = std::size_t{64} << 20U;
+
+std::uintptr_t heap_end() {
+  return reinterpret_cast<std::uintptr_t>(sbrk(0));
+}
+
+// Moves the heap's end to a round address. Returns it; 0 if the system refuses it.
+std::uintptr_t leave_gap(std::uintptr_t end) {
+  const std::uintptr_t begin = (end + 2 * unit - 1) / unit * unit;
+  if (sbrk(static_cast<std::intptr_t>(begin - end)) != reinterpret_cast<void*>(end)) return 0;
+  constexpr std::uintptr_t page = 4096;
+  const std::uintptr_t first = (end + page - 1) / page * page;
+  // Not counted as memory in use. Without it, the gap is still of no use to the C library.
+  mmap(reinterpret_cast<void*>(first), begin - first, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  return begin;
+}
+
+// Uses up the free memory of the heap below an address.
+class Filler {
+ public:
+  explicit Filler(std::uintptr_t begin) : begin_(begin) {}
+  // Keeps memory of this size until it lies above, and frees that. Small memory may also be what another
+  // thread has allocated and this one has freed; large memory outside the heap is the system's.
+  void use_up(std::size_t bytes) {
+    while (used_up_ < most_used_up) {
+      void* memory = std::malloc(bytes);
+      if (memory == nullptr) return;
+      const auto address = reinterpret_cast<std::uintptr_t>(memory);
+      const bool is_outside = address >= heap_end();
+      if (is_outside ? bytes > largest_small : address >= begin_) {
+        std::free(memory);
+        return;
+      }
+      used_up_ += bytes;
+    }
+  }
+
+ private:
+  std::uintptr_t begin_;
+  std::size_t used_up_ = 0;
+};
+
+}  // namespace
+
+void settle_heap() {
+  void* probe = std::malloc(smallest);
+  const auto address = reinterpret_cast<std::uintptr_t>(probe);
+  const std::uintptr_t end = heap_end();
+  std::free(probe);
+  constexpr std::uintptr_t most_heap = std::uintptr_t{1} << 40U;
+  if (address >= end || end - address > most_heap) return;
+  const std::uintptr_t begin = leave_gap(end);
+  if (begin == 0) return;
+  Filler filler(begin);
+  filler.use_up(largest);  // ends the part below the gap, whose rest can then be used up
+  for (std::size_t bytes = largest; bytes > largest_small; bytes -= bytes / 8) filler.use_up(bytes);
+  for (std::size_t bytes = largest_small; bytes >= smallest; bytes -= step) filler.use_up(bytes);
+}
+
+}  // namespace apenet::shim
