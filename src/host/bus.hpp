@@ -3,13 +3,12 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "host/description.hpp"
 #include "kernel/queue_pool.hpp"
-#include "kernel/rest_state.hpp"
 #include "kernel/simulation.hpp"
+#include "kernel/state.hpp"
 
 namespace apenet {
 
@@ -39,12 +38,10 @@ struct Burst {
   Time earliest_start;
 };
 
-// What the buses of a machine share: precomputed burst durations and the memory of their queues.
+// What the description of a bus means: the durations of its bursts.
 class BusKind {
  public:
   explicit BusKind(const BusDescription& description);
-  BusKind(const BusKind&) = delete;
-  BusKind& operator=(const BusKind&) = delete;
 
   [[nodiscard]] const BusDescription& description() const { return description_; }
   // The duration of a burst of this many words.
@@ -58,10 +55,21 @@ class BusKind {
   [[nodiscard]] Time occupancy(std::int64_t bytes) const;
 
  private:
-  friend class Bus;
   BusDescription description_;
   std::vector<Time> burst_time_;
-  QueuePool<Burst> bursts_;
+};
+
+// What the buses of a machine share.
+struct Buses {
+  Buses(Simulation& simulation_, const BusDescription& description)
+      : simulation(simulation_), kind(description) {}
+
+  Simulation& simulation;
+  const BusKind kind;
+  struct State {
+    QueuePool<Burst> bursts;  // of all queues
+  };
+  State state;
 };
 
 // The I/O bus of a node. Half duplex is a PCI-X segment: one transaction at a time, from any master. A burst
@@ -91,38 +99,48 @@ class alignas(64) Bus final : private EventHandler {
   // read_request is used only by the bus itself.
   enum class Master : std::uint8_t { processor = 0, read = 1, card = 2, read_request = 3 };
 
-  // `id` is unique among the sources of kind host. `kind` must outlive the bus.
-  Bus(Simulation& simulation, BusKind& kind, std::uint32_t id);
+  // `id` is unique among the sources of kind host. `all` must outlive the bus.
+  Bus(Buses& all, std::uint32_t id);
   Bus(const Bus&) = delete;
   Bus& operator=(const Bus&) = delete;
 
   // The duration of all bursts of a transfer on an idle bus.
-  [[nodiscard]] Time occupancy(std::int64_t bytes) const { return kind_.occupancy(bytes); }
+  [[nodiscard]] Time occupancy(std::int64_t bytes) const { return all_.kind.occupancy(bytes); }
 
   // Both require bytes > 0. write(): the data are complete at the master now.
   void write(Master master, std::int64_t bytes, Time earliest_start, BusClient& client, std::uint64_t tag);
   void read(std::int64_t bytes, BusClient& client, std::uint64_t tag);
 
-  void list_rest(RestState& state) {
-    state.choice(to_card_.last_master);
-    if (to_host_) state.choice(to_host_->last_master);
-    state.total(busy_);
-  }
-
-  [[nodiscard]] Time busy() const { return busy_; }  // total of both lanes
-
- private:
   using Queue = QueuePool<Burst>::Queue;
   static constexpr std::size_t masters = 4;
   struct Lane {
     Time busy_until;
-    std::array<Queue, masters> waiting;
-    std::uint8_t waiting_masters = 0;  // one bit per master with a non-empty queue
+    std::uint8_t waiting_masters = 0;  // one bit per master with something to transfer
     std::uint8_t last_master = masters - 1;
     bool release_pending = false;
     std::uint32_t reads_under_way = 0;  // issued and not yet granted on this lane
   };
+  struct State {
+    std::array<Queue, masters> waiting;  // each master uses one lane
+    Queue unissued_reads;
+    Queue issued_reads;  // at the bridge
+    Time read_end;       // of the last granted read
+    EventSource source;
+    Lane to_card;  // the only lane of a half duplex bus
+    Lane to_host;
+  };
+  struct Counters {
+    Time busy;  // both lanes
+  };
 
+  // Lists what later transfers depend on.
+  void list_state(StateList& list) {
+    list.state(state_);
+    list.counters(counters_);
+  }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
   void issue_reads();
@@ -130,19 +148,14 @@ class alignas(64) Bus final : private EventHandler {
   void enqueue(Lane& lane, Master master, const Burst& burst);
   void arbitrate(Lane& lane);
   void grant(Lane& lane, const Burst& burst, Master master);
-  [[nodiscard]] const Lane& released(const Event& event) const;
   template <typename Emit>
   void split(std::int64_t bytes, BusClient& client, const Emit& emit) const;
 
-  Lane to_card_;  // the only lane of a half duplex bus
-  std::unique_ptr<Lane> to_host_;
-  Simulation& simulation_;
-  BusKind& kind_;
-  EventSource source_;
-  Queue unissued_reads_;
-  Queue issued_reads_;  // at the bridge
-  Time read_end_;       // of the last granted read
-  Time busy_;
+  Buses& all_;
+  Counters counters_;
+  State state_;
 };
+
+static_assert(sizeof(Bus) == 128);
 
 }  // namespace apenet

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernel/large_array.hpp"
+#include "kernel/state.hpp"
 
 namespace apenet {
 
@@ -19,6 +20,10 @@ class QueuePool {
     std::uint32_t first = none;
     std::uint32_t last = none;  // valid if the queue is not empty
     [[nodiscard]] bool empty() const { return first == none; }
+    // More strict than needed: what waits is in the pool.
+    friend bool is_same_state(const Queue& left, Moment /*at*/, const Queue& right, Moment /*at*/) {
+      return left.empty() && right.empty();
+    }
   };
 
   // Inlined, so that an item is built in its final place. Building it elsewhere and copying it would stall

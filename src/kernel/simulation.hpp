@@ -8,6 +8,7 @@
 #include "kernel/check.hpp"
 #include "kernel/event_queue.hpp"
 #include "kernel/interruption.hpp"
+#include "kernel/state.hpp"
 #include "kernel/time.hpp"
 #include "kernel/trace.hpp"
 
@@ -19,6 +20,11 @@ struct EventSource {
   EventKind kind = EventKind::control;
   std::uint32_t id = 0;
   std::uint64_t counter = 0;
+
+  // The counter only orders events that are pending.
+  friend bool is_same_state(const EventSource& left, Moment /*at*/, const EventSource& right, Moment /*at*/) {
+    return left.kind == right.kind && left.id == right.id;
+  }
 };
 
 class Simulation {
@@ -64,13 +70,13 @@ class Simulation {
   }
   void run();
 
-  // Every event before this time has been run: see make_up().
+  // Every event before this time has been run: see replay().
   void ran_before(Time time) { ran_before_ = time; }
-  // Adds what should have happened meanwhile: begin() schedules the first of it, as if the time were `from`.
+  // Adds what should have happened since `from`: begin() schedules the first of it, as if that were the time.
   // Runs it up to now, and at this instant as long as more() holds. May be called from within an event.
   // Requires that nothing else has happened since `from` that it affects.
   template <typename Begin, typename More>
-  void make_up(Time from, const Begin& begin, const More& more) {
+  void replay(Time from, const Begin& begin, const More& more) {
     const Time now = now_;
     now_ = from;
     queue_.rewind(static_cast<std::uint64_t>(from.ps()));

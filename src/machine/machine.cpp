@@ -6,7 +6,7 @@
 #include "host/memory_copy.hpp"
 #include "kernel/check.hpp"
 #include "kernel/refuse.hpp"
-#include "machine/known_courses.hpp"
+#include "machine/memoised_timings.hpp"
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
 #include "network/routing/arrangement.hpp"
@@ -46,7 +46,7 @@ struct Machine::Parts final : private EventHandler {
   void ring(Time when, MessageId id);
   // Call before anything happens to the cards at `when` or later.
   void interrupt(Time when) {
-    if (courses) courses->interrupt(when);
+    if (timings) timings->interrupt(when);
   }
   void give_back(Time when, ProcessId process, std::uint8_t rail);
   void handle_event(const Event& event) override;
@@ -72,7 +72,7 @@ struct Machine::Parts final : private EventHandler {
   std::vector<EventSource>
       process_sources;  // one per process, so that its doorbells and copies keep the order of its posts
   std::vector<EventSource> copy_sources;  // one per node, for the end of a copy
-  std::unique_ptr<KnownCourses> courses;
+  std::unique_ptr<MemoisedTimings> timings;
   bool has_sink = false;
   std::uint64_t message_count = 0;
   std::uint64_t payload_bytes = 0;
@@ -103,9 +103,9 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
   }
   // Their events stand for those of the cards, which are silent meanwhile.
   if (rails.size() == 1)
-    courses = std::make_unique<KnownCourses>(simulation, messages, rails[0], placement,
-                                             EventSource{EventKind::nic, nodes, 0},
-                                             [this](Time when, MessageId id) { ring(when, id); });
+    timings = std::make_unique<MemoisedTimings>(simulation, messages, rails[0], placement,
+                                                EventSource{EventKind::nic, nodes, 0},
+                                                [this](Time when, MessageId id) { ring(when, id); });
 }
 
 void Machine::Parts::add_rail(std::uint8_t number) {
@@ -139,7 +139,7 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
     simulation.schedule(source, when + lookahead, *this, code(Step::copy_begins, descriptor.rail), id);
   } else if (is_credit) {
     simulation.schedule(source, when + facts.doorbell_delay, *this, code(Step::credit, descriptor.rail), id);
-  } else if (!courses || !courses->follow(when, descriptor, id)) {
+  } else if (!timings || !timings->hit(when, descriptor, id)) {
     ring(when, id);
   }
 }
@@ -234,7 +234,7 @@ void Machine::give_back(Time when, ProcessId process, std::uint8_t rail) {
 }
 
 void Machine::move_every_packet() {
-  if (parts_->courses) parts_->courses->stop();
+  if (parts_->timings) parts_->timings->stop();
 }
 
 void Machine::begin(Time zero) {

@@ -51,7 +51,7 @@ class Machine {
   // what they have taken. Does nothing if the card needs no credit.
   void fill_receive_rings();
 
-  // From now on moves every packet, also of messages whose course is known. The results are the same.
+  // From now on moves every packet, also of messages whose timing is memoised. The results are the same.
   void move_every_packet();
 
   // A process posts a descriptor at `when`. Its first effect is at when + lookahead() or later, so processes

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/rest_state.hpp"
+#include "kernel/state.hpp"
 #include "kernel/time.hpp"
 #include "network/packet.hpp"
 
@@ -107,9 +107,9 @@ class Network {
   // here.
   virtual void prepare(NodeId /*node*/, std::uint16_t /*channel*/) const {}
 
-  // Lists what of the state at rest of the ways between the two nodes matters to packets on them and to the
-  // totals. Returns false if the engine cannot: if packets also depend on random numbers or on time.
-  [[nodiscard]] virtual bool list_rest(NodeId /*source*/, NodeId /*destination*/, RestState& /*state*/) {
+  // Lists the states and counters of all that packets between the two nodes use. Returns false if the engine
+  // cannot: if packets also depend on random numbers or on time.
+  [[nodiscard]] virtual bool list_state(NodeId /*source*/, NodeId /*destination*/, StateList& /*list*/) {
     return false;
   }
 

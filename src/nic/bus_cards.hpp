@@ -14,9 +14,9 @@ class BusCards {
   // the event source of the card.
   template <typename Make>
   BusCards(const CardSurroundings& surroundings, const Make& make)
-      : bus_kind_(surroundings.host.bus), nodes_(surroundings.nodes) {
+      : buses_(surroundings.simulation, surroundings.host.bus), nodes_(surroundings.nodes) {
     for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nodes_.emplace_back(surroundings, bus_kind_, node, make);
+      nodes_.emplace_back(surroundings, buses_, node, make);
     }
   }
 
@@ -31,8 +31,8 @@ class BusCards {
   // A card and its bus, adjacent in memory. The bus is idle where the card is at the bus of another one.
   struct Node {
     template <typename Make>
-    Node(const CardSurroundings& surroundings, BusKind& bus_kind, NodeId node, const Make& make)
-        : bus(surroundings.simulation, bus_kind, surroundings.first_source + node),
+    Node(const CardSurroundings& surroundings, Buses& buses, NodeId node, const Make& make)
+        : bus(buses, surroundings.first_source + node),
           // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): such a node has a bus
           card(make(surroundings.at_bus_of != nullptr ? *surroundings.at_bus_of->bus(node) : bus, node,
                     surroundings.source(node))) {}
@@ -40,7 +40,7 @@ class BusCards {
     Card card;
   };
 
-  BusKind bus_kind_;
+  Buses buses_;
   LargeObjects<Node> nodes_;
 };
 

@@ -70,10 +70,10 @@ class CardSet {
   // Call before the first post. For libraries that keep receive rings: gives every process the credit of
   // every other process's ring. Cards that need no credit do nothing.
   virtual void fill_receive_rings() {}
-  // Lists what of the state at rest of all that messages from source to target use matters to them and to the
-  // totals. Returns false if the cards cannot: if a course depends on more than descriptor and state, such as
-  // on addresses.
-  [[nodiscard]] virtual bool list_rest(NodeId /*source*/, NodeId /*target*/, RestState& /*state*/) {
+  // Lists the states and counters of all that messages from source to target use. Returns false if the cards
+  // cannot: if the timing of a message depends on more than its descriptor and these states, such as on
+  // addresses.
+  [[nodiscard]] virtual bool list_state(NodeId /*source*/, NodeId /*target*/, StateList& /*list*/) {
     return false;
   }
   // Appends the cards' counters in a fixed order.

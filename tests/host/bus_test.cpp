@@ -41,8 +41,8 @@ class BusTest : public testing::Test {
  protected:
   Simulation simulation;
   EventSource source{EventKind::control, 0, 0};
-  BusKind kind{round_bus()};
-  Bus bus{simulation, kind, 0};
+  Buses all{simulation, round_bus()};
+  Bus bus{all, 0};
   Grants grants;
 };
 
@@ -100,8 +100,8 @@ TEST_F(BusTest, MastersTakeTurnsBurstByBurst) {
   BusDescription quick_reads = round_bus();
   quick_reads.read_latency = Time::zero();
   quick_reads.outstanding_reads = 100;
-  BusKind narrow_kind(quick_reads);
-  Bus shared(simulation, narrow_kind, 1);
+  Buses narrow(simulation, quick_reads);
+  Bus shared(narrow, 1);
   Grants reads;
   Grants writes;
   for (std::uint64_t i = 0; i < 20; ++i) shared.read(256, reads, i);
@@ -113,7 +113,7 @@ TEST_F(BusTest, MastersTakeTurnsBurstByBurst) {
     EXPECT_LT(writes.list[i].end, reads.list[i].end);
     EXPECT_LT(reads.list[i].end, writes.list[i + 1].end);
   }
-  EXPECT_EQ(shared.busy(), shared.occupancy(256) * 40);
+  EXPECT_EQ(shared.counters().busy, shared.occupancy(256) * 40);
 }
 
 TEST_F(BusTest, ALongTransferIsGrantedWithItsLastBurst) {
@@ -144,8 +144,8 @@ class DuplexBusTest : public testing::Test {
     return bus;
   }
   Simulation simulation;
-  BusKind kind{duplex()};
-  Bus bus{simulation, kind, 0};
+  Buses all{simulation, duplex()};
+  Bus bus{all, 0};
   Grants grants;
 };
 

@@ -5,36 +5,36 @@ namespace apenet {
 
 // Chooses the step with most room, the first of equals; the escape, which is the last step, if none has room.
 void PacketEngine::choose_by_room(std::uint32_t queue_index) {
-  Flight& flight = flights_[queues_[queue_index].head];
+  Flight& flight = state_.flights[state_.queues[queue_index].head];
   const RouteSteps steps = steps_of(flight, queue_index);
   const std::uint32_t escape = steps.count() - 1;
   std::uint32_t chosen = escape;
   std::int64_t most_bytes = static_cast<std::int64_t>(flight.wire_bytes) - 1;
   for (std::uint32_t i = 0; i < steps.count(); ++i) {
-    want(flight, layout_.owner_of(queue_index) * layout_.ports, steps[i]);
-    Queue& buffer = queues_[outputs_[flight.wanted_output].first_buffer + flight.wanted_vc];
+    want(flight, spec_.layout.owner_of(queue_index) * spec_.layout.ports, steps[i]);
+    Queue& buffer = state_.queues[outputs_[flight.wanted_output].spec.first_buffer + flight.wanted_vc];
     credits_.settle(buffer, credit_latency(buffer), simulation_.now());
     if (buffer.room_bytes <= most_bytes) continue;
     most_bytes = buffer.room_bytes;
     chosen = i;
   }
-  want(flight, layout_.owner_of(queue_index) * layout_.ports, steps[chosen]);
+  want(flight, spec_.layout.owner_of(queue_index) * spec_.layout.ports, steps[chosen]);
   flight.may_turn = chosen != escape;
 }
 
 void PacketEngine::turn_to_escape(std::uint32_t queue_index) {
-  Flight& flight = flights_[queues_[queue_index].head];
+  Flight& flight = state_.flights[state_.queues[queue_index].head];
   const RouteSteps steps = steps_of(flight, queue_index);
-  want(flight, layout_.owner_of(queue_index) * layout_.ports, steps[steps.count() - 1]);
+  want(flight, spec_.layout.owner_of(queue_index) * spec_.layout.ports, steps[steps.count() - 1]);
   flight.may_turn = false;
-  ask(queue_index, queues_[queue_index].head);
+  ask(queue_index, state_.queues[queue_index].head);
 }
 
 // Removes from the waiting set the packets that may turn and whose virtual channel has no room.
 std::vector<std::uint32_t> PacketEngine::take_refused(std::uint32_t output_index, std::uint64_t refused) {
   std::vector<std::uint32_t> turning;
   waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {
-    const Flight& flight = flights_[queues_[queue_index].head];
+    const Flight& flight = state_.flights[state_.queues[queue_index].head];
     if (flight.may_turn && (refused >> flight.wanted_vc & 1U) != 0) turning.push_back(queue_index);
     return false;
   });

@@ -13,7 +13,7 @@ const std::vector<std::uint32_t>& PacketEngine::oldest_first(std::uint32_t outpu
     return false;
   });
   std::sort(by_age_.begin(), by_age_.end(), [this](std::uint32_t one, std::uint32_t other) {
-    return numbers_[queues_[one].head] < numbers_[queues_[other].head];
+    return state_.numbers[state_.queues[one].head] < state_.numbers[state_.queues[other].head];
   });
   return by_age_;
 }

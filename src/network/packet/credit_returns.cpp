@@ -7,9 +7,9 @@ namespace apenet::packet {
 
 void CreditReturns::settle_earlier(Queue& queue, Time now) {
   while (queue.earlier_returns != none) {
-    Record& last = records_[queue.earlier_returns];
+    Record& last = state_.records[queue.earlier_returns];
     const std::uint32_t index = last.next;
-    Record& first = records_[index];
+    Record& first = state_.records[index];
     if (first.time > now) return;
     queue.room_bytes += static_cast<std::int32_t>(first.bytes);
     if (index == queue.earlier_returns) {
@@ -17,8 +17,8 @@ void CreditReturns::settle_earlier(Queue& queue, Time now) {
     } else {
       last.next = first.next;
     }
-    first.next = free_;
-    free_ = index;
+    first.next = state_.free;
+    state_.free = index;
   }
 }
 
@@ -26,7 +26,7 @@ void CreditReturns::settle_earlier(Queue& queue, Time now) {
 void CreditReturns::add(Queue& queue, Time time, Time now) {
   const std::uint32_t last = queue.earlier_returns;
   if (last != none) {
-    Record& credit = records_[last];
+    Record& credit = state_.records[last];
     if (credit.next == last && credit.time <= now) {
       queue.room_bytes += static_cast<std::int32_t>(credit.bytes);
       credit.time = time;
@@ -35,15 +35,16 @@ void CreditReturns::add(Queue& queue, Time time, Time now) {
     }
     settle_earlier(queue, now);
   }
-  std::uint32_t index = free_;
+  std::uint32_t index = state_.free;
   if (index == none) {
-    index = static_cast<std::uint32_t>(records_.size());
-    records_.emplace_back();
+    index = static_cast<std::uint32_t>(state_.records.size());
+    state_.records.emplace_back();
   } else {
-    free_ = records_[index].next;
+    state_.free = state_.records[index].next;
   }
-  records_[index] = {time, queue.returning_bytes, index};
-  if (queue.earlier_returns != none) std::swap(records_[index].next, records_[queue.earlier_returns].next);
+  state_.records[index] = {time, queue.returning_bytes, index};
+  if (queue.earlier_returns != none)
+    std::swap(state_.records[index].next, state_.records[queue.earlier_returns].next);
   queue.earlier_returns = index;
 }
 
@@ -56,9 +57,9 @@ Time CreditReturns::room_time(const Queue& queue, std::uint32_t bytes, Time cred
     const std::uint32_t last = queue.earlier_returns;
     std::uint32_t index = last;
     do {
-      index = records_[index].next;
-      room_bytes += records_[index].bytes;
-      back_at = std::max(back_at, records_[index].time);
+      index = state_.records[index].next;
+      room_bytes += state_.records[index].bytes;
+      back_at = std::max(back_at, state_.records[index].time);
       if (room_bytes >= bytes) return back_at;
     } while (index != last);
   }

@@ -30,22 +30,28 @@ class CreditReturns {
   // When credits on their way will have made the room; never() when they do not suffice.
   [[nodiscard]] Time room_time(const Queue& queue, std::uint32_t bytes, Time credit_latency) const;
 
-  void prefetch(const Queue& queue) const { __builtin_prefetch(records_.data() + queue.earlier_returns); }
+  void prefetch(const Queue& queue) const {
+    __builtin_prefetch(state_.records.data() + queue.earlier_returns);
+  }
 
   // Forgets all of them. Requires that no queue refers to one.
   void clear() {
-    records_.resize(1);
-    free_ = none;
+    state_.records.resize(1);
+    state_.free = none;
   }
 
- private:
   struct Record {
     Time time;
     std::uint32_t bytes = 0;
     std::uint32_t next = none;  // of the last one: the first
   };
-  LargeArray<Record> records_{1};
-  std::uint32_t free_ = none;
+  struct State {
+    LargeArray<Record> records{1};
+    std::uint32_t free = none;
+  };
+
+ private:
+  State state_;
 };
 
 }  // namespace apenet::packet

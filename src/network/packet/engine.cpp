@@ -11,7 +11,8 @@ namespace apenet {
 
 // Call when the head of the queue is ready to leave.
 inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t flight_index) {
-  if (takes_care_ && (gate_ != nullptr || flights_[flight_index].may_turn)) [[unlikely]] {
+  if (memo_.takes_care && (state_.control.gate != nullptr || state_.flights[flight_index].may_turn))
+      [[unlikely]] {
     request_with_care(queue_index, flight_index);
     return;
   }
@@ -20,8 +21,10 @@ inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t fligh
 
 // A function of its own: its stack frame would cost every event.
 void PacketEngine::request_with_care(std::uint32_t queue_index, std::uint32_t flight_index) {
-  const Flight& flight = flights_[flight_index];
-  if (gate_ != nullptr && layout_.is_injection(queue_index) && !gate_->admits(flight.packet())) return;
+  const Flight& flight = state_.flights[flight_index];
+  if (state_.control.gate != nullptr && spec_.layout.is_injection(queue_index) &&
+      !state_.control.gate->admits(flight.packet()))
+    return;
   if (flight.may_turn) choose_by_room(queue_index);
   ask(queue_index, flight_index);
 }
@@ -29,10 +32,11 @@ void PacketEngine::request_with_care(std::uint32_t queue_index, std::uint32_t fl
 // Call when the head of the queue will be ready at `ready`, later than now. Where the output is busy until
 // after that, the head joins the waiting set at once: equivalent, and one event less.
 void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready) {
-  const Flight& flight = flights_[flight_index];
-  const Time free_at = free_at_[flight.wanted_output];
+  const Flight& flight = state_.flights[flight_index];
+  const Time free_at = state_.free_at[flight.wanted_output];
   if (free_at <= ready ||
-      (takes_care_ && (flight.may_turn || (gate_ != nullptr && layout_.is_injection(queue_index))))) {
+      (memo_.takes_care &&
+       (flight.may_turn || (state_.control.gate != nullptr && spec_.layout.is_injection(queue_index))))) {
     schedule_ready(queue_index, flight_index, ready);
     return;
   }
@@ -44,12 +48,12 @@ void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_in
 // is the next packet.
 inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out,
                                       std::uint32_t bytes, const Stage& stage) {
-  Queue& queue = queues_[queue_index];
-  Time back_at = queue.free_at + stage.credit_latency;
+  Queue& queue = state_.queues[queue_index];
+  Time back_at = queue.free_at + stage.spec.credit_latency;
   Time free_at = tail_out;
-  if (is_wormhole_ && stage.kind != StageKind::injection) [[unlikely]] {
+  if (spec_.is_wormhole && stage.spec.kind != StageKind::injection) [[unlikely]] {
     back_at = queue.free_at + credit_latency(queue);
-    free_at += wormhole_.header_gap();
+    free_at += spec_.wormhole.header_gap();
   }
   if (back_at <= simulation_.now()) {
     queue.room_bytes += static_cast<std::int32_t>(queue.returning_bytes);
@@ -60,22 +64,22 @@ inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t h
   queue.returning_bytes = bytes;
   queue.head = head;
   if (queue.needed_bytes != 0 && bytes != 0) tell_room(queue_index);
-  if (head != none) await_turn(queue_index, head, std::max(free_at, flights_[head].ready));
+  if (head != none) await_turn(queue_index, head, std::max(free_at, state_.flights[head].ready));
 }
 
 // Appends a packet.
 inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index,
                                       Time header_gap) {
-  Queue& queue = queues_[queue_index];
-  const Flight& flight = flights_[flight_index];
+  Queue& queue = state_.queues[queue_index];
+  const Flight& flight = state_.flights[flight_index];
   if (queue.head != none) {
-    flights_[queue.tail].next = flight_index;
+    state_.flights[queue.tail].next = flight_index;
     queue.tail = flight_index;
     return;
   }
   queue.head = flight_index;
   queue.tail = flight_index;
-  if (is_halted_) [[unlikely]]
+  if (state_.control.is_halted) [[unlikely]]
     return;
   const Time ready = std::max(flight.ready, queue.free_at + header_gap);
   if (ready == simulation_.now()) {
@@ -89,31 +93,31 @@ inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t f
 // -----------------------------------------------------------------------------------------
 
 void PacketEngine::prepare(NodeId node, std::uint16_t channel) const {
-  __builtin_prefetch(&queues_[layout_.injection_queue(node, channel)]);
-  __builtin_prefetch(&outputs_[layout_.injection_output(node)]);
-  __builtin_prefetch(&free_at_[ejection_outputs_[node]]);
-  __builtin_prefetch(&queues_[ejection_outputs_[node] * layout_.virtual_channels]);
+  __builtin_prefetch(&state_.queues[spec_.layout.injection_queue(node, channel)]);
+  __builtin_prefetch(&outputs_[spec_.layout.injection_output(node)]);
+  __builtin_prefetch(&state_.free_at[spec_.ejection_outputs[node]]);
+  __builtin_prefetch(&state_.queues[spec_.ejection_outputs[node] * spec_.layout.virtual_channels]);
 }
 
 std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
   APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
-                   packet.channel < layout_.card_channels,
+                   packet.channel < spec_.layout.card_channels,
                "packet from %u to %u on channel %u; %zu nodes, %u channels", packet.source,
-               packet.destination, packet.channel, clients_.size(), layout_.card_channels);
-  APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
-               "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
+               packet.destination, packet.channel, clients_.size(), spec_.layout.card_channels);
+  APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= spec_.max_packet_wire_bytes,
+               "packet of %u bytes on the wire, limit %u", packet.wire_bytes, spec_.max_packet_wire_bytes);
   const Time now = simulation_.now();
   APENET_CHECK(tail_time >= now, "tail at %lld ps, before its header at %lld ps",
                static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
-  const std::uint32_t queue_index = layout_.injection_queue(packet.source, packet.channel);
-  Queue& queue = queues_[queue_index];
+  const std::uint32_t queue_index = spec_.layout.injection_queue(packet.source, packet.channel);
+  Queue& queue = state_.queues[queue_index];
   credits_.settle(queue, Time::zero(), simulation_.now());
   APENET_CHECK(packet.wire_bytes <= static_cast<std::uint32_t>(queue.room_bytes),
                "packet of %u bytes, room %lld in channel %u of node %u", packet.wire_bytes,
                static_cast<long long>(queue.room_bytes), packet.channel, packet.source);
   queue.room_bytes -= static_cast<std::int32_t>(packet.wire_bytes);
   const std::uint32_t flight_index = new_flight();
-  Flight& flight = flights_[flight_index];
+  Flight& flight = state_.flights[flight_index];
   flight = {.tail_in = tail_time,
             .ready = now,
             .message = packet.message,
@@ -125,9 +129,9 @@ std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
             .order = packet.order,
             .channel = packet.channel,
             .last = packet.last};
-  if (keeps_numbers_) [[unlikely]] {
-    numbers_.resize(flights_.size());
-    numbers_[flight_index] = next_number_++;
+  if (spec_.keeps_numbers) [[unlikely]] {
+    state_.numbers.resize(state_.flights.size());
+    state_.numbers[flight_index] = state_.control.next_number.value++;
   }
   if (simulation_.is_traced()) [[unlikely]]
     trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
@@ -137,13 +141,13 @@ std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
 }
 
 void PacketEngine::consumed(NodeId node, const Packet& packet) {
-  std::int32_t& room_bytes = queues_[layout_.first_ejection_buffer + node].room_bytes;
+  std::int32_t& room_bytes = state_.queues[spec_.layout.first_ejection_buffer + node].room_bytes;
   room_bytes += static_cast<std::int32_t>(packet.wire_bytes);
-  APENET_CHECK(room_bytes <= ejection_buffer_bytes_,
+  APENET_CHECK(room_bytes <= spec_.ejection_buffer_bytes,
                "node %u consumed more than arrived: room %d of %lld bytes", node, room_bytes,
-               static_cast<long long>(ejection_buffer_bytes_));
-  const std::uint32_t output = ejection_outputs_[node];
-  if (outputs_[output].waiting > 0) arbitrate(output);
+               static_cast<long long>(spec_.ejection_buffer_bytes));
+  const std::uint32_t output = spec_.ejection_outputs[node];
+  if (outputs_[output].state.waiting > 0) arbitrate(output);
 }
 
 // --- events
@@ -157,16 +161,16 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
   const auto flight_index = static_cast<std::uint32_t>(event.argument_a >> 32U);
   const auto output_index = static_cast<std::uint32_t>(event.argument_b >> 8U);
   const Output& output = outputs_[output_index];
-  const Flight& flight = flights_[flight_index];
+  const Flight& flight = state_.flights[flight_index];
   if (ahead == Ahead::far) {
-    __builtin_prefetch(&queues_[queue_index]);
+    __builtin_prefetch(&state_.queues[queue_index]);
     __builtin_prefetch(&flight);
     __builtin_prefetch(&output);
-    __builtin_prefetch(&free_at_[output_index]);
+    __builtin_prefetch(&state_.free_at[output_index]);
     return;
   }
-  __builtin_prefetch(&queues_[output.buffer(flight.wanted_vc)]);
-  credits_.prefetch(queues_[queue_index]);
+  __builtin_prefetch(&state_.queues[output.buffer(flight.wanted_vc)]);
+  credits_.prefetch(state_.queues[queue_index]);
   if (static_cast<Step>(event.argument_b & 0xffU) == Step::delivered) {
     // The first lines of the client object, whose type is unknown here.
     constexpr std::size_t client_bytes = 320;
@@ -175,15 +179,15 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     for (std::size_t at = 0; at < client_bytes; at += line_bytes) __builtin_prefetch(client + at);
     return;
   }
-  __builtin_prefetch(flights_.data() + flight.next);
-  const Time* const free_at = &free_at_[output.next_router * layout_.ports];
+  __builtin_prefetch(state_.flights.data() + flight.next);
+  const Time* const free_at = &state_.free_at[output.spec.next_router * spec_.layout.ports];
   __builtin_prefetch(free_at);
-  __builtin_prefetch(free_at + layout_.ports - 1);
-  if (dimension_order_ != nullptr) dimension_order_->prepare(flight.destination);
+  __builtin_prefetch(free_at + spec_.layout.ports - 1);
+  if (memo_.dimension_order != nullptr) memo_.dimension_order->prepare(flight.destination);
 }
 
 void PacketEngine::handle_event(const Event& event) {
-  if ((event.argument_b ^ run_) >> run_shift != 0) [[unlikely]]
+  if ((event.argument_b ^ state_.control.run) >> run_shift != 0) [[unlikely]]
     return;
   const auto queue_index = static_cast<std::uint32_t>(event.argument_a);
   const auto output_index = static_cast<std::uint32_t>(event.argument_b >> 8U);
@@ -192,8 +196,8 @@ void PacketEngine::handle_event(const Event& event) {
   if (step == Step::ready) {  // the most frequent step
     request(queue_index, flight_index);
   } else if (step == Step::wake) {
-    if (outputs_[output_index].wake_at != simulation_.now()) return;
-    outputs_[output_index].wake_at = Time::never();
+    if (outputs_[output_index].state.wake_at != simulation_.now()) return;
+    outputs_[output_index].state.wake_at = Time::never();
     arbitrate(output_index);
   } else if (step == Step::delivered) {
     deliver(flight_index);
@@ -203,13 +207,13 @@ void PacketEngine::handle_event(const Event& event) {
 }
 
 void PacketEngine::deliver(std::uint32_t flight_index) {
-  Flight& flight = flights_[flight_index];
+  Flight& flight = state_.flights[flight_index];
   const Packet packet = flight.packet();
   const Time head_time = flight.ready;
   if (simulation_.is_traced()) [[unlikely]]
     trace(NetworkTrace::delivered, Time::zero(), packet.destination, flight);
-  flight.next = free_flight_;
-  free_flight_ = flight_index;
+  flight.next = state_.free_flight;
+  state_.free_flight = flight_index;
   NetworkClient* const client = clients_[packet.destination];
   APENET_CHECK(client != nullptr, "packet for node %u, which has no client", packet.destination);
   client->packet_arrived(packet, head_time);
@@ -220,12 +224,12 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
 
 // Grants the head of the queue the output that it wants, or makes it wait.
 void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
-  Flight& flight = flights_[flight_index];
+  Flight& flight = state_.flights[flight_index];
   const std::uint32_t output_index = flight.wanted_output;
   Output& output = outputs_[output_index];
-  const bool is_free = free_at_[output_index] <= simulation_.now();
-  if (is_free && output.waiting == 0 && finds_room(output, flight)) {
-    output.last_granted = static_cast<std::uint16_t>(queue_index - output.first_queue);
+  const bool is_free = state_.free_at[output_index] <= simulation_.now();
+  if (is_free && output.state.waiting == 0 && finds_room(output, flight)) {
+    output.state.last_granted = static_cast<std::uint16_t>(queue_index - output.spec.first_queue);
     grant(queue_index, flight_index, output_index);
     return;
   }
@@ -233,7 +237,7 @@ void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
   if (is_free) {
     arbitrate(output_index);
   } else {
-    wake(output_index, free_at_[output_index], queue_index);
+    wake(output_index, state_.free_at[output_index], queue_index);
   }
 }
 
@@ -244,22 +248,22 @@ void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, Route
   if (steps.choice() == RouteChoice::random) {
     chosen = draw_step(steps.count(), draws_of(simulation_.seed(), flight.packet()), steps[0].port);
   }
-  want(flight, router * layout_.ports, steps[chosen]);
+  want(flight, router * spec_.layout.ports, steps[chosen]);
 }
 
 void PacketEngine::choose_injection(Flight& flight) const {
   flight.may_turn = false;
-  flight.wanted_output = layout_.injection_output(flight.source);
-  flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % layout_.virtual_channels);
+  flight.wanted_output = spec_.layout.injection_output(flight.source);
+  flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % spec_.layout.virtual_channels);
 }
 
 // Where a queue finds too little room in its virtual channel, later queues of the round may not take that
 // channel either: otherwise small packets could hold back a large one for ever.
 void PacketEngine::arbitrate(std::uint32_t output_index) {
   Output& output = outputs_[output_index];
-  if (output.waiting == 0) return;
-  if (free_at_[output_index] > simulation_.now()) {
-    wake(output_index, free_at_[output_index], waiting_.next(outputs_[output_index], output_index));
+  if (output.state.waiting == 0) return;
+  if (state_.free_at[output_index] > simulation_.now()) {
+    wake(output_index, state_.free_at[output_index], waiting_.next(outputs_[output_index], output_index));
     return;
   }
   std::uint64_t refused = 0;  // a bit for each virtual channel
@@ -267,8 +271,8 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   std::uint32_t chosen_flight = none;
   bool somebody_turns = false;
   visit_in_turn(output_index, [&](std::uint32_t queue_index) {
-    const std::uint32_t flight_index = queues_[queue_index].head;
-    Flight& flight = flights_[flight_index];
+    const std::uint32_t flight_index = state_.queues[queue_index].head;
+    Flight& flight = state_.flights[flight_index];
     const std::uint64_t lanes = lanes_for(output, flight);
     if ((refused & lanes) != 0) return false;
     if (!finds_room(output, flight)) {
@@ -287,12 +291,12 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   } else {
     waiting_.stop(output, output_index, chosen);
     // A stream that waits only behind itself waits in the flit engine, too.
-    if (output.waiting > 0 || chosen - output.first_queue != output.last_granted)
-      stages_[output.stage].waited += simulation_.now() - flights_[chosen_flight].ready;
-    output.last_granted = static_cast<std::uint16_t>(chosen - output.first_queue);
+    if (output.state.waiting > 0 || chosen - output.spec.first_queue != output.state.last_granted)
+      stages_[output.spec.stage].counters.waited += simulation_.now() - state_.flights[chosen_flight].ready;
+    output.state.last_granted = static_cast<std::uint16_t>(chosen - output.spec.first_queue);
     grant(chosen, chosen_flight, output_index);
-    if (output.waiting > 0)
-      wake(output_index, free_at_[output_index], waiting_.next(outputs_[output_index], output_index));
+    if (output.state.waiting > 0)
+      wake(output_index, state_.free_at[output_index], waiting_.next(outputs_[output_index], output_index));
   }
   for (const std::uint32_t queue_index : turning) turn_to_escape(queue_index);
 }
@@ -303,52 +307,54 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
 // Moves the head packet of the queue through the output now. docs/models/network.md, "One hop".
 void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, std::uint32_t output_index) {
   Output& output = outputs_[output_index];
-  Stage& stage = stages_[output.stage];
-  Flight& flight = flights_[flight_index];
+  Stage& stage = stages_[output.spec.stage];
+  Flight& flight = state_.flights[flight_index];
   const std::uint32_t bytes = flight.wire_bytes;
-  if (stage.last_bytes != bytes) {
-    stage.last_bytes = bytes;
-    stage.last_duration = stage.serialisation.duration(bytes);
-    stage.last_span =
-        stage.kind == StageKind::ejection ? stage.last_duration : wormhole_.span(bytes, stage.last_duration);
+  if (stage.memo.last_bytes != bytes) {
+    stage.memo.last_bytes = bytes;
+    stage.memo.last_duration = stage.spec.serialisation.duration(bytes);
+    stage.memo.last_span = stage.spec.kind == StageKind::ejection
+                               ? stage.memo.last_duration
+                               : spec_.wormhole.span(bytes, stage.memo.last_duration);
   }
   const Time now = simulation_.now();
   Time header_out = now;
-  if (stage.has_errors) [[unlikely]]
+  if (stage.spec.has_errors) [[unlikely]]
     header_out = pass_errors(output_index, flight);
-  const Time tail_out = std::max(header_out + stage.last_span, flight.tail_in + stage.tail_latency);
+  const Time tail_out = std::max(header_out + stage.memo.last_span, flight.tail_in + stage.spec.tail_latency);
   // Packets of other virtual channels pass a link while flits wait for credits; a card sends one packet.
-  const bool is_shared = is_wormhole_ && stage.kind != StageKind::injection;
-  const Time free_at = is_shared ? header_out + stage.last_duration : tail_out;
-  free_at_[output_index] = free_at;
-  output.busy += free_at - now;
-  ++output.packets;
-  output.wire_bytes += bytes;
+  const bool is_shared = spec_.is_wormhole && stage.spec.kind != StageKind::injection;
+  const Time free_at = is_shared ? header_out + stage.memo.last_duration : tail_out;
+  state_.free_at[output_index] = free_at;
+  output.counters.busy += free_at - now;
+  ++output.counters.packets;
+  output.counters.wire_bytes += bytes;
   if (simulation_.is_traced()) [[unlikely]]
     trace_grant(output_index, tail_out, flight);
   // A packet that a fault may take back enters twice, and the second time counts: the client is told both.
-  if (stage.kind == StageKind::injection && (now > flight.ready || keeps_numbers_)) tell_entered(flight);
+  if (stage.spec.kind == StageKind::injection && (now > flight.ready || spec_.keeps_numbers))
+    tell_entered(flight);
 
   const std::uint32_t buffer_index = output.buffer(flight.wanted_vc);
-  queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
+  state_.queues[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
   const std::uint32_t next = flight.next;
   const std::uint32_t returning_bytes = flight.is_resent ? 0 : bytes;
   flight.next = none;
   flight.is_resent = false;
-  flight.tail_in = tail_out + stage.latency;
-  flight.ready = header_out + stage.header_latency;
-  if (stage.kind == StageKind::ejection) {
-    if (flight.hops == 0) ports_only_ += stage.last_duration;
+  flight.tail_in = tail_out + stage.spec.latency;
+  flight.ready = header_out + stage.spec.header_latency;
+  if (stage.spec.kind == StageKind::ejection) {
+    if (flight.hops == 0) counters_.ports_only += stage.memo.last_duration;
     schedule(EventKind::link, output_index, flight.tail_in, Step::delivered, {0, flight_index, output_index});
     leave_queue(queue_index, next, tail_out, returning_bytes, stage);
     return;
   }
-  flight.hops = static_cast<std::uint16_t>(flight.hops + (stage.kind == StageKind::link ? 1U : 0U));
+  flight.hops = static_cast<std::uint16_t>(flight.hops + (stage.spec.kind == StageKind::link ? 1U : 0U));
   // Before leave_queue, which takes as long as the prefetch of the next output.
   choose_output(flight, buffer_index, output);
   __builtin_prefetch(&outputs_[flight.wanted_output]);
   leave_queue(queue_index, next, tail_out, returning_bytes, stage);
-  enter_queue(buffer_index, flight_index, wormhole_.header_gap());
+  enter_queue(buffer_index, flight_index, spec_.wormhole.header_gap());
 }
 
 void PacketEngine::tell_entered(const Flight& flight) {
@@ -360,30 +366,31 @@ void PacketEngine::tell_entered(const Flight& flight) {
 // --------------------------------------------------------------------------------------------------
 
 std::uint32_t PacketEngine::new_flight() {
-  if (free_flight_ == none) {
-    flights_.emplace_back();
-    return static_cast<std::uint32_t>(flights_.size() - 1);
+  if (state_.free_flight == none) {
+    state_.flights.emplace_back();
+    return static_cast<std::uint32_t>(state_.flights.size() - 1);
   }
-  const std::uint32_t index = free_flight_;
-  free_flight_ = flights_[index].next;
+  const std::uint32_t index = state_.free_flight;
+  state_.free_flight = state_.flights[index].next;
   return index;
 }
 
 void PacketEngine::trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const {
   const bool is_injection = what == NetworkTrace::injected;
-  simulation_.trace(network_record(what, simulation_.now(), until, rail_, place,
+  simulation_.trace(network_record(what, simulation_.now(), until, spec_.rail, place,
                                    is_injection ? flight.destination : flight.source, flight.message,
                                    flight.sequence, flight.wire_bytes));
 }
 
 void PacketEngine::trace_grant(std::uint32_t output_index, Time tail_out, const Flight& flight) const {
-  const StageKind kind = stages_[outputs_[output_index].stage].kind;
+  const StageKind kind = stages_[outputs_[output_index].spec.stage].spec.kind;
   if (kind == StageKind::injection) return;  // from the card into its own router
   if (kind == StageKind::ejection) {
     trace(NetworkTrace::ejected, Time::zero(), flight.destination, flight);
     return;
   }
-  const auto link = std::lower_bound(links_.begin(), links_.end(), output_index) - links_.begin();
+  const auto link =
+      std::lower_bound(spec_.links.begin(), spec_.links.end(), output_index) - spec_.links.begin();
   trace(NetworkTrace::crossed, tail_out, static_cast<std::uint32_t>(link), flight);
 }
 

@@ -63,21 +63,65 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   void consumed(NodeId node, const Packet& packet) override;
   void prepare(NodeId node, std::uint16_t channel) const override;
   [[nodiscard]] std::uint32_t link_count() const override {
-    return static_cast<std::uint32_t>(links_.size());
+    return static_cast<std::uint32_t>(spec_.links.size());
   }
-  [[nodiscard]] bool list_rest(NodeId source, NodeId destination, RestState& state) override;
+  [[nodiscard]] bool list_state(NodeId source, NodeId destination, StateList& list) override;
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
   [[nodiscard]] std::uint64_t link_crossings() const override;
   [[nodiscard]] std::vector<std::string> warnings() const override;
   void begin(Time zero) override;
   [[nodiscard]] FaultUse fault_use() const override;
 
-  void allow_halts() override { keeps_numbers_ = true; }
+  void allow_halts() override { spec_.keeps_numbers = true; }
   std::uint64_t halt() override;
   void restart(const Routing* routing, InjectionGate* gate) override;
   [[nodiscard]] std::uint64_t messages_under_way() const override;
-  [[nodiscard]] bool is_empty() const override { return !is_halted_ && messages_under_way() == 0; }
-  void take_routes(const Routing* routing) override { restart(routing, gate_); }
+  [[nodiscard]] bool is_empty() const override {
+    return !state_.control.is_halted && messages_under_way() == 0;
+  }
+  void take_routes(const Routing* routing) override { restart(routing, state_.control.gate); }
+
+  struct Spec {
+    bool is_by_age = false;      // arbitration
+    bool keeps_numbers = false;  // for halts and arbitration by age
+    bool is_wormhole = false;
+    bool takes_any_lane = false;
+    std::uint8_t rail = 0;
+    std::uint64_t order_of_rail = 0;  // in the counter of every event, above the step
+    PacketLayout layout;
+    std::uint32_t max_packet_wire_bytes = 0;
+    Time router_latency;
+    Time credit_latency;
+    std::int64_t buffer_bytes = 0;
+    std::int64_t injection_buffer_bytes = 0;
+    std::int64_t ejection_buffer_bytes = 0;
+    packet::Wormhole wormhole;
+    std::vector<std::uint32_t> upstream;          // per (router, port): the output that feeds its queues
+    std::vector<std::uint32_t> ejection_outputs;  // of each node; small enough to stay in the cache
+    std::vector<std::uint32_t> links;             // outputs that are links, for the statistics
+    std::vector<std::string> router_names;        // a link's name is that of its router and of its port
+    std::vector<std::string> port_names;
+  };
+  // With the states of the outputs, of WaitingQueues, CreditReturns and BitErrors.
+  struct State {
+    struct Control {
+      const Routing* routing = nullptr;  // the one in force
+      InjectionGate* gate = nullptr;
+      bool is_halted = false;
+      // Counts halts in its upper bits, as events do: an event of an earlier run is void.
+      Numbering<std::uint64_t> run;
+      Numbering<std::uint64_t> next_number;
+    };
+    Control control;
+    LargeArray<packet::Queue> queues;
+    LargeArray<Time> free_at;  // of each output; apart from it, since an arriving packet reads it first
+    LargeArray<packet::Flight> flights{1};
+    std::uint32_t free_flight = packet::none;
+    std::vector<std::uint64_t> numbers;  // per flight, in the order of injection; only with keeps_numbers
+  };
+  struct Counters {
+    Time ports_only;  // in ports, of packets that crossed no link
+  };
 
  private:
   using Flight = packet::Flight;
@@ -89,6 +133,16 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
 
   enum class Step : std::uint8_t { ready, wake, delivered, injection_freed };
 
+  // Follows from the routing in force.
+  struct Memo {
+    const DimensionOrderRouting* dimension_order =
+        nullptr;  // it, if it is this: asked without a virtual call
+    bool is_memoryless = false;
+    bool takes_care = false;  // a gate may hold packets back, or a packet may turn to another output
+    std::uint32_t waypoint_count = 0;
+    ChannelClasses classes{1, 1};
+  };
+
   // The records that an event touches, or those that follow from it: the queue prefetches them.
   struct Touched {
     std::uint32_t queue;
@@ -96,8 +150,9 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
     std::uint32_t output;
   };
 
+  [[nodiscard]] static Spec spec_of(const Topology& topology, const NetworkParameters& parameters);
   void wire(const Topology& topology, const NetworkParameters& parameters);
-  void list_way(NodeId source, NodeId destination, RestState& state);
+  void list_way(NodeId source, NodeId destination, StateList& list);
   void wire_router(const Topology& topology, RouterId router);
   void wire_endpoint(const Topology& topology, NodeId node);
 
@@ -151,82 +206,52 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   void trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const;
   void trace_grant(std::uint32_t output_index, Time tail_out, const Flight& flight) const;
 
+  static constexpr unsigned run_shift = 40;
+
   Simulation& simulation_;
   std::unique_ptr<const Routing> own_routing_;
-  const Routing* routing_;                        // the one in force
-  const DimensionOrderRouting* dimension_order_;  // the same, if it is this: asked without a virtual call
-  bool is_memoryless_;                            // of that routing
-  std::uint32_t waypoint_count_;                  // the same
-  bool is_halted_ = false;
-  bool is_by_age_;           // arbitration
-  bool keeps_numbers_;       // for halts and arbitration by age
-  bool takes_care_ = false;  // a gate may hold packets back, or a packet may turn to another output
-  static constexpr unsigned run_shift = 40;
-  std::uint64_t run_ = 0;  // counts halts in its upper bits, as events do: an event of an earlier run is void
-  std::uint64_t order_of_rail_;  // in the counter of every event, above the step
-  std::uint8_t rail_;
-  InjectionGate* gate_ = nullptr;
-  PacketLayout layout_;
-  ChannelClasses classes_{1, 1};  // of routing_
-  std::uint32_t max_packet_wire_bytes_;
-  Time router_latency_;
-  Time credit_latency_;
-  std::int64_t buffer_bytes_;
-  std::int64_t injection_buffer_bytes_;
-  std::int64_t ejection_buffer_bytes_;
-  LargeArray<Queue> queues_;
+  Spec spec_;
+  State state_;
+  Counters counters_;
+  Memo memo_;
   LargeArray<Output> outputs_;
-  LargeArray<Time> free_at_;  // of each output; apart from it, since an arriving packet reads it first
   packet::WaitingQueues waiting_;
   packet::CreditReturns credits_;
-  packet::Wormhole wormhole_;
-  bool is_wormhole_;
-  bool takes_any_lane_;
   packet::Trust trust_;
-  Time ports_only_;                              // in ports, of packets that crossed no link
-  std::vector<std::uint32_t> upstream_;          // per (router, port): the output that feeds its queues
-  std::vector<Stage> stages_;                    // link classes, then ejection and injection
-  std::vector<NetworkClient*> clients_;          // of each node
-  std::vector<std::uint32_t> ejection_outputs_;  // of each node; small enough to stay in the cache
-  LargeArray<Flight> flights_{1};
-  std::uint32_t free_flight_ = none;
-  std::vector<std::uint64_t> numbers_;  // per flight, in the order of injection; only with keeps_numbers_
-  std::uint64_t next_number_ = 0;
-  std::vector<std::uint32_t> by_age_;      // result of oldest_first()
-  std::vector<std::uint32_t> links_;       // outputs that are links, for the statistics
-  std::vector<std::string> router_names_;  // a link's name is that of its router and of its port
-  std::vector<std::string> port_names_;
-  std::unique_ptr<BitErrors> errors_;  // by output; only when a link has some
+  std::unique_ptr<BitErrors> errors_;    // by output; only when a link has some
+  std::vector<Stage> stages_;            // link classes, then ejection and injection
+  std::vector<NetworkClient*> clients_;  // of each node
+  std::vector<std::uint32_t> by_age_;    // result of oldest_first()
 };
 
 inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t queue_index) const {
-  RouteQuery query{.router = layout_.owner_of(queue_index), .destination = flight.destination};
-  if (!is_memoryless_) {
-    query.input_port = queue_index / layout_.virtual_channels % layout_.ports;
-    query.input_class = classes_.class_of(queue_index % layout_.virtual_channels);
+  RouteQuery query{.router = spec_.layout.owner_of(queue_index), .destination = flight.destination};
+  if (!memo_.is_memoryless) {
+    query.input_port = queue_index / spec_.layout.virtual_channels % spec_.layout.ports;
+    query.input_class = memo_.classes.class_of(queue_index % spec_.layout.virtual_channels);
     query.is_injected = flight.hops == 0;
-    if (waypoint_count_ != 0)
-      query.waypoint = waypoint_of(simulation_.seed(), flight.packet(), waypoint_count_);
+    if (memo_.waypoint_count != 0)
+      query.waypoint = waypoint_of(simulation_.seed(), flight.packet(), memo_.waypoint_count);
   }
   RouteSteps steps;
-  routing_->route(query, steps);
+  state_.control.routing->route(query, steps);
   return steps;
 }
 
 inline void PacketEngine::want(Flight& flight, std::uint32_t first_output, RouteStep step) const {
   flight.wanted_output = first_output + step.port;
-  flight.wanted_vc = static_cast<std::uint8_t>(classes_.channel(step.channel_class, flight.channel));
+  flight.wanted_vc = static_cast<std::uint8_t>(memo_.classes.channel(step.channel_class, flight.channel));
 }
 
 // For an adaptive routing this is a guess, which serves to prefetch: the packet chooses again when it is
 // ready.
 inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index, const Output& from) const {
-  if (dimension_order_ == nullptr) [[unlikely]] {
-    choose_among(flight, queue_index, from.next_router);
+  if (memo_.dimension_order == nullptr) [[unlikely]] {
+    choose_among(flight, queue_index, from.spec.next_router);
     return;
   }
-  want(flight, from.next_router * layout_.ports,
-       dimension_order_->step_from(from.next_place, flight.destination));
+  want(flight, from.spec.next_router * spec_.layout.ports,
+       memo_.dimension_order->step_from(from.spec.next_place, flight.destination));
 }
 
 // The arguments of an event are queue | flight << 32 and step | output << 8 | run << 40. All are filled for
@@ -236,29 +261,30 @@ inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_inde
 // one instant the inputs of a router act in the order of their numbers.
 inline void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step,
                                    Touched touched) {
-  simulation_.schedule(PackedOrder::pack(kind, source, static_cast<std::uint64_t>(step) | order_of_rail_),
-                       when, *this, touched.queue | std::uint64_t{touched.flight} << 32U,
-                       static_cast<std::uint64_t>(step) | std::uint64_t{touched.output} << 8U | run_);
+  simulation_.schedule(
+      PackedOrder::pack(kind, source, static_cast<std::uint64_t>(step) | spec_.order_of_rail), when, *this,
+      touched.queue | std::uint64_t{touched.flight} << 32U,
+      static_cast<std::uint64_t>(step) | std::uint64_t{touched.output} << 8U | state_.control.run);
 }
 
 // Injection FIFOs act before the routers, as the cards do that wait for them.
 inline void PacketEngine::schedule_ready(std::uint32_t queue_index, std::uint32_t flight_index, Time when) {
-  schedule(layout_.is_injection(queue_index) ? EventKind::link : EventKind::router, queue_index, when,
-           Step::ready, {queue_index, flight_index, flights_[flight_index].wanted_output});
+  schedule(spec_.layout.is_injection(queue_index) ? EventKind::link : EventKind::router, queue_index, when,
+           Step::ready, {queue_index, flight_index, state_.flights[flight_index].wanted_output});
 }
 
 // Only the earliest wake counts; arbitration asks again for what it still needs.
 inline void PacketEngine::wake(std::uint32_t output_index, Time when, std::uint32_t queue_index) {
   Output& output = outputs_[output_index];
-  if (when >= output.wake_at) return;
-  output.wake_at = when;
+  if (when >= output.state.wake_at) return;
+  output.state.wake_at = when;
   schedule(EventKind::link, output_index, when, Step::wake,
-           {queue_index, queues_[queue_index].head, output_index});
+           {queue_index, state_.queues[queue_index].head, output_index});
 }
 
 template <typename Visitor>
 inline void PacketEngine::visit_in_turn(std::uint32_t output_index, Visitor visitor) {
-  if (!is_by_age_) [[likely]] {
+  if (!spec_.is_by_age) [[likely]] {
     waiting_.visit(outputs_[output_index], output_index, visitor);
     return;
   }
@@ -268,7 +294,7 @@ inline void PacketEngine::visit_in_turn(std::uint32_t output_index, Visitor visi
 }
 
 inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes) {
-  Queue& queue = queues_[output.buffer(vc)];
+  Queue& queue = state_.queues[output.buffer(vc)];
   const auto needed = static_cast<std::int32_t>(bytes);
   if (queue.room_bytes >= needed) return true;
   credits_.settle(queue, credit_latency(queue), simulation_.now());
@@ -277,16 +303,16 @@ inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::
 
 // The same for the head of a queue, in any lane that it may take; it then wants that lane.
 inline bool PacketEngine::finds_room(const Output& output, Flight& flight) {
-  if (takes_any_lane_) [[unlikely]]
+  if (spec_.takes_any_lane) [[unlikely]]
     return finds_lane(output, flight);
   return has_room(output, flight.wanted_vc, flight.wire_bytes);
 }
 
 // Latency of the last credit that a router's queue returned.
 inline Time PacketEngine::credit_latency(const Queue& queue) const {
-  if (is_wormhole_) [[unlikely]]
-    return credit_latency_ - wormhole_.credit_lead(queue.returning_bytes);
-  return credit_latency_;
+  if (spec_.is_wormhole) [[unlikely]]
+    return spec_.credit_latency - spec_.wormhole.credit_lead(queue.returning_bytes);
+  return spec_.credit_latency;
 }
 
 }  // namespace apenet

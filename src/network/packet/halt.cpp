@@ -14,7 +14,7 @@ void PacketEngine::begin(Time /*zero*/) {
 FaultUse PacketEngine::fault_use() const {
   FaultUse use;
   if (!errors_) return use;
-  for (const std::uint32_t output : links_) {
+  for (const std::uint32_t output : spec_.links) {
     use.corrupted_packets += errors_->link(output).corrupted;
     use.retransmitted_bytes += errors_->link(output).retransmitted_bytes;
   }
@@ -24,30 +24,32 @@ FaultUse PacketEngine::fault_use() const {
 // Go-back-N: the receiver drops a corrupted packet and all that follow until the packet comes again. The link
 // passes no other packet from the first transmission to the good one. Returns when the good header leaves.
 Time PacketEngine::pass_errors(std::uint32_t output_index, const Flight& flight) {
-  const Stage& stage = stages_[outputs_[output_index].stage];
-  const Time duration = stage.serialisation.duration(flight.wire_bytes);
-  const Time turnaround = (stage.latency + router_latency_) * 2;
+  const Stage& stage = stages_[outputs_[output_index].spec.stage];
+  const Time duration = stage.spec.serialisation.duration(flight.wire_bytes);
+  const Time turnaround = (stage.spec.latency + spec_.router_latency) * 2;
   Time header_out = simulation_.now();
-  for (std::uint32_t failures = errors_->draw_failures(output_index, stage.bit_error_rate, flight.wire_bytes);
+  for (std::uint32_t failures =
+           errors_->draw_failures(output_index, stage.spec.bit_error_rate, flight.wire_bytes);
        failures > 0; --failures) {
-    header_out = std::max(header_out + duration, flight.tail_in + stage.tail_latency) + turnaround;
+    header_out = std::max(header_out + duration, flight.tail_in + stage.spec.tail_latency) + turnaround;
   }
   return header_out;
 }
 
 std::uint64_t PacketEngine::halt() {
-  APENET_CHECK(keeps_numbers_, "halted without allow_halts()");
-  run_ += std::uint64_t{1} << run_shift;
-  APENET_CHECK(run_ != 0, "halted %llu times", 1ULL << (64U - run_shift));
-  is_halted_ = true;
+  APENET_CHECK(spec_.keeps_numbers, "halted without allow_halts()");
+  state_.control.run.value += std::uint64_t{1} << run_shift;
+  APENET_CHECK(state_.control.run != 0, "halted %llu times", 1ULL << (64U - run_shift));
+  state_.control.is_halted = true;
   const std::vector<std::uint32_t> taken = take_back();
-  for (std::uint32_t queue = layout_.first_injection_queue; queue < layout_.first_ejection_buffer; ++queue)
+  for (std::uint32_t queue = spec_.layout.first_injection_queue; queue < spec_.layout.first_ejection_buffer;
+       ++queue)
     reset_injection(queue);
   // Youngest first, each to the front of its queue, so that the oldest becomes the head.
   for (auto flight_index = taken.rbegin(); flight_index != taken.rend(); ++flight_index) {
-    Flight& flight = flights_[*flight_index];
-    const std::uint32_t queue_index = layout_.injection_queue(flight.source, flight.channel);
-    Queue& queue = queues_[queue_index];
+    Flight& flight = state_.flights[*flight_index];
+    const std::uint32_t queue_index = spec_.layout.injection_queue(flight.source, flight.channel);
+    Queue& queue = state_.queues[queue_index];
     // A packet whose tail is still in the FIFO keeps its room there, and its DMA may still be running.
     flight.is_resent = queue.returning_bytes == 0;
     flight.ready = simulation_.now();
@@ -69,29 +71,31 @@ std::uint64_t PacketEngine::halt() {
 // they hold in ejection buffers.
 std::vector<std::uint32_t> PacketEngine::take_back() {
   enum class Place : std::uint8_t { ejection, router, fifo, unused };
-  std::vector<Place> places(flights_.size(),
+  std::vector<Place> places(state_.flights.size(),
                             Place::ejection);  // in no queue: on its way into an ejection buffer
-  for (std::uint32_t i = free_flight_; i != none; i = flights_[i].next) places[i] = Place::unused;
-  for (std::uint32_t queue = 0; queue < layout_.first_ejection_buffer; ++queue) {
-    const Place place = layout_.is_injection(queue) ? Place::fifo : Place::router;
-    for (std::uint32_t i = queues_[queue].head; i != none; i = flights_[i].next) places[i] = place;
+  for (std::uint32_t i = state_.free_flight; i != none; i = state_.flights[i].next) places[i] = Place::unused;
+  for (std::uint32_t queue = 0; queue < spec_.layout.first_ejection_buffer; ++queue) {
+    const Place place = spec_.layout.is_injection(queue) ? Place::fifo : Place::router;
+    for (std::uint32_t i = state_.queues[queue].head; i != none; i = state_.flights[i].next)
+      places[i] = place;
   }
   std::vector<std::uint32_t> taken;
-  for (std::uint32_t i = none + 1; i < flights_.size(); ++i) {
+  for (std::uint32_t i = none + 1; i < state_.flights.size(); ++i) {
     if (places[i] == Place::unused || places[i] == Place::fifo) continue;
     taken.push_back(i);
     if (places[i] == Place::router) continue;
-    queues_[layout_.first_ejection_buffer + flights_[i].destination].room_bytes +=
-        static_cast<std::int32_t>(flights_[i].wire_bytes);
+    state_.queues[spec_.layout.first_ejection_buffer + state_.flights[i].destination].room_bytes +=
+        static_cast<std::int32_t>(state_.flights[i].wire_bytes);
   }
-  std::sort(taken.begin(), taken.end(),
-            [this](std::uint32_t one, std::uint32_t other) { return numbers_[one] < numbers_[other]; });
+  std::sort(taken.begin(), taken.end(), [this](std::uint32_t one, std::uint32_t other) {
+    return state_.numbers[one] < state_.numbers[other];
+  });
   return taken;
 }
 
 // Keeps returning_bytes and free_at of a packet whose tail is still in the FIFO.
 void PacketEngine::reset_injection(std::uint32_t queue_index) {
-  Queue& queue = queues_[queue_index];
+  Queue& queue = state_.queues[queue_index];
   credits_.settle(queue, Time::zero(), simulation_.now());
   if (queue.needed_bytes != packet::told_bytes) return;
   if (queue.returning_bytes != 0) {
@@ -102,55 +106,57 @@ void PacketEngine::reset_injection(std::uint32_t queue_index) {
 }
 
 void PacketEngine::reset_routers() {
-  for (std::uint32_t i = 0; i < layout_.first_ejection_buffer; ++i) {
-    Queue& queue = queues_[i];
+  for (std::uint32_t i = 0; i < spec_.layout.first_ejection_buffer; ++i) {
+    Queue& queue = state_.queues[i];
     queue.free_at = Time::zero();
-    if (layout_.is_injection(i)) continue;
+    if (spec_.layout.is_injection(i)) continue;
     queue = {};
-    queue.room_bytes = static_cast<std::int32_t>(buffer_bytes_);
+    queue.room_bytes = static_cast<std::int32_t>(spec_.buffer_bytes);
   }
   credits_.clear();
   for (std::uint32_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
-    if (free_at_[i] > simulation_.now()) output.busy -= free_at_[i] - simulation_.now();
-    free_at_[i] = Time::zero();
-    output.wake_at = Time::never();
-    output.waiting_mask = 0;
-    output.waiting = 0;
-    output.last_granted = 0;
+    if (state_.free_at[i] > simulation_.now()) output.counters.busy -= state_.free_at[i] - simulation_.now();
+    state_.free_at[i] = Time::zero();
+    output.state.wake_at = Time::never();
+    output.state.waiting_mask = 0;
+    output.state.waiting = 0;
+    output.state.last_granted = 0;
   }
   waiting_.clear();
 }
 
 // Checks that a card's count of free room equals the room that the packets in its FIFO leave.
 void PacketEngine::check_injection_room() const {
-  for (std::uint32_t i = layout_.first_injection_queue; i < layout_.first_ejection_buffer; ++i) {
-    std::int64_t bytes = queues_[i].room_bytes;
-    for (std::uint32_t flight = queues_[i].head; flight != none; flight = flights_[flight].next) {
-      if (!flights_[flight].is_resent) bytes += flights_[flight].wire_bytes;
+  for (std::uint32_t i = spec_.layout.first_injection_queue; i < spec_.layout.first_ejection_buffer; ++i) {
+    std::int64_t bytes = state_.queues[i].room_bytes;
+    for (std::uint32_t flight = state_.queues[i].head; flight != none; flight = state_.flights[flight].next) {
+      if (!state_.flights[flight].is_resent) bytes += state_.flights[flight].wire_bytes;
     }
-    APENET_CHECK(bytes == injection_buffer_bytes_ && queues_[i].returning_bytes == 0,
-                 "injection buffer %u accounts for %lld of %lld bytes", i - layout_.first_injection_queue,
-                 static_cast<long long>(bytes), static_cast<long long>(injection_buffer_bytes_));
+    APENET_CHECK(bytes == spec_.injection_buffer_bytes && state_.queues[i].returning_bytes == 0,
+                 "injection buffer %u accounts for %lld of %lld bytes",
+                 i - spec_.layout.first_injection_queue, static_cast<long long>(bytes),
+                 static_cast<long long>(spec_.injection_buffer_bytes));
   }
 }
 
 void PacketEngine::restart(const Routing* routing, InjectionGate* gate) {
-  gate_ = gate;
+  state_.control.gate = gate;
   use_routing(routing != nullptr ? *routing : *own_routing_);
-  is_halted_ = false;
-  for (std::uint32_t queue = layout_.first_injection_queue; queue < layout_.first_ejection_buffer; ++queue) {
-    const std::uint32_t head = queues_[queue].head;
-    if (head != none) schedule_ready(queue, head, std::max(simulation_.now(), flights_[head].ready));
+  state_.control.is_halted = false;
+  for (std::uint32_t queue = spec_.layout.first_injection_queue; queue < spec_.layout.first_ejection_buffer;
+       ++queue) {
+    const std::uint32_t head = state_.queues[queue].head;
+    if (head != none) schedule_ready(queue, head, std::max(simulation_.now(), state_.flights[head].ready));
   }
 }
 
 std::uint64_t PacketEngine::messages_under_way() const {
-  std::vector<bool> is_unused(flights_.size());
-  for (std::uint32_t i = free_flight_; i != none; i = flights_[i].next) is_unused[i] = true;
+  std::vector<bool> is_unused(state_.flights.size());
+  for (std::uint32_t i = state_.free_flight; i != none; i = state_.flights[i].next) is_unused[i] = true;
   std::vector<std::pair<NodeId, std::uint64_t>> messages;
-  for (std::uint32_t i = none + 1; i < flights_.size(); ++i) {
-    if (!is_unused[i]) messages.emplace_back(flights_[i].source, flights_[i].message);
+  for (std::uint32_t i = none + 1; i < state_.flights.size(); ++i) {
+    if (!is_unused[i]) messages.emplace_back(state_.flights[i].source, state_.flights[i].message);
   }
   std::sort(messages.begin(), messages.end());
   return static_cast<std::uint64_t>(std::unique(messages.begin(), messages.end()) - messages.begin());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernel/state.hpp"
 #include "kernel/time.hpp"
 #include "network/packet.hpp"
 #include "network/packet/serialisation.hpp"
@@ -56,24 +57,53 @@ struct alignas(32) Queue {
   std::uint32_t tail = none;
   std::uint32_t needed_bytes = 0;  // what the upstream output waits for; 0: nothing. For a card: any room,
                                    // 1, or told_bytes when injection_freed is under way
+
+  // No packet is in it, nobody waits for room, and every credit is back if Moment::reach is at least the
+  // latency of a credit: then all of it is free, in whichever fields that is noted.
+  [[nodiscard]] bool is_quiescent(Moment at) const {
+    const auto& [left_at, room, returning, earlier, first, last, needed] = *this;
+    static_cast<void>(room);       // the three of them make up
+    static_cast<void>(returning);  // the size of the buffer
+    static_cast<void>(earlier);
+    static_cast<void>(last);  // valid while there is a first
+    return at.is_past(left_at) && first == none && needed == 0;
+  }
+  // More strict than needed: what it holds is in the engine's records.
+  friend bool is_same_state(const Queue& left, Moment left_at, const Queue& right, Moment right_at) {
+    return left.is_quiescent(left_at) && right.is_quiescent(right_at);
+  }
 };
 
+// A link, an ejection port or an injection port. Spec, state and counters fill one cache line together, so
+// that the spec lies in the padding of the state.
 struct alignas(64) Output {
-  Time wake_at = Time::never();  // of the pending wake; later ones are void
-  Time busy;
-  std::uint64_t packets = 0;
-  std::uint64_t wire_bytes = 0;
-  std::uint64_t waiting_mask = 0;  // the first 64 queues that can wait; the others are in WaitingQueues
-  std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the ejection buffer
-  std::uint32_t first_queue = 0;   // of those that can ask for it
-  std::uint32_t next_router = 0;   // behind it; of an ejection port: its own
-  std::uint32_t next_place = 0;    // of that router, as DimensionOrderRouting packs it; 0 for other routings
-  std::uint16_t waiting = 0;       // queues
-  std::uint16_t last_granted = 0;  // number of the queue among them
-  std::uint8_t stage = 0;          // index into the engine's stages
-  std::uint8_t vc_mask = 0;        // of the buffers behind it: 0 where there is one
+  struct Counters {
+    Time busy;
+    std::uint64_t packets = 0;
+    std::uint64_t wire_bytes = 0;
+  };
+  struct State {
+    Time wake_at = Time::never();    // of the pending wake; later ones are void
+    std::uint64_t waiting_mask = 0;  // the first 64 queues that can wait; the others are in WaitingQueues
+    std::uint16_t waiting = 0;       // queues
+    std::uint16_t last_granted = 0;  // arbiter state: number of the queue among them
+  };
+  struct Spec {
+    std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the ejection buffer
+    std::uint32_t first_queue = 0;   // of those that can ask for it
+    std::uint32_t next_router = 0;   // behind it; of an ejection port: its own
+    std::uint32_t next_place = 0;  // of that router, as DimensionOrderRouting packs it; 0 for other routings
+    std::uint8_t stage = 0;        // index into the engine's stages
+    std::uint8_t vc_mask = 0;      // of the buffers behind it: 0 where there is one
+  };
 
-  [[nodiscard]] std::uint32_t buffer(std::uint32_t vc) const { return first_buffer + (vc & vc_mask); }
+  Counters counters;
+  [[no_unique_address]] State state;
+  Spec spec;
+
+  [[nodiscard]] std::uint32_t buffer(std::uint32_t vc) const {
+    return spec.first_buffer + (vc & spec.vc_mask);
+  }
 };
 
 static_assert(sizeof(Output) == 64);
@@ -82,19 +112,29 @@ enum class StageKind : std::uint8_t { link, ejection, injection };
 
 // What the outputs of one kind and dimension share.
 struct Stage {
-  StageKind kind = StageKind::link;
-  bool has_errors = false;
-  Serialisation serialisation;
-  Time latency;
-  Time header_latency;  // the same and the next router's, to where the header may leave again
-  Time tail_latency;    // of a tail through the router
-  double bit_error_rate = 0;
-  Time credit_latency;         // of the queues that ask for it
-  Time waited = Time::zero();  // of all headers, from when they could leave until they did
-  // Those of the previous packet: the next is usually as long, and then needs no division.
-  std::uint32_t last_bytes = 0;
-  Time last_duration = Time::zero();
-  Time last_span = Time::zero();  // from header to tail: longer where flits wait for credits
+  struct Spec {
+    StageKind kind = StageKind::link;
+    bool has_errors = false;
+    Serialisation serialisation;
+    Time latency;
+    Time header_latency;  // the same and the next router's, to where the header may leave again
+    Time tail_latency;    // of a tail through the router
+    double bit_error_rate = 0;
+    Time credit_latency;  // of the queues that ask for it
+  };
+  struct Counters {
+    Time waited;  // all headers, from when they could leave until they did
+  };
+  // Of the previous packet: the next is usually as long, and then needs no division.
+  struct Memo {
+    std::uint32_t last_bytes = 0;
+    Time last_duration;
+    Time last_span;  // from header to tail: longer where flits wait for credits
+  };
+
+  Spec spec;
+  Counters counters;
+  Memo memo;
 };
 
 }  // namespace apenet::packet

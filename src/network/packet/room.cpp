@@ -8,49 +8,50 @@
 namespace apenet {
 
 std::int64_t PacketEngine::injection_room(NodeId node, std::uint16_t channel) const {
-  APENET_CHECK(node < clients_.size() && channel < layout_.card_channels, "node %u of %zu, channel %u of %u",
-               node, clients_.size(), channel, layout_.card_channels);
-  const Queue& queue = queues_[layout_.injection_queue(node, channel)];
+  APENET_CHECK(node < clients_.size() && channel < spec_.layout.card_channels,
+               "node %u of %zu, channel %u of %u", node, clients_.size(), channel,
+               spec_.layout.card_channels);
+  const Queue& queue = state_.queues[spec_.layout.injection_queue(node, channel)];
   const bool is_back = queue.free_at <= simulation_.now();  // and with it all before it
   return queue.room_bytes + (is_back ? std::int64_t{queue.returning_bytes} : 0);
 }
 
 void PacketEngine::await_injection_room(NodeId node, std::uint16_t channel) {
-  const std::uint32_t queue_index = layout_.injection_queue(node, channel);
-  Queue& queue = queues_[queue_index];
+  const std::uint32_t queue_index = spec_.layout.injection_queue(node, channel);
+  Queue& queue = state_.queues[queue_index];
   if (queue.needed_bytes != 0) return;  // has asked already
   queue.needed_bytes = 1;
   if (queue.free_at > simulation_.now() && queue.returning_bytes != 0) tell_room(queue_index);
 }
 
 void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
-  queues_[queue_index].needed_bytes = 0;
-  const std::uint32_t number = queue_index - layout_.first_injection_queue;
-  NetworkClient* const client = clients_[number / layout_.card_channels];
-  APENET_CHECK(client != nullptr, "node %u injected without a client", number / layout_.card_channels);
-  client->injection_freed(static_cast<std::uint16_t>(number % layout_.card_channels));
+  state_.queues[queue_index].needed_bytes = 0;
+  const std::uint32_t number = queue_index - spec_.layout.first_injection_queue;
+  NetworkClient* const client = clients_[number / spec_.layout.card_channels];
+  APENET_CHECK(client != nullptr, "node %u injected without a client", number / spec_.layout.card_channels);
+  client->injection_freed(static_cast<std::uint16_t>(number % spec_.layout.card_channels));
 }
 
 // The virtual channels behind the output that the packet may take, a bit for each.
 std::uint64_t PacketEngine::lanes_for(const Output& output, const Flight& flight) const {
-  if (!takes_any_lane_ || output.vc_mask == 0) return std::uint64_t{1} << flight.wanted_vc;
-  if (stages_[output.stage].kind == StageKind::injection)
-    return ~std::uint64_t{0} >> (ChannelClasses::max_channels - layout_.virtual_channels);
-  return classes_.mask(classes_.class_of(flight.wanted_vc));
+  if (!spec_.takes_any_lane || output.spec.vc_mask == 0) return std::uint64_t{1} << flight.wanted_vc;
+  if (stages_[output.spec.stage].spec.kind == StageKind::injection)
+    return ~std::uint64_t{0} >> (ChannelClasses::max_channels - spec_.layout.virtual_channels);
+  return memo_.classes.mask(memo_.classes.class_of(flight.wanted_vc));
 }
 
 // Chooses the lane with most room. Among equals it goes on from the lanes of the packets before, so that
 // packets share the virtual channels evenly.
 bool PacketEngine::finds_lane(const Output& output, Flight& flight) {
   const std::uint64_t lanes = lanes_for(output, flight);
-  if (output.vc_mask == 0) return has_room(output, flight.wanted_vc, flight.wire_bytes);
+  if (output.spec.vc_mask == 0) return has_room(output, flight.wanted_vc, flight.wire_bytes);
   const auto first = static_cast<std::uint32_t>(std::countr_zero(lanes));
   const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
   std::int64_t most_bytes = static_cast<std::int64_t>(flight.wire_bytes) - 1;
   bool is_found = false;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto vc = static_cast<std::uint32_t>(first + (output.packets + i) % count);
-    Queue& buffer = queues_[output.first_buffer + vc];
+    const auto vc = static_cast<std::uint32_t>(first + (output.counters.packets + i) % count);
+    Queue& buffer = state_.queues[output.spec.first_buffer + vc];
     credits_.settle(buffer, credit_latency(buffer), simulation_.now());
     if (buffer.room_bytes <= most_bytes) continue;
     most_bytes = buffer.room_bytes;
@@ -64,14 +65,15 @@ bool PacketEngine::finds_lane(const Output& output, Flight& flight) {
 // credit is on its way, leave_queue wakes the output when a packet leaves the full buffer.
 void PacketEngine::await_room(std::uint32_t output_index) {
   const Output& output = outputs_[output_index];
-  if (stages_[output.stage].kind == StageKind::ejection) return;  // consumed() arbitrates
+  if (stages_[output.spec.stage].spec.kind == StageKind::ejection) return;  // consumed() arbitrates
   std::uint64_t seen = 0;
   visit_in_turn(output_index, [&](std::uint32_t queue_index) {
-    const Flight& flight = flights_[queues_[queue_index].head];
+    const Flight& flight = state_.flights[state_.queues[queue_index].head];
     const std::uint64_t lanes = lanes_for(output, flight) & ~seen;
     seen |= lanes;
     for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
-      Queue& buffer = queues_[output.first_buffer + static_cast<std::uint32_t>(std::countr_zero(left))];
+      Queue& buffer =
+          state_.queues[output.spec.first_buffer + static_cast<std::uint32_t>(std::countr_zero(left))];
       const Time time = credits_.room_time(buffer, flight.wire_bytes, credit_latency(buffer));
       if (time == Time::never()) {
         buffer.needed_bytes = flight.wire_bytes;
@@ -85,8 +87,8 @@ void PacketEngine::await_room(std::uint32_t output_index) {
 
 // Call when a packet has just left a queue for whose room somebody waits.
 void PacketEngine::tell_room(std::uint32_t queue_index) {
-  Queue& queue = queues_[queue_index];
-  if (layout_.is_injection(queue_index)) {
+  Queue& queue = state_.queues[queue_index];
+  if (spec_.layout.is_injection(queue_index)) {
     if (queue.needed_bytes == packet::told_bytes) return;
     queue.needed_bytes = packet::told_bytes;
     schedule(EventKind::link, queue_index, queue.free_at, Step::injection_freed, {queue_index, 0, 0});
@@ -96,10 +98,10 @@ void PacketEngine::tell_room(std::uint32_t queue_index) {
   const Time time = credits_.room_time(queue, queue.needed_bytes, credit_latency(queue));
   if (time == Time::never()) return;
   queue.needed_bytes = 0;
-  const std::uint32_t upstream = upstream_[queue_index / layout_.virtual_channels];
-  if (outputs_[upstream].waiting == 0) return;
+  const std::uint32_t upstream = spec_.upstream[queue_index / spec_.layout.virtual_channels];
+  if (outputs_[upstream].state.waiting == 0) return;
   // The room may be older than now: behind a wormhole's credit_lead() its flits leave by a faster port.
-  const Time when = std::max({time, free_at_[upstream], simulation_.now()});
+  const Time when = std::max({time, state_.free_at[upstream], simulation_.now()});
   wake(upstream, when, waiting_.next(outputs_[upstream], upstream));
 }
 

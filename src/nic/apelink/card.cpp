@@ -35,13 +35,6 @@ CardFacts common_facts(const CommonDescription& card, const HostDescription& hos
           .doorbell_delay = host.bus.pio_write_latency};
 }
 
-void list_counters(Counters& counted, RestState& state) {
-  state.total(counted.packets);
-  state.total(counted.acknowledgements);
-  state.total(counted.descriptors_held_back);
-  state.total(counted.gets_served);
-}
-
 void append_counters(const Counters& counted, std::vector<Counter>& counters) {
   counters.push_back({"packets", counted.packets});
   counters.push_back({"acknowledgements", counted.acknowledgements});

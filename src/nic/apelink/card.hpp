@@ -11,8 +11,9 @@
 #include "kernel/counters.hpp"
 #include "kernel/large_array.hpp"
 #include "kernel/queue_pool.hpp"
+#include "kernel/state.hpp"
 #include "nic/apelink/description.hpp"
-#include "nic/shared_state.hpp"
+#include "nic/card_environment.hpp"
 #include "nic/slab.hpp"
 #include "nic/tag.hpp"
 
@@ -58,7 +59,7 @@ struct alignas(64) Queue {
   QueuePool<Entry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
   QueuePool<Entry>::Queue in_host_memory;  // descriptors that found the FIFO full
   // Number of descriptors that have left the FIFO, modulo 2^32.
-  std::uint32_t head_number = 0;
+  Numbering<std::uint32_t> head_number;
   std::uint32_t size = 0;         // of the FIFO
   std::uint32_t next_packet = 0;  // of the head's message
   bool decoding = false;
@@ -68,28 +69,32 @@ struct alignas(64) Queue {
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues. Stored once, so
 // that a card contains only its own state.
-struct Cards : SharedState<CommonDescription> {
+struct Cards : CardEnvironment<CommonDescription> {
   Cards(const CommonDescription& card, const CardSurroundings& surroundings, Time lookup = {})
-      : SharedState(card, surroundings),
+      : CardEnvironment(card, surroundings),
         pio_write_latency(surroundings.host.bus.pio_write_latency),
         lookup_time(lookup),
-        queues(surroundings.placement.process_count() * static_cast<std::size_t>(card.queues)) {}
+        state{.queues = LargeArray<Queue>(surroundings.placement.process_count() *
+                                          static_cast<std::size_t>(card.queues))} {}
 
   Time pio_write_latency;
   Time lookup_time;  // per arriving packet, to find its buffer
   Time decode_time = description.clock.cycles(description.descriptor_cycles);
-  Counters counters = {};
-  QueuePool<Entry> entries = {};
-  QueuePool<Pending> pending = {};
-  QueuePool<MessageId> acknowledgements = {};
-  LargeArray<Queue> queues;  // ordered by node
   std::size_t queues_taken = 0;
-  // Packets whose payload is being written to memory, of cards with a Receiver.
-  Slab<Packet> being_written = {};
+  struct State {
+    LargeArray<Queue> queues;  // ordered by node
+    QueuePool<Entry> entries = {};
+    QueuePool<Pending> pending = {};
+    QueuePool<MessageId> acknowledgements = {};
+    // Packets whose payload is being written to memory, of cards with a Receiver.
+    Slab<Packet> being_written = {};
+  };
+  State state;
+  Counters counters = {};
 
   // Takes the queues of the next node's card, which has this many ports in use.
   [[nodiscard]] Queue* take_queues(std::size_t ports) {
-    Queue* const first = queues.data() + queues_taken;
+    Queue* const first = state.queues.data() + queues_taken;
     queues_taken += ports * static_cast<std::size_t>(description.queues);
     return first;
   }
@@ -98,11 +103,14 @@ struct Cards : SharedState<CommonDescription> {
 struct Card {
   Cards& all;
   Bus& bus;
-  GpuMemory* gpu;            // nullptr if the card cannot access it
-  EventSource source;        // of all events of this card
-  Time driver_free_at = {};  // the driver serves gets one after another
+  GpuMemory* gpu;  // nullptr if the card cannot access it
+  struct State {
+    EventSource source;        // of all events of this card
+    Time driver_free_at = {};  // the driver serves gets one after another
+  };
+  State state;
 
-  [[nodiscard]] NodeId node() const { return source.id - all.first_source; }
+  [[nodiscard]] NodeId node() const { return state.source.id - all.first_source; }
   [[nodiscard]] Time now() const { return all.simulation.now(); }
 };
 
@@ -142,7 +150,6 @@ struct Card {
 
 // Throws std::invalid_argument, which names key, value and what was expected.
 void validate_common(const CommonDescription& card);
-void list_counters(Counters& counted, RestState& state);
 void append_counters(const Counters& counted, std::vector<Counter>& counters);
 // `name`: the name of the card in the sentences.
 void append_warnings(const Counters& counted, const std::string& name, std::vector<std::string>& warnings);

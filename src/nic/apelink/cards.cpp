@@ -12,7 +12,7 @@ class Set final : public CardSet {
   Set(const Description& card, const CardSurroundings& surroundings)
       : cards_(card, surroundings, card.clock.cycles(card.lookup_cycles)),
         nodes_(surroundings, [&](Bus& bus, NodeId /*node*/, EventSource source) {
-          return Nic({cards_, bus, nullptr, source});
+          return Nic({cards_, bus, nullptr, {source}});
         }) {}
 
   Nic& card(NodeId node) override { return nodes_[node]; }
@@ -26,11 +26,11 @@ class Set final : public CardSet {
   }
 
   // A descriptor's write reaches back by its clocks on the bus.
-  bool list_rest(NodeId source, NodeId target, RestState& state) override {
-    nodes_[source].list_rest(state);
-    nodes_[target].list_rest(state);
-    list_counters(cards_.counters, state);
-    state.rest_after(nodes_.bus(source).occupancy(cards_.description.descriptor_bytes));
+  bool list_state(NodeId source, NodeId target, StateList& list) override {
+    nodes_[source].list_state(list);
+    nodes_[target].list_state(list);
+    list.counters(cards_.counters);
+    list.reach(nodes_.bus(source).occupancy(cards_.description.descriptor_bytes));
     return true;
   }
 

@@ -39,13 +39,14 @@ void EventWriter::message_complete(MessageId id) {
 
 void EventWriter::serve_get(MessageId id) {
   ++card_.all.counters.gets_served;
-  card_.driver_free_at = std::max(card_.now(), card_.driver_free_at) + card_.all.description.get_service;
-  card_.all.simulation.schedule(card_.source, card_.driver_free_at + card_.all.pio_write_latency, *this,
-                                make_tag(get_served, id));
+  card_.state.driver_free_at =
+      std::max(card_.now(), card_.state.driver_free_at) + card_.all.description.get_service;
+  card_.all.simulation.schedule(card_.state.source, card_.state.driver_free_at + card_.all.pio_write_latency,
+                                *this, make_tag(get_served, id));
 }
 
 void EventWriter::bus_granted(const BusGrant& grant) {
-  card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+  card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 
 void EventWriter::prepare(const Event& event, Ahead ahead) const {

@@ -19,9 +19,10 @@ class Nic final : public apenet::Nic, private NetworkClient {
   }
 
   void doorbell(MessageId id) override { transmitter_.doorbell(id); }
-  void list_rest(RestState& state) {
-    transmitter_.list_rest(state);
-    card_.bus.list_rest(state);
+  void list_state(StateList& list) {
+    list.state(card_.state);
+    transmitter_.list_state(list);
+    card_.bus.list_state(list);
   }
   [[gnu::always_inline]] void prepare_doorbell() const { transmitter_.prepare_doorbell(); }
 

@@ -20,7 +20,7 @@ void Receiver::take_payload(const Packet& packet, Time usable) {
   const MessageId id = message_of(packet);
   if (!is_empty) {
     card_.bus.write(Bus::Master::card, packet.payload_bytes, usable, *this,
-                    card_.all.being_written.add(packet));
+                    card_.all.state.being_written.add(packet));
   } else {
     payload_written(packet);
   }
@@ -34,19 +34,19 @@ void Receiver::payload_written(const Packet& packet) {
 }
 
 void Receiver::bus_granted(const BusGrant& grant) {
-  card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+  card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 
 void Receiver::prepare(const Event& event, Ahead ahead) const {
   if (ahead == Ahead::far) {
     prefetch(card_);
   } else {
-    card_.all.being_written.prepare(static_cast<std::uint32_t>(event.argument_a));
+    card_.all.state.being_written.prepare(static_cast<std::uint32_t>(event.argument_a));
   }
 }
 
 void Receiver::handle_event(const Event& event) {
-  payload_written(card_.all.being_written.take(static_cast<std::uint32_t>(event.argument_a)));
+  payload_written(card_.all.state.being_written.take(static_cast<std::uint32_t>(event.argument_a)));
 }
 
 }  // namespace apenet::apelink

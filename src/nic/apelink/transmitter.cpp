@@ -70,7 +70,7 @@ void Transmitter::post(MessageId id, Role role) {
     write_descriptor(index, entry);
   } else {
     ++card_.all.counters.descriptors_held_back;
-    card_.all.entries.push(queue.in_host_memory, entry);
+    card_.all.state.entries.push(queue.in_host_memory, entry);
   }
 }
 
@@ -81,7 +81,7 @@ void Transmitter::write_descriptor(std::size_t index, const Entry& entry) {
   const std::int64_t bytes =
       card_.all.description.descriptor_bytes + (carries_payload ? descriptor.bytes : 0);
   const std::uint32_t number = queue.head_number + queue.size;
-  card_.all.entries.push(queue.fifo, entry);
+  card_.all.state.entries.push(queue.fifo, entry);
   ++queue.size;
   // The latency of a processor write includes its bus clocks, which on an idle bus are already over.
   const Time clocks = std::min(card_.bus.occupancy(bytes), card_.now());
@@ -92,7 +92,7 @@ void Transmitter::write_descriptor(std::size_t index, const Entry& entry) {
 void Transmitter::fetch_descriptor(std::size_t index) {
   Queue& queue = queues_[index];
   const std::uint32_t number = queue.head_number + queue.size;
-  card_.all.entries.push(queue.fifo, card_.all.entries.pop(queue.in_host_memory));
+  card_.all.state.entries.push(queue.fifo, card_.all.state.entries.pop(queue.in_host_memory));
   ++queue.size;
   card_.bus.read(card_.all.description.descriptor_bytes, *this,
                  make_tag(descriptor_fetch, entry_name(index, number)));
@@ -100,35 +100,37 @@ void Transmitter::fetch_descriptor(std::size_t index) {
 
 void Transmitter::descriptor_granted(std::size_t index, std::uint32_t number, Time present_at) {
   Queue& queue = queues_[index];
-  card_.all.entries.at(queue.fifo, number - queue.head_number).present_at = present_at;
+  card_.all.state.entries.at(queue.fifo, number - queue.head_number).present_at = present_at;
   if (number == queue.head_number) decode_head(index);
 }
 
 void Transmitter::decode_head(std::size_t index) {
   Queue& queue = queues_[index];
-  const bool is_decoded = (decoded_ >> index & 1U) != 0;
+  const bool is_decoded = (state_.decoded >> index & 1U) != 0;
   if (queue.decoding || is_decoded || queue.fifo.empty()) return;
-  const Entry& head = card_.all.entries.front(queue.fifo);
+  const Entry& head = card_.all.state.entries.front(queue.fifo);
   if (head.present_at == Time::never()) return;
   queue.decoding = true;
-  card_.all.simulation.schedule(card_.source, std::max(card_.now(), head.present_at) + card_.all.decode_time,
-                                *this, make_tag(descriptor_decoded, index), head.id);
+  card_.all.simulation.schedule(card_.state.source,
+                                std::max(card_.now(), head.present_at) + card_.all.decode_time, *this,
+                                make_tag(descriptor_decoded, index), head.id);
 }
 
 void Transmitter::finish_head(std::size_t index) {
   Queue& queue = queues_[index];
-  card_.all.entries.pop(queue.fifo);
+  card_.all.state.entries.pop(queue.fifo);
   --queue.size;
   ++queue.head_number;
-  decoded_ &= ~(std::uint64_t{1} << index);
+  state_.decoded &= ~(std::uint64_t{1} << index);
   queue.next_packet = 0;
   if (!queue.in_host_memory.empty()) fetch_descriptor(index);
   decode_head(index);
 }
 
 void Transmitter::acknowledge(MessageId id) {
-  card_.all.acknowledgements.push(channel(card_.all.messages.descriptor(id).channel).acknowledgements, id);
-  ++acknowledgements_;
+  card_.all.state.acknowledgements.push(channel(card_.all.messages.descriptor(id).channel).acknowledgements,
+                                        id);
+  ++state_.acknowledgements;
   pump();
 }
 
@@ -140,15 +142,15 @@ void Transmitter::injection_freed(std::uint16_t) {
 // is not asked again in this call. It keeps its turn: otherwise, if space becomes free for one packet at a
 // time, the same queue would always get it.
 void Transmitter::pump() {
-  if (acknowledgements_ > 0) issue_acknowledgements();
-  std::uint64_t candidates = decoded_;
+  if (state_.acknowledgements > 0) issue_acknowledgements();
+  std::uint64_t candidates = state_.decoded;
   while (candidates != 0) {
-    const int steps = std::countr_zero(std::rotr(candidates, static_cast<int>(next_queue_)));
-    const unsigned index = (next_queue_ + static_cast<unsigned>(steps)) % max_queues;
+    const int steps = std::countr_zero(std::rotr(candidates, static_cast<int>(state_.next_queue)));
+    const unsigned index = (state_.next_queue + static_cast<unsigned>(steps)) % max_queues;
     const std::uint64_t bit = std::uint64_t{1} << index;
     const bool is_issued = issue_packet(index);
-    if (is_issued) next_queue_ = (index + 1) % max_queues;
-    if (!is_issued || (decoded_ & bit) == 0) candidates &= ~bit;
+    if (is_issued) state_.next_queue = (index + 1) % max_queues;
+    if (!is_issued || (state_.decoded & bit) == 0) candidates &= ~bit;
   }
 }
 
@@ -183,10 +185,11 @@ void Transmitter::issue_acknowledgements() {
   for (std::size_t i = 0; i < channel_count(); ++i) {
     QueuePool<MessageId>::Queue& waiting = channel(i).acknowledgements;
     while (!waiting.empty()) {
-      const Packet packet = make_packet(card_.all.acknowledgements.front(waiting), Role::acknowledgement, 0);
+      const Packet packet =
+          make_packet(card_.all.state.acknowledgements.front(waiting), Role::acknowledgement, 0);
       if (!has_room(packet.channel, packet.wire_bytes)) break;
-      card_.all.acknowledgements.pop(waiting);
-      --acknowledgements_;
+      card_.all.state.acknowledgements.pop(waiting);
+      --state_.acknowledgements;
       ++card_.all.counters.acknowledgements;
       inject(packet, card_.now());
     }
@@ -195,24 +198,24 @@ void Transmitter::issue_acknowledgements() {
 
 bool Transmitter::issue_packet(std::size_t index) {
   Queue& queue = queues_[index];
-  const Entry head = card_.all.entries.front(queue.fifo);
+  const Entry head = card_.all.state.entries.front(queue.fifo);
   const Descriptor& descriptor = card_.all.messages.descriptor(head.id);
   const Packet packet = make_packet(head.id, head.role, queue.next_packet);
   const bool from_cpu = head.role == Role::data && descriptor.from_cpu;
   const bool from_memory = carries_payload(head.role) && !from_cpu && descriptor.bytes > 0;
   const Memory memory = memory_read(descriptor, head.role);
   if (!has_room(packet.channel, packet.wire_bytes)) return false;
-  if (from_memory && read_count_ >= card_.all.outstanding_reads) return false;
+  if (from_memory && state_.read_count >= card_.all.outstanding_reads) return false;
 
   const bool reports_sent = packet.last && head.role == Role::data && wants_sent(descriptor);
   Channel& way = channel(packet.channel);
   way.reserved_bytes += packet.wire_bytes;
-  card_.all.pending.push(way.pending, {packet, memory, from_memory ? Time::never() : Time::zero()});
+  card_.all.state.pending.push(way.pending, {packet, memory, from_memory ? Time::never() : Time::zero()});
   ++queue.next_packet;
   if (packet.last) finish_head(index);
   if (from_memory) {
     const std::uint64_t tag = make_tag(payload_read, pack({memory, packet.channel, reports_sent, head.id}));
-    ++read_count_;
+    ++state_.read_count;
     if (memory == Memory::gpu) {
       card_.gpu->read(packet.payload_bytes, *this, tag);
     } else {
@@ -232,8 +235,8 @@ void Transmitter::inject(const Packet& packet, Time tail_time) {
 
 void Transmitter::inject_what_has_its_data(std::uint16_t number) {
   Channel& way = channel(number);
-  while (!way.pending.empty() && card_.all.pending.front(way.pending).tail_time != Time::never()) {
-    const Pending next = card_.all.pending.pop(way.pending);
+  while (!way.pending.empty() && card_.all.state.pending.front(way.pending).tail_time != Time::never()) {
+    const Pending next = card_.all.state.pending.pop(way.pending);
     way.reserved_bytes -= next.packet.wire_bytes;
     inject(next.packet, std::max(next.tail_time, card_.now()));
   }
@@ -245,8 +248,8 @@ void Transmitter::payload_comes(std::uint16_t number, Memory memory, Time tail_t
   const auto waits_for_it = [&](const Pending& packet) {
     return packet.memory == memory && packet.tail_time == Time::never();
   };
-  while (!waits_for_it(card_.all.pending.at(pending, place))) ++place;
-  card_.all.pending.at(pending, place).tail_time = tail_time;
+  while (!waits_for_it(card_.all.state.pending.at(pending, place))) ++place;
+  card_.all.state.pending.at(pending, place).tail_time = tail_time;
   inject_what_has_its_data(number);
 }
 
@@ -266,7 +269,7 @@ void Transmitter::bus_granted(const BusGrant& grant) {
       payload_granted(grant);
       break;
     default:
-      card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+      card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
       break;
   }
 }
@@ -274,12 +277,12 @@ void Transmitter::bus_granted(const BusGrant& grant) {
 void Transmitter::payload_granted(const BusGrant& grant) {
   const PayloadRead read = payload_read_of(tag_which(grant.tag));
   const auto place = static_cast<std::uint64_t>(read.memory);
-  --read_count_;
-  card_.all.simulation.schedule(card_.source, grant.first_data, *this,
+  --state_.read_count;
+  card_.all.simulation.schedule(card_.state.source, grant.first_data, *this,
                                 make_tag(payload_data, place << channel_bits | read.channel),
                                 static_cast<std::uint64_t>(grant.end.ps()));
   if (read.reports_sent) {
-    card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));
+    card_.all.simulation.schedule(card_.state.source, grant.end, *this, make_tag(payload_gone, read.id));
   }
   pump();
 }
@@ -296,10 +299,10 @@ void Transmitter::prepare(const Event& event, Ahead ahead) const {
   if (what != payload_data) prefetch(card_.bus);
   if (what == descriptor_decoded) {
     card_.all.messages.prepare(static_cast<MessageId>(event.argument_b));
-    card_.all.entries.prepare(queues_[which].fifo);
+    card_.all.state.entries.prepare(queues_[which].fifo);
   } else if (what == payload_data) {
     const auto number = static_cast<std::uint16_t>(which);
-    card_.all.pending.prepare(channel(number).pending);
+    card_.all.state.pending.prepare(channel(number).pending);
     card_.all.network.prepare(card_.node(), number);
   }
 }
@@ -309,7 +312,7 @@ void Transmitter::handle_event(const Event& event) {
   switch (tag_what(event.argument_a)) {
     case descriptor_decoded:
       queues_[which].decoding = false;
-      decoded_ |= std::uint64_t{1} << which;
+      state_.decoded |= std::uint64_t{1} << which;
       pump();
       break;
     case payload_data:

@@ -17,7 +17,7 @@ namespace apenet::apelink {
 // or not; reserved space is never given twice; at most outstanding_reads payload reads are in progress.
 class Transmitter final : private BusClient, private EventHandler {
  public:
-  static constexpr std::int64_t max_queues = 64;  // ports x queues; one bit each in decoded_
+  static constexpr std::int64_t max_queues = 64;  // ports x queues; one bit each in State::decoded
 
   explicit Transmitter(Card& card);
   Transmitter(const Transmitter&) = delete;
@@ -33,7 +33,17 @@ class Transmitter final : private BusClient, private EventHandler {
   // Sends an acknowledgement to the source when its message is complete in this node's memory.
   void acknowledge(MessageId id);
   void injection_freed(std::uint16_t channel);
-  void list_rest(RestState& state) { state.choice(next_queue_); }
+  struct State {
+    std::uint32_t read_count = 0;        // payload reads in progress
+    unsigned next_queue = 0;             // arbiter state: the next queue to serve
+    std::uint64_t decoded = 0;           // one bit per queue whose head is decoded
+    std::uint32_t acknowledgements = 0;  // waiting acknowledgements of all channels
+  };
+  void list_state(StateList& list) {
+    list.state(state_);
+    const std::size_t ports = card_.all.placement.processes_on(card_.node());
+    for (std::size_t i = 0; i < ports * channel_count(); ++i) list.state(queues_[i]);
+  }
   // A doorbell will ring soon.
   [[gnu::always_inline]] void prepare_doorbell() const { __builtin_prefetch(queues_); }
 
@@ -65,11 +75,8 @@ class Transmitter final : private BusClient, private EventHandler {
   void report_sent(MessageId id);
 
   Card& card_;
-  Queue* queues_;                       // ordered by port, for the ports in use
-  std::uint32_t read_count_ = 0;        // payload reads in progress
-  unsigned next_queue_ = 0;             // the next queue in turn
-  std::uint64_t decoded_ = 0;           // one bit per queue whose head is decoded
-  std::uint32_t acknowledgements_ = 0;  // waiting acknowledgements of all channels
+  Queue* queues_;  // ordered by port, for the ports in use
+  State state_;
 };
 
 }  // namespace apenet::apelink

@@ -13,7 +13,7 @@ class Set final : public CardSet {
       : cards_(card, surroundings),
         plus_{.description = card, .gpu = {card.gpu, surroundings.host.bus.max_burst_bytes}},
         nodes_(surroundings, [&](Bus& bus, NodeId /*node*/, EventSource source) {
-          return Nic({cards_, bus, nullptr, source}, plus_);
+          return Nic({cards_, bus, nullptr, {source}}, plus_);
         }) {}
 
   Nic& card(NodeId node) override { return nodes_[node]; }

@@ -17,7 +17,7 @@ class Nic final : public apenet::Nic, private NetworkClient {
   // Attaches itself to the network at card.node().
   Nic(const apelink::Card& card, Cards& plus)
       : card_(card),
-        gpu_(card.all.simulation, plus.gpu, card.bus, card_.source),
+        gpu_(card.all.simulation, plus.gpu, card.bus, card_.state.source),
         transmitter_(card_),
         events_(card_, transmitter_),
         receiver_(card_, plus, events_) {

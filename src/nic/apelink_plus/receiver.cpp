@@ -101,7 +101,8 @@ void Receiver::dispatch() {
     const Memory memory = bytes > 0 ? target_of(packet).memory : Memory::host;
     const std::uint32_t index = plus_.writes.add(
         {packet, bytes, memory, static_cast<std::uint32_t>(engine - engine_free_since_.begin()), begin});
-    card_.all.simulation.schedule(card_.source, std::max(begin, card_.now()), *this, make_tag(set_up, index));
+    card_.all.simulation.schedule(card_.state.source, std::max(begin, card_.now()), *this,
+                                  make_tag(set_up, index));
   }
 }
 
@@ -145,7 +146,7 @@ void Receiver::bus_granted(const BusGrant& grant) {
   const Write& write = plus_.writes[index];
   const Time taken_at =
       write.memory == Memory::gpu ? card_.gpu->take_in(write.bytes, write.begin, grant.end) : grant.end;
-  card_.all.simulation.schedule(card_.source, taken_at, *this, make_tag(payload_taken, index));
+  card_.all.simulation.schedule(card_.state.source, taken_at, *this, make_tag(payload_taken, index));
 }
 
 void Receiver::taken(std::uint32_t index) {
@@ -153,8 +154,8 @@ void Receiver::taken(std::uint32_t index) {
   engine_free_since_[write.engine] = card_.now();
   card_.all.network.consumed(card_.node(), write.packet);
   if (write.memory == Memory::gpu) {
-    card_.all.simulation.schedule(card_.source, card_.now() + plus_.description.gpu.write_latency, *this,
-                                  make_tag(payload_visible, index));
+    card_.all.simulation.schedule(card_.state.source, card_.now() + plus_.description.gpu.write_latency,
+                                  *this, make_tag(payload_visible, index));
   } else {
     landed(plus_.writes.take(index).packet);
   }

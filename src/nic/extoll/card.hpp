@@ -6,8 +6,8 @@
 
 #include "host/bus.hpp"
 #include "kernel/queue_pool.hpp"
+#include "nic/card_environment.hpp"
 #include "nic/extoll/description.hpp"
-#include "nic/shared_state.hpp"
 #include "nic/slab.hpp"
 #include "nic/tag.hpp"
 
@@ -49,8 +49,8 @@ struct Read {
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
-struct Cards : SharedState<Description> {
-  using SharedState::SharedState;
+struct Cards : CardEnvironment<Description> {
+  using CardEnvironment::CardEnvironment;
   Counters counters = {};
   QueuePool<Command> commands = {};
   QueuePool<MessageId> trains = {};

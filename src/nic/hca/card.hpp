@@ -6,9 +6,9 @@
 
 #include "host/bus.hpp"
 #include "kernel/queue_pool.hpp"
+#include "nic/card_environment.hpp"
 #include "nic/hca/connection.hpp"
 #include "nic/hca/description.hpp"
-#include "nic/shared_state.hpp"
 #include "nic/slab.hpp"
 #include "nic/tag.hpp"
 
@@ -65,8 +65,8 @@ struct Arrival {
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
-struct Cards : SharedState<Description> {
-  using SharedState::SharedState;
+struct Cards : CardEnvironment<Description> {
+  using CardEnvironment::CardEnvironment;
   Statistics counters = {};
   ConnectionTable connections = {};
   QueuePool<Work> works = {};

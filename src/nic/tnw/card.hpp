@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernel/queue_pool.hpp"
-#include "nic/shared_state.hpp"
+#include "nic/card_environment.hpp"
 #include "nic/tnw/description.hpp"
 #include "nic/tnw/grid.hpp"
 
@@ -53,11 +53,11 @@ struct Arrival {
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
-struct Cards : SharedState<Description> {
+struct Cards : CardEnvironment<Description> {
   static constexpr std::uint32_t links = 6;  // per node: QPACE has six, for three dimensions
 
   Cards(const Description& card, const CardSurroundings& surroundings)
-      : SharedState(card, surroundings), grid(surroundings.wiring.topology, links) {}
+      : CardEnvironment(card, surroundings), grid(surroundings.wiring.topology, links) {}
 
   Grid grid;
   Time packet_time = description.cpu_link_rate.duration(description.packet_bytes);

@@ -1,4 +1,5 @@
-// SharedState: what the cards of a machine share, of whatever kind. A kind adds its counters and queues.
+// CardEnvironment: what the cards of a machine share and do not change, of whatever kind. A kind adds its
+// counters and state.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,9 @@
 namespace apenet {
 
 template <typename Description>
-struct SharedState {
+struct CardEnvironment {
   // Requires a network.
-  SharedState(const Description& card, const CardSurroundings& surroundings)
+  CardEnvironment(const Description& card, const CardSurroundings& surroundings)
       : simulation(surroundings.simulation),
         network(*surroundings.network),
         messages(surroundings.messages),

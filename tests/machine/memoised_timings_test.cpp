@@ -158,7 +158,7 @@ std::int64_t compare(const MachineDescription& description, std::uint64_t seed) 
          static_cast<std::int64_t>(known.simulation.event_count());
 }
 
-TEST(KnownCourses, GiveWhatPacketByPacketGives) {
+TEST(MemoisedTimings, GiveWhatPacketByPacketGives) {
   std::int64_t saved = 0;
   for (const char* name : {"ape16", "ape128", "apenet-2004", "apenetplus-v4", "extoll-64", "ideal"}) {
     const MachineDescription description = test::machine(name);
@@ -172,7 +172,7 @@ TEST(KnownCourses, GiveWhatPacketByPacketGives) {
 }
 
 // Nothing is known in advance of faults, corrupted packets and random routes.
-TEST(KnownCourses, AreNotUsedWherePacketsDependOnMore) {
+TEST(MemoisedTimings, AreNotUsedWherePacketsDependOnMore) {
   MachineDescription faulty = test::machine("ape16");
   faulty.network.faults = {"link (0,0,0)+x down @100us up @3ms"};
   const MachineDescription noisy = test::machine("ape16", {{"network.link.bit_error_rate", 1e-6}});

@@ -1,0 +1,92 @@
+// Changes each field of a component's state, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <ranges>
+#include <type_traits>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "kernel/state.hpp"
+
+namespace apenet::test {
+
+enum class Seen : std::uint8_t { always, perhaps, never };  // whether a change makes another state
+
+using Check = std::function<void(Seen)>;
+
+// One item in every container, so that it has fields to change. Elements of arrays are left.
+template <typename T>
+void fill(T& value) {
+  if constexpr (state_kinds::Value<T> || std::is_same_v<T, Time> || state_kinds::is_numbering<T>) {
+  } else if constexpr (std::is_aggregate_v<T> && !std::ranges::range<T>) {
+    for_each_field(value, [](auto& field) { fill(field); });
+  } else if constexpr (std::ranges::range<T>) {
+    if constexpr (requires { value.emplace_back(); }) {
+      value.emplace_back();
+    } else if constexpr (requires { value.try_emplace(typename T::key_type{}); }) {
+      value.try_emplace(typename T::key_type{});
+    }
+    for (auto& item : value) {
+      if constexpr (!state_kinds::Pair<std::remove_cvref_t<decltype(item)>>) {
+        fill(item);
+      } else {
+        fill(item.second);
+      }
+    }
+  }
+}
+
+// Calls check after each change, then takes the change back. `seen`: what the fields around it say.
+template <typename T>
+void change_each(T& value, const Check& check, Seen seen = Seen::always) {
+  const auto change = [&](const T& other, Seen expected) {
+    const T before = value;
+    value = other;
+    check(expected);
+    value = before;
+  };
+  const Seen least = seen == Seen::always ? Seen::always : seen;
+  if constexpr (std::is_same_v<T, EventSource>) {
+    change({EventKind::control, value.id, value.counter}, least);
+    change({value.kind, value.id + 1, value.counter}, least);
+    change({value.kind, value.id, value.counter + 1}, Seen::never);
+  } else if constexpr (state_kinds::HasOwnEquality<T> && std::is_aggregate_v<T>) {
+    for_each_field(value, [&](auto& field) { change_each(field, check, Seen::perhaps); });
+  } else if constexpr (state_kinds::HasOwnEquality<T>) {
+  } else if constexpr (std::is_same_v<T, bool>) {
+    change(!value, least);
+  } else if constexpr (std::is_enum_v<T>) {
+    change(static_cast<T>(static_cast<std::underlying_type_t<T>>(value) + 1), least);
+  } else if constexpr (std::is_pointer_v<T>) {
+    static std::uint64_t object = 0;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    change(reinterpret_cast<T>(reinterpret_cast<std::uintptr_t>(&object)), least);
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    change(static_cast<T>(value + 1), least);
+  } else if constexpr (std::is_same_v<T, Time>) {
+    change(Time::from_ps(1'000'000'000), least);  // after the moment of the comparison
+    change(Time::never(), value == Time::never() ? Seen::never : least);
+  } else if constexpr (state_kinds::is_numbering<T>) {
+    change(T{static_cast<decltype(value.value)>(value.value + 1)}, Seen::never);
+  } else if constexpr (std::ranges::range<T>) {
+    for (auto& item : value) {
+      if constexpr (state_kinds::Pair<std::remove_cvref_t<decltype(item)>>) {
+        change_each(item.second, check, seen);
+      } else {
+        change_each(item, check, seen);
+      }
+    }
+    if constexpr (requires(T copy) { copy.clear(); }) {
+      T none = value;
+      none.clear();
+      if (!std::ranges::empty(value)) change(none, least);
+    }
+  } else {
+    for_each_field(value, [&](auto& field) { change_each(field, check, seen); });
+  }
+}
+
+}  // namespace apenet::test
