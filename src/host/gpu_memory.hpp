@@ -22,8 +22,14 @@ struct GpuBurst {
 struct GpuKind {
   PeerMemoryDescription description;
   std::int64_t max_burst_bytes = 0;  // of the bus
-  QueuePool<GpuBurst> bursts = {};
-  std::uint64_t reads = 0;  // total of all GPUs
+  struct State {
+    QueuePool<GpuBurst> bursts;
+  };
+  State state = {};
+  struct Counters {
+    std::uint64_t reads = 0;  // of all GPUs
+  };
+  Counters counters = {};
 };
 
 // Reads and writes have separate rates and are served one after another.
@@ -45,6 +51,12 @@ class GpuMemory final : private BusClient, private EventHandler {
   // Returns when the GPU has accepted a write that was on the bus from `begin` to `end`.
   Time take_in(std::int64_t bytes, Time begin, Time end);
 
+  struct State {
+    QueuePool<GpuBurst>::Queue answers;
+    Time read_free_at;
+    Time write_free_at;
+  };
+
  private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
@@ -53,9 +65,7 @@ class GpuMemory final : private BusClient, private EventHandler {
   GpuKind& kind_;
   Bus& bus_;
   EventSource& source_;
-  QueuePool<GpuBurst>::Queue answers_;
-  Time read_free_at_;
-  Time write_free_at_;
+  State state_;
 };
 
 }  // namespace apenet

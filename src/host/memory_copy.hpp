@@ -20,13 +20,17 @@ class MemoryCopy {
   // Reserves the memory for a copy that may begin at `earliest`. Returns when the copy is done. Reservations
   // are served in the order of the calls, which is the order of events.
   Time reserve(Time earliest, std::int64_t bytes) {
-    free_at_ = std::max(earliest, free_at_) + rate_.duration(bytes);
-    return free_at_;
+    state_.free_at = std::max(earliest, state_.free_at) + rate_.duration(bytes);
+    return state_.free_at;
   }
+
+  struct State {
+    Time free_at;
+  };
 
  private:
   DataRate rate_;
-  Time free_at_;
+  State state_;
 };
 
 }  // namespace apenet

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernel/state.hpp"
 #include "kernel/time.hpp"
 
 namespace apenet {
@@ -62,6 +63,12 @@ struct Event {
     __extension__ using Wide = unsigned __int128;  // one comparison without a branch between the two words
     return (static_cast<Wide>(time_ps) << 64 | order) <
            (static_cast<Wide>(other.time_ps) << 64 | other.order);
+  }
+  // The source's counter only orders events that are pending.
+  friend bool is_same_state(const Event& left, Moment left_at, const Event& right, Moment right_at) {
+    return left.time() - left_at.now == right.time() - right_at.now && left.kind() == right.kind() &&
+           left.source() == right.source() && left.handler == right.handler &&
+           left.argument_a == right.argument_a && left.argument_b == right.argument_b;
   }
 };
 

@@ -110,6 +110,36 @@ void EventQueue::refill() {
   }
 }
 
+EventQueue::State EventQueue::state() const {
+  State state{.pending = {}, .last_popped_ps = {last_popped_ps_}};
+  const auto take = [&](const Event& event) { state.pending.push_back(event); };
+  std::for_each(near_.data() + near_cursor_, near_.data() + near_count_, take);
+  std::for_each(late_.begin(), late_.end(), take);
+  for (int level = 0; level < TimingWheel::level_count; ++level) {
+    for (int digit = 0; digit < TimingWheel::slots_per_level; ++digit) wheel_.visit({level, digit}, take);
+  }
+  std::sort(state.pending.begin(), state.pending.end(),
+            [](const Event& left, const Event& right) { return left.before(right); });
+  return state;
+}
+
+void EventQueue::restore(const State& state) {
+  for (Place place = wheel_.first_place(); place.level < TimingWheel::level_count;
+       place = wheel_.first_place()) {
+    wheel_.release(place);
+  }
+  late_.clear();
+  late_ps_ = none_late_ps;
+  near_cursor_ = 0;
+  near_count_ = 0;
+  near_end_ps_ = endless_ps;
+  advance_at_ = never;
+  size_ = 0;
+  last_popped_ps_ = state.last_popped_ps;
+  for (const Event& event : state.pending)
+    push(event.time_ps, event.order, event.handler, event.argument_a, event.argument_b);
+}
+
 // The rare cases of push: a late event, or a slot whose last chunk is full.
 void EventQueue::push_apart(std::uint64_t time_ps, std::uint64_t order, EventHandler* handler,
                             std::uint64_t argument_a, std::uint64_t argument_b) {

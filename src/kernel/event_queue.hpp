@@ -84,6 +84,14 @@ class EventQueue {
     if (near_end_ps_ != endless_ps) narrow_near();
   }
 
+  // What pops depend on. How the events are arranged does not count.
+  struct State {
+    std::vector<Event> pending;  // in their order
+    Numbering<std::uint64_t> last_popped_ps;
+  };
+  [[nodiscard]] State state() const;
+  void restore(const State& state);
+
   // Call after each pop: announces the coming events to their handlers (EventHandler::prepare).
   void prepare_coming() {
     if (near_cursor_ + prepare_handler >= near_count_) return;

@@ -66,8 +66,15 @@ class GrowingArray {
 
  public:
   GrowingArray() = default;
-  GrowingArray(const GrowingArray&) = delete;
-  GrowingArray& operator=(const GrowingArray&) = delete;
+  GrowingArray(const GrowingArray& other) {
+    for (std::uint32_t i = 0; i < other.size_; ++i) add(other[i]);
+  }
+  GrowingArray& operator=(GrowingArray other) {
+    std::swap(size_, other.size_);
+    std::swap(segment_count_, other.segment_count_);
+    std::swap(origins_, other.origins_);
+    return *this;
+  }
   ~GrowingArray() {
     for (std::size_t i = 0; i < segment_count_; ++i) {
       LargeArrayAllocator<T>().deallocate(&(*this)[first_of(i)], segment_size(i));

@@ -10,6 +10,12 @@ void Simulation::run() {
   while (!queue_.empty()) run_next();
 }
 
+void Simulation::restore(const State& state) {
+  now_ = state.now;
+  ran_before_ = state.ran_before;
+  queue_.restore(state.queue);
+}
+
 void Simulation::refuse(const EventSource& source) {
   check_failed(__FILE__, __LINE__, "id < 2^25, counter < 2^36",
                "schedule by source kind %u id %u counter %llu", static_cast<unsigned>(source.kind), source.id,

@@ -86,8 +86,19 @@ class Simulation {
   }
 
   [[nodiscard]] std::size_t pending_count() const { return queue_.size(); }
-  // The number of events run.
-  [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
+
+  struct State {
+    Time now;
+    Time ran_before;
+    EventQueue::State queue;
+  };
+  struct Counters {
+    std::uint64_t events = 0;  // run
+  };
+  [[nodiscard]] State state() const { return {now_, ran_before_, queue_.state()}; }
+  // Do not call it from within an event.
+  void restore(const State& state);
+  [[nodiscard]] std::uint64_t event_count() const { return counters_.events; }
 
   // Sets the sink for the components' records; nullptr, the default, for none. The sink must outlive its use.
   void attach_trace(TraceSink* sink) { trace_ = sink; }
@@ -109,7 +120,7 @@ class Simulation {
     APENET_CHECK(time >= now_, "time would go back from %lld ps to %lld ps",
                  static_cast<long long>(now_.ps()), static_cast<long long>(time.ps()));
     now_ = time;
-    if (++event_count_ % events_between_looks == 0) [[unlikely]]
+    if (++counters_.events % events_between_looks == 0) [[unlikely]]
       look_for_interruption();
     next.handler->handle_event(next);
   }
@@ -121,7 +132,7 @@ class Simulation {
   Time now_;
   Time ran_before_;
   std::uint64_t seed_;
-  std::uint64_t event_count_ = 0;
+  Counters counters_;
   TraceSink* trace_ = nullptr;
   EventQueue queue_;
 };

@@ -48,6 +48,10 @@ struct Machine::Parts final : private EventHandler {
   void interrupt(Time when) {
     if (timings) timings->interrupt(when);
   }
+  void require_settled() const {
+    APENET_CHECK(!timings || !timings->is_hit(), "a machine of %u nodes is read without Machine::settle()",
+                 nodes);
+  }
   void give_back(Time when, ProcessId process, std::uint8_t rail);
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
@@ -69,15 +73,21 @@ struct Machine::Parts final : private EventHandler {
   std::vector<Rail> rails;
   Time lookahead;
   std::vector<MemoryCopy> copies;  // one per node
-  std::vector<EventSource>
-      process_sources;  // one per process, so that its doorbells and copies keep the order of its posts
-  std::vector<EventSource> copy_sources;  // one per node, for the end of a copy
   std::unique_ptr<MemoisedTimings> timings;
   bool has_sink = false;
-  std::uint64_t message_count = 0;
-  std::uint64_t payload_bytes = 0;
-  std::uint64_t local_messages = 0;
-  std::uint64_t local_bytes = 0;
+  struct State {
+    // One per process, so that its doorbells and copies keep the order of its posts.
+    std::vector<EventSource> process_sources;
+    std::vector<EventSource> copy_sources;  // one per node, for the end of a copy
+  };
+  State state;
+  struct Counters {
+    std::uint64_t messages = 0;
+    std::uint64_t payload_bytes = 0;
+    std::uint64_t local_messages = 0;  // part of them: within a node
+    std::uint64_t local_bytes = 0;
+  };
+  Counters counted;
 };
 
 Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& description_,
@@ -91,10 +101,10 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
       lookahead(description_.host.local_latency) {
   for (NodeId node = 0; node < nodes; ++node) {
     copies.emplace_back(description.host);
-    copy_sources.push_back({EventKind::host, first_process - nodes + node, 0});
+    state.copy_sources.push_back({EventKind::host, first_process - nodes + node, 0});
   }
   for (ProcessId process = 0; process < placement.process_count(); ++process) {
-    process_sources.push_back({EventKind::host, first_process + process, 0});
+    state.process_sources.push_back({EventKind::host, first_process + process, 0});
   }
   rails.reserve(rail_count(description));  // cards refer to the description in their Rail, which never moves
   for (std::uint8_t number = 0; number < rail_count(description); ++number) {
@@ -129,12 +139,12 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
   const bool is_credit = descriptor.verb == Verb::credit;
   if (is_credit && is_local) return;  // a copy in memory needs no credit
   if (!is_credit) {
-    ++message_count;
-    payload_bytes += static_cast<std::uint64_t>(descriptor.bytes);
+    ++counted.messages;
+    counted.payload_bytes += static_cast<std::uint64_t>(descriptor.bytes);
   }
   if (!is_local) interrupt(when);
   const MessageId id = messages.add(descriptor);
-  EventSource& source = process_sources[descriptor.source];
+  EventSource& source = state.process_sources[descriptor.source];
   if (is_local) {
     simulation.schedule(source, when + lookahead, *this, code(Step::copy_begins, descriptor.rail), id);
   } else if (is_credit) {
@@ -147,13 +157,14 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
 // The doorbell of a message posted at `when` reaches the card.
 void Machine::Parts::ring(Time when, MessageId id) {
   const Descriptor& descriptor = messages.descriptor(id);
-  simulation.schedule(process_sources[descriptor.source], when + rails[descriptor.rail].facts.doorbell_delay,
-                      *this, code(Step::doorbell, descriptor.rail), id);
+  simulation.schedule(state.process_sources[descriptor.source],
+                      when + rails[descriptor.rail].facts.doorbell_delay, *this,
+                      code(Step::doorbell, descriptor.rail), id);
 }
 
 void Machine::Parts::give_back(Time when, ProcessId process, std::uint8_t rail) {
   interrupt(when);
-  simulation.schedule(process_sources[process], when + rails[rail].facts.doorbell_delay, *this,
+  simulation.schedule(state.process_sources[process], when + rails[rail].facts.doorbell_delay, *this,
                       code(Step::give_back, rail), process);
 }
 
@@ -195,11 +206,11 @@ void Machine::Parts::begin_copy(MessageId id) {
   messages.begin(id);
   const Descriptor& descriptor = messages.descriptor(id);
   const NodeId node = placement.node(descriptor.source);
-  ++local_messages;
-  local_bytes += static_cast<std::uint64_t>(descriptor.bytes);
+  ++counted.local_messages;
+  counted.local_bytes += static_cast<std::uint64_t>(descriptor.bytes);
   const Time posted = simulation.now() - lookahead;
   const Time copied = copies[node].reserve(posted, descriptor.bytes);
-  simulation.schedule(copy_sources[node], copied + description.host.local_latency, *this,
+  simulation.schedule(state.copy_sources[node], copied + description.host.local_latency, *this,
                       code(Step::copy_done), id);
 }
 
@@ -336,8 +347,12 @@ NodeId Machine::node_of(ProcessId process) const {
   return parts_->placement.node(process);
 }
 
-std::vector<LinkUse> Machine::link_use() const {
+void Machine::settle() {
   parts_->interrupt(parts_->simulation.now());
+}
+
+std::vector<LinkUse> Machine::link_use() const {
+  parts_->require_settled();
   std::vector<LinkUse> use;
   for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
     const Network* network = parts_->rails[number].network.get();
@@ -363,7 +378,7 @@ std::uint32_t Machine::first_link(std::uint8_t rail) const {
 }
 
 std::uint64_t Machine::link_crossings() const {
-  parts_->interrupt(parts_->simulation.now());
+  parts_->require_settled();
   std::uint64_t packets = 0;
   for (const Rail& rail : parts_->rails) packets += rail.network ? rail.network->link_crossings() : 0;
   return packets;
@@ -375,11 +390,11 @@ std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
 }
 
 std::vector<Counter> Machine::counters() const {
-  parts_->interrupt(parts_->simulation.now());
-  std::vector<Counter> counters = {{"messages", parts_->message_count},
-                                   {"payload_bytes", parts_->payload_bytes},
-                                   {"local_messages", parts_->local_messages},
-                                   {"local_bytes", parts_->local_bytes}};
+  parts_->require_settled();
+  std::vector<Counter> counters = {{"messages", parts_->counted.messages},
+                                   {"payload_bytes", parts_->counted.payload_bytes},
+                                   {"local_messages", parts_->counted.local_messages},
+                                   {"local_bytes", parts_->counted.local_bytes}};
   for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
     const Rail& rail = parts_->rails[number];
     const std::size_t before = counters.size();
@@ -396,7 +411,7 @@ std::vector<Counter> Machine::counters() const {
 }
 
 std::vector<std::string> Machine::warnings() const {
-  parts_->interrupt(parts_->simulation.now());
+  parts_->require_settled();
   std::vector<std::string> warnings;
   for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
     const Rail& rail = parts_->rails[number];

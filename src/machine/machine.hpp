@@ -82,6 +82,9 @@ class Machine {
   [[nodiscard]] std::uint32_t node_count() const;
   [[nodiscard]] std::uint32_t process_count() const;
   [[nodiscard]] NodeId node_of(ProcessId process) const;
+  // Moves the packets of a hit of the memoised timings that has not ended, up to now. Call it before the use
+  // of links, counters and warnings are read while messages are in progress. The readers run no events.
+  void settle();
   // Links of all rails, one after another. Names of links of further rails begin with "NAME: ".
   [[nodiscard]] std::vector<LinkUse> link_use() const;
   // The place in link_use() of a rail's first link.

@@ -45,6 +45,7 @@ class MemoisedTimings final : private EventHandler, private MessageWatcher {
     return is_on_ && simulation_.pending_count() == 0 && descriptor.bytes >= least_bytes_ &&
            !messages_.is_reporting() && hit_when_quiescent(when, descriptor, id);
   }
+  [[nodiscard]] bool is_hit() const { return phase_ == Phase::hit; }
   // From now on every packet moves.
   void stop() {
     interrupt(simulation_.now());

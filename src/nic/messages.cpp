@@ -5,15 +5,15 @@
 namespace apenet {
 
 void MessageTable::note_begin(MessageId id) {
-  if (began_.size() <= id) began_.resize(reports_due_.size());
-  began_[id] = simulation_.now();
+  if (state_.began.size() <= id) state_.began.resize(state_.reports_due.size());
+  state_.began[id] = simulation_.now();
 }
 
 void MessageTable::trace(CardTrace what, ProcessId place, MessageId id) const {
   if (!simulation_.is_traced()) return;
-  const Descriptor& descriptor = messages_[id];
+  const Descriptor& descriptor = state_.messages[id];
   simulation_.trace(
-      {.time = what == CardTrace::landed ? began_[id] : simulation_.now(),
+      {.time = what == CardTrace::landed ? state_.began[id] : simulation_.now(),
        .until = simulation_.now(),
        .kind = EventKind::nic,
        .what = static_cast<std::uint16_t>(what),
@@ -25,21 +25,21 @@ void MessageTable::trace(CardTrace what, ProcessId place, MessageId id) const {
 
 void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process,
                           std::uint32_t mailbox_packets) {
-  const Descriptor& descriptor = messages_[id];
+  const Descriptor& descriptor = state_.messages[id];
   static_assert(static_cast<int>(CardTrace::served) == static_cast<int>(Completion::Kind::served));
   trace(static_cast<CardTrace>(kind), process, id);
-  reported_ = id;
+  state_.reported = id;
   sink_->complete({kind, process, descriptor.source, descriptor.message, simulation_.now(), mailbox_packets});
-  reported_ = none;
+  state_.reported = none;
 }
 
 void MessageTable::settle(MessageId id) {
-  APENET_CHECK(reports_due_[id] > 0, "message %u has been reported more often than it asked", id);
-  if (--reports_due_[id] == 0) messages_.remove(id);
+  APENET_CHECK(state_.reports_due[id] > 0, "message %u has been reported more often than it asked", id);
+  if (--state_.reports_due[id] == 0) state_.messages.remove(id);
 }
 
 void MessageTable::sent(MessageId id) {
-  if (!is_kept_back(id, CardTrace::sent)) report(id, Completion::Kind::sent, messages_[id].source);
+  if (!is_kept_back(id, CardTrace::sent)) report(id, Completion::Kind::sent, state_.messages[id].source);
   settle(id);
 }
 
@@ -48,7 +48,7 @@ void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
     settle(id);
     return;
   }
-  const Descriptor& descriptor = messages_[id];
+  const Descriptor& descriptor = state_.messages[id];
   trace(CardTrace::landed, descriptor.source, id);
   if (descriptor.remote_memory != Memory::none) sink_->land(descriptor.source, descriptor.message);
   if (wants_delivered(descriptor)) {
@@ -60,17 +60,17 @@ void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
 }
 
 void MessageTable::served(MessageId id) {
-  if (!is_kept_back(id, CardTrace::served)) report(id, Completion::Kind::served, messages_[id].target);
+  if (!is_kept_back(id, CardTrace::served)) report(id, Completion::Kind::served, state_.messages[id].target);
   settle(id);
 }
 
 void MessageTable::execute(MessageId id) {
-  sink_->execute(messages_[id].source, messages_[id].message);
+  sink_->execute(state_.messages[id].source, state_.messages[id].message);
 }
 
 void MessageTable::remote_done(MessageId id) {
   if (!is_kept_back(id, CardTrace::remote_done))
-    report(id, Completion::Kind::remote_done, messages_[id].source);
+    report(id, Completion::Kind::remote_done, state_.messages[id].source);
   settle(id);
 }
 

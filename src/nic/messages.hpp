@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernel/simulation.hpp"
+#include "kernel/state.hpp"
 #include "nic/nic.hpp"
 #include "nic/slab.hpp"
 
@@ -40,9 +41,9 @@ class MessageTable {
 
   // Call when the message is posted, on its way to the card.
   MessageId add(const Descriptor& descriptor) {
-    const MessageId id = messages_.add(descriptor);
-    if (id == reports_due_.size()) reports_due_.emplace_back();
-    reports_due_[id] = reports_of(descriptor);
+    const MessageId id = state_.messages.add(descriptor);
+    if (id == state_.reports_due.size()) state_.reports_due.emplace_back();
+    state_.reports_due[id] = reports_of(descriptor);
     return id;
   }
   // Call when the doorbell reaches the card.
@@ -51,19 +52,19 @@ class MessageTable {
       note_begin(id);
   }
   // Removes a credit, which causes no completion.
-  Descriptor take(MessageId id) { return messages_.take(id); }
+  Descriptor take(MessageId id) { return state_.messages.take(id); }
   // Removes a message of which no more is reported.
-  void forget(MessageId id) { messages_.remove(id); }
+  void forget(MessageId id) { state_.messages.remove(id); }
   // The same from within a report of it, behind that.
-  void end_with_this_report(MessageId id) { reports_due_[id] = 1; }
-  [[nodiscard]] const Descriptor& descriptor(MessageId id) const { return messages_[id]; }
-  [[gnu::always_inline]] void prepare(MessageId id) const { messages_.prepare(id); }
+  void end_with_this_report(MessageId id) { state_.reports_due[id] = 1; }
+  [[nodiscard]] const Descriptor& descriptor(MessageId id) const { return state_.messages[id]; }
+  [[gnu::always_inline]] void prepare(MessageId id) const { state_.messages.prepare(id); }
   // As prepare(), one step later: prefetches the state of the target process.
-  void prepare_target(MessageId id) const { sink_->prepare(messages_[id].target); }
+  void prepare_target(MessageId id) const { sink_->prepare(state_.messages[id].target); }
 
   // The sink is hearing a report, of this message. Whoever gives it, a card, may not have ended its event.
-  [[nodiscard]] bool is_reporting() const { return reported_ != none; }
-  [[nodiscard]] bool is_reporting(MessageId id) const { return reported_ == id; }
+  [[nodiscard]] bool is_reporting() const { return state_.reported != none; }
+  [[nodiscard]] bool is_reporting(MessageId id) const { return state_.reported == id; }
 
   // Call each of these at the time at which the affected process can see it.
   void sent(MessageId id);
@@ -79,6 +80,14 @@ class MessageTable {
   // How many of them a message gets.
   [[nodiscard]] static std::uint8_t reports_of(const Descriptor& descriptor);
 
+  static constexpr MessageId none = ~MessageId{0};
+  struct State {
+    Slab<Descriptor> messages;
+    LargeArray<std::uint8_t> reports_due;  // per message
+    MessageId reported = none;             // the message whose report the sink is hearing
+    std::vector<Time> began;               // per message, if tracing
+  };
+
  private:
   void note_begin(MessageId id);
   void report(MessageId id, Completion::Kind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
@@ -91,11 +100,7 @@ class MessageTable {
   const Simulation& simulation_;
   CompletionSink* sink_ = nullptr;
   MessageWatcher* watcher_ = nullptr;
-  static constexpr MessageId none = ~MessageId{0};
-  MessageId reported_ = none;
-  Slab<Descriptor> messages_;
-  LargeArray<std::uint8_t> reports_due_;  // per message
-  std::vector<Time> began_;               // per message, if tracing
+  State state_;
 };
 
 static_assert(sizeof(Descriptor) == 64);

@@ -178,6 +178,7 @@ void Session::Parts::report_on(SessionReport& report) {
   report.messages = totals.messages;
   report.bytes = totals.bytes;
   report.trace_hash = scheduler.trace_hash();
+  machine.settle();
   report.links = scheduler.link_use();
   report.faults = machine.fault_use();
   report.route_changes = scheduler.route_changes();

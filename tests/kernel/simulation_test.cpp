@@ -127,5 +127,45 @@ TEST(CheckDeathTest, PrintsPlaceConditionAndState) {
                "simulation_test.cpp:[0-9]+: check failed: credits >= 0: credits -3 of port \\+x");
 }
 
+// Schedules further events, of few and of many pending ones, at times that a number in the event determines.
+struct Chain final : EventHandler {
+  explicit Chain(Simulation& simulation_) : simulation(simulation_) {}
+  void handle_event(const Event& event) override {
+    seen.emplace_back(event.time_ps, event.argument_a);
+    if (event.argument_b == 0) return;
+    const std::uint64_t next = event.argument_a * 6364136223846793005U + 1442695040888963407U;
+    const auto delay = static_cast<std::int64_t>(next >> 40U);
+    simulation.schedule(source, simulation.now() + Time::from_ps(delay), *this, next, event.argument_b - 1);
+  }
+  Simulation& simulation;
+  EventSource source{EventKind::nic, 1, 0};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+};
+
+TEST(Simulation, ContinuesFromACopyOfItsState) {
+  for (const std::uint64_t chains : {1U, 30U, 3000U}) {
+    Simulation simulation;
+    Chain chain(simulation);
+    for (std::uint64_t i = 0; i < chains; ++i)
+      simulation.schedule(chain.source, Time::from_ps(static_cast<std::int64_t>(i * 7919)), chain, i, 20);
+    for (std::uint64_t i = 0; i < 7 * chains; ++i) ASSERT_TRUE(simulation.step());
+    const Simulation::State state = simulation.state();
+    const EventSource source = chain.source;
+    EXPECT_EQ(state.queue.pending.size(), simulation.pending_count());
+    chain.seen.clear();
+    simulation.run();
+    const auto expected = chain.seen;
+    const Time end = simulation.now();
+    chain.seen.clear();
+    simulation.restore(state);
+    chain.source = source;
+    EXPECT_TRUE(equal_up_to_shift(simulation.state(), {state.now}, state, {state.now}));
+    simulation.run();
+    EXPECT_EQ(simulation.now(), end);
+    EXPECT_EQ(chain.seen, expected) << chains;
+    EXPECT_GT(expected.size(), 12 * chains);
+  }
+}
+
 }  // namespace
 }  // namespace apenet

@@ -54,6 +54,7 @@ class Side final : public CompletionSink {
   Descriptor answer_with;
 };
 
+// The readers run no events.
 void expect_equal_use(const Side& left, const Side& right) {
   const std::vector<LinkUse> expected = right.machine.link_use();
   const std::vector<LinkUse> use = left.machine.link_use();
@@ -145,7 +146,13 @@ std::int64_t compare(const MachineDescription& description, std::uint64_t seed) 
       side->answer_with = descriptor;
       side->post(now, descriptor);
     }
-    if (reads_use) expect_equal_use(known, every);
+    if (reads_use) {
+      for (Side* side : {&known, &every}) side->machine.settle();
+      const std::uint64_t events = known.simulation.event_count();
+      expect_equal_use(known, every);
+      expect_equal_totals(known, every);
+      EXPECT_EQ(known.simulation.event_count(), events);
+    }
     now += traffic.gap();
   }
   for (Side* side : {&known, &every}) side->machine.run_to_end();

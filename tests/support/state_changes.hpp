@@ -48,27 +48,31 @@ void change_each(T& value, const Check& check, Seen seen = Seen::always) {
     check(expected);
     value = before;
   };
-  const Seen least = seen == Seen::always ? Seen::always : seen;
   if constexpr (std::is_same_v<T, EventSource>) {
-    change({EventKind::control, value.id, value.counter}, least);
-    change({value.kind, value.id + 1, value.counter}, least);
+    change({EventKind::control, value.id, value.counter}, seen);
+    change({value.kind, value.id + 1, value.counter}, seen);
     change({value.kind, value.id, value.counter + 1}, Seen::never);
   } else if constexpr (state_kinds::HasOwnEquality<T> && std::is_aggregate_v<T>) {
     for_each_field(value, [&](auto& field) { change_each(field, check, Seen::perhaps); });
+  } else if constexpr (requires { value.in_use(); }) {
+    T other = value;
+    other.add({});
+    change(other, seen);
   } else if constexpr (state_kinds::HasOwnEquality<T>) {
+    // A QueuePool: what is under way is in its queues.
   } else if constexpr (std::is_same_v<T, bool>) {
-    change(!value, least);
+    change(!value, seen);
   } else if constexpr (std::is_enum_v<T>) {
-    change(static_cast<T>(static_cast<std::underlying_type_t<T>>(value) + 1), least);
+    change(static_cast<T>(static_cast<std::underlying_type_t<T>>(value) + 1), seen);
   } else if constexpr (std::is_pointer_v<T>) {
     static std::uint64_t object = 0;
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
-    change(reinterpret_cast<T>(reinterpret_cast<std::uintptr_t>(&object)), least);
+    change(reinterpret_cast<T>(reinterpret_cast<std::uintptr_t>(&object)), seen);
   } else if constexpr (std::is_arithmetic_v<T>) {
-    change(static_cast<T>(value + 1), least);
+    change(static_cast<T>(value + 1), seen);
   } else if constexpr (std::is_same_v<T, Time>) {
-    change(Time::from_ps(1'000'000'000), least);  // after the moment of the comparison
-    change(Time::never(), value == Time::never() ? Seen::never : least);
+    change(Time::from_ps(1'000'000'000), seen);  // after the moment of the comparison
+    change(Time::never(), value == Time::never() ? Seen::never : seen);
   } else if constexpr (state_kinds::is_numbering<T>) {
     change(T{static_cast<decltype(value.value)>(value.value + 1)}, Seen::never);
   } else if constexpr (std::ranges::range<T>) {
@@ -82,7 +86,7 @@ void change_each(T& value, const Check& check, Seen seen = Seen::always) {
     if constexpr (requires(T copy) { copy.clear(); }) {
       T none = value;
       none.clear();
-      if (!std::ranges::empty(value)) change(none, least);
+      if (!std::ranges::empty(value)) change(none, seen);
     }
   } else {
     for_each_field(value, [&](auto& field) { change_each(field, check, seen); });

@@ -34,18 +34,21 @@ struct Write {
 struct WaitingEvent {
   std::uint8_t about = 0;
   MessageId id = 0;
-  std::uint64_t gpu_writes_before = 0;
+  Numbering<std::uint64_t> gpu_writes_before;
 };
 
 struct Cards {
   Description description;
   GpuKind gpu;
+  struct State {
+    QueuePool<Arrival> arrivals;
+    QueuePool<WaitingEvent> events;
+    Slab<Write> writes;
+    // Offset in the ring of a message without an address, indexed by MessageId.
+    std::vector<std::uint64_t> ring_offset;
+  };
+  State state = {};
   Counters counters = {};
-  QueuePool<Arrival> arrivals = {};
-  QueuePool<WaitingEvent> events = {};
-  Slab<Write> writes = {};
-  // Offset in the ring of a message without an address, indexed by MessageId.
-  std::vector<std::uint64_t> ring_offset = {};
 };
 
 }  // namespace apenet::apelink_plus

@@ -30,7 +30,7 @@ class Set final : public CardSet {
 
   void warn(std::vector<std::string>& warnings) const override {
     append_warnings(cards_.counters, "APEnet+", warnings);
-    const std::uint64_t gpu_packets = plus_.gpu.reads + plus_.counters.gpu_writes;
+    const std::uint64_t gpu_packets = plus_.gpu.counters.reads + plus_.counters.gpu_writes;
     if (gpu_packets > 0) {
       warnings.push_back(std::to_string(gpu_packets) +
                          " packets were read from or written to a GPU's memory: its latencies and rates, "

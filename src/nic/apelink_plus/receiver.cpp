@@ -21,8 +21,14 @@ Receiver::Receiver(apelink::Card& card, Cards& plus, EventWriter& events)
       plus_(plus),
       events_(events),
       tlb_(static_cast<std::size_t>(plus.description.tlb_entries)),
-      engine_free_since_(static_cast<std::size_t>(plus.description.receive_engines)),
-      ring_used_(card.all.placement.processes_on(card.node())) {}
+      state_{
+          .translator_free_at = {},
+          .engine_free_since = std::vector<Time>(static_cast<std::size_t>(plus.description.receive_engines)),
+          .ring_used = std::vector<std::uint64_t>(card.all.placement.processes_on(card.node())),
+          .arrivals = {},
+          .waiting_events = {},
+          .gpu_writes_begun = {},
+          .gpu_writes_visible = {}} {}
 
 void Receiver::packet_arrived(const Packet& packet, Time head_time) {
   if (is_dropped(packet)) {
@@ -31,7 +37,7 @@ void Receiver::packet_arrived(const Packet& packet, Time head_time) {
     return;
   }
   const Time translated = translate(packet, head_time);
-  plus_.arrivals.push(arrivals_, {packet, translated});
+  plus_.state.arrivals.push(state_.arrivals, {packet, translated});
   dispatch();
 }
 
@@ -49,13 +55,13 @@ std::int64_t Receiver::payload_bytes(const Packet& packet) const {
 // The first packet of a message allocates space for the whole message.
 std::uint64_t Receiver::ring_address(const Packet& packet, const Descriptor& descriptor) {
   const MessageId id = message_of(packet);
-  if (plus_.ring_offset.size() <= id) plus_.ring_offset.resize(id + 1);
+  if (plus_.state.ring_offset.size() <= id) plus_.state.ring_offset.resize(id + 1);
   if (packet.sequence == 0) {
-    std::uint64_t& used = ring_used_[card_.all.placement.port(descriptor.target)];
-    plus_.ring_offset[id] = used;
+    std::uint64_t& used = state_.ring_used[card_.all.placement.port(descriptor.target)];
+    plus_.state.ring_offset[id] = used;
     used += static_cast<std::uint64_t>(descriptor.bytes);
   }
-  return plus_.ring_offset[id];
+  return plus_.state.ring_offset[id];
 }
 
 // Each process has two address spaces: its memory (even numbers) and its receive ring (odd numbers).
@@ -71,9 +77,9 @@ Receiver::Target Receiver::target_of(const Packet& packet) {
 }
 
 Time Receiver::translate(const Packet& packet, Time head_time) {
-  translator_free_at_ = std::max(head_time, translator_free_at_);
+  state_.translator_free_at = std::max(head_time, state_.translator_free_at);
   const std::int64_t bytes = payload_bytes(packet);
-  if (bytes == 0) return translator_free_at_;
+  if (bytes == 0) return state_.translator_free_at;
   const Description& card = plus_.description;
   const Target target = target_of(packet);
   const auto page_bytes = static_cast<std::uint64_t>(card.page_bytes);
@@ -84,23 +90,24 @@ Time Receiver::translate(const Packet& packet, Time head_time) {
   const std::uint64_t last = (begin + static_cast<std::uint64_t>(bytes) - 1) / page_bytes;
   for (std::uint64_t page = begin / page_bytes; page <= last; ++page) {
     const bool is_hit = tlb_.look_up({target.space, is_ring ? page % ring_pages : page});
-    translator_free_at_ += is_hit ? card.tlb_hit : card.page_walk;
+    state_.translator_free_at += is_hit ? card.tlb_hit : card.page_walk;
     ++(is_hit ? plus_.counters.tlb_hits : plus_.counters.page_walks);
   }
-  return translator_free_at_;
+  return state_.translator_free_at;
 }
 
 void Receiver::dispatch() {
-  while (!arrivals_.empty()) {
-    const auto engine = std::min_element(engine_free_since_.begin(), engine_free_since_.end());
+  while (!state_.arrivals.empty()) {
+    const auto engine = std::min_element(state_.engine_free_since.begin(), state_.engine_free_since.end());
     if (*engine == Time::never()) return;
-    const auto [packet, translated] = plus_.arrivals.pop(arrivals_);
+    const auto [packet, translated] = plus_.state.arrivals.pop(state_.arrivals);
     const Time begin = std::max(*engine, translated) + plus_.description.receive_setup;
     *engine = Time::never();
     const std::int64_t bytes = payload_bytes(packet);
     const Memory memory = bytes > 0 ? target_of(packet).memory : Memory::host;
-    const std::uint32_t index = plus_.writes.add(
-        {packet, bytes, memory, static_cast<std::uint32_t>(engine - engine_free_since_.begin()), begin});
+    const std::uint32_t index = plus_.state.writes.add(
+        {packet, bytes, memory, static_cast<std::uint32_t>(engine - state_.engine_free_since.begin()),
+         begin});
     card_.all.simulation.schedule(card_.state.source, std::max(begin, card_.now()), *this,
                                   make_tag(set_up, index));
   }
@@ -108,10 +115,10 @@ void Receiver::dispatch() {
 
 // Engines are set up in packet order, so that the bus gets payloads and events in that order.
 void Receiver::write(std::uint32_t index) {
-  const Write& write = plus_.writes[index];
+  const Write& write = plus_.state.writes[index];
   const Packet packet = write.packet;
   if (write.memory == Memory::gpu) {
-    ++gpu_writes_begun_;
+    ++state_.gpu_writes_begun;
     ++plus_.counters.gpu_writes;
   }
   if (write.bytes > 0) {
@@ -129,35 +136,36 @@ void Receiver::tell(const Packet& packet) {
       !(packet.last && wants_delivered(card_.all.messages.descriptor(id)))) {
     return;
   }
-  plus_.events.push(waiting_events_, {static_cast<std::uint8_t>(what), id, gpu_writes_begun_});
+  plus_.state.events.push(state_.waiting_events,
+                          {static_cast<std::uint8_t>(what), id, state_.gpu_writes_begun});
   write_events();
 }
 
 void Receiver::write_events() {
-  while (!waiting_events_.empty() &&
-         plus_.events.front(waiting_events_).gpu_writes_before <= gpu_writes_visible_) {
-    const WaitingEvent event = plus_.events.pop(waiting_events_);
+  while (!state_.waiting_events.empty() &&
+         plus_.state.events.front(state_.waiting_events).gpu_writes_before <= state_.gpu_writes_visible) {
+    const WaitingEvent event = plus_.state.events.pop(state_.waiting_events);
     events_.write(static_cast<EventWriter::About>(event.about), event.id, card_.now());
   }
 }
 
 void Receiver::bus_granted(const BusGrant& grant) {
   const auto index = static_cast<std::uint32_t>(grant.tag);
-  const Write& write = plus_.writes[index];
+  const Write& write = plus_.state.writes[index];
   const Time taken_at =
       write.memory == Memory::gpu ? card_.gpu->take_in(write.bytes, write.begin, grant.end) : grant.end;
   card_.all.simulation.schedule(card_.state.source, taken_at, *this, make_tag(payload_taken, index));
 }
 
 void Receiver::taken(std::uint32_t index) {
-  const Write& write = plus_.writes[index];
-  engine_free_since_[write.engine] = card_.now();
+  const Write& write = plus_.state.writes[index];
+  state_.engine_free_since[write.engine] = card_.now();
   card_.all.network.consumed(card_.node(), write.packet);
   if (write.memory == Memory::gpu) {
     card_.all.simulation.schedule(card_.state.source, card_.now() + plus_.description.gpu.write_latency,
                                   *this, make_tag(payload_visible, index));
   } else {
-    landed(plus_.writes.take(index).packet);
+    landed(plus_.state.writes.take(index).packet);
   }
   dispatch();
 }
@@ -179,8 +187,8 @@ void Receiver::handle_event(const Event& event) {
       taken(index);
       break;
     case payload_visible:
-      ++gpu_writes_visible_;
-      landed(plus_.writes.take(index).packet);
+      ++state_.gpu_writes_visible;
+      landed(plus_.state.writes.take(index).packet);
       write_events();
       break;
     default:

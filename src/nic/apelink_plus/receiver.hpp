@@ -30,6 +30,16 @@ class Receiver final : private BusClient, private EventHandler {
 
   void packet_arrived(const Packet& packet, Time head_time);
 
+  struct State {
+    Time translator_free_at;
+    std::vector<Time> engine_free_since;   // Time::never() while the engine is busy
+    std::vector<std::uint64_t> ring_used;  // per port, the bytes allocated so far
+    QueuePool<Arrival>::Queue arrivals;    // not yet taken by an engine
+    QueuePool<WaitingEvent>::Queue waiting_events;
+    Numbering<std::uint64_t> gpu_writes_begun;
+    Numbering<std::uint64_t> gpu_writes_visible;
+  };
+
  private:
   struct Target {
     std::uint32_t space = 0;
@@ -56,13 +66,7 @@ class Receiver final : private BusClient, private EventHandler {
   Cards& plus_;
   apelink::EventWriter& events_;
   Tlb tlb_;
-  Time translator_free_at_;
-  std::vector<Time> engine_free_since_;   // Time::never() while the engine is busy
-  std::vector<std::uint64_t> ring_used_;  // per port, the bytes allocated so far
-  QueuePool<Arrival>::Queue arrivals_;    // not yet taken by an engine
-  QueuePool<WaitingEvent>::Queue waiting_events_;
-  std::uint64_t gpu_writes_begun_ = 0;
-  std::uint64_t gpu_writes_visible_ = 0;
+  State state_;
 };
 
 }  // namespace apenet::apelink_plus

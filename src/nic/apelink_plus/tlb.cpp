@@ -6,14 +6,14 @@ namespace apenet::apelink_plus {
 
 bool Tlb::look_up(const Page& page) {
   if (entries_ == 0) return false;
-  auto found = std::find(pages_.begin(), pages_.end(), page);
-  const bool is_hit = found != pages_.end();
+  auto found = std::find(state_.pages.begin(), state_.pages.end(), page);
+  const bool is_hit = found != state_.pages.end();
   if (!is_hit) {
-    if (pages_.size() < entries_) pages_.push_back(page);
-    found = pages_.end() - 1;
+    if (state_.pages.size() < entries_) state_.pages.push_back(page);
+    found = state_.pages.end() - 1;
     *found = page;
   }
-  std::rotate(pages_.begin(), found, found + 1);
+  std::rotate(state_.pages.begin(), found, found + 1);
   return is_hit;
 }
 

@@ -22,9 +22,13 @@ class Tlb {
   // Returns whether the page was cached. Caches it unless there are no entries.
   bool look_up(const Page& page);
 
+  struct State {
+    std::vector<Page> pages;  // most recently used first
+  };
+
  private:
   std::size_t entries_;
-  std::vector<Page> pages_;  // most recently used first
+  State state_;
 };
 
 }  // namespace apenet::apelink_plus

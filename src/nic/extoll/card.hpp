@@ -51,22 +51,28 @@ struct Read {
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
 struct Cards : CardEnvironment<Description> {
   using CardEnvironment::CardEnvironment;
+  struct State {
+    QueuePool<Command> commands;
+    QueuePool<MessageId> trains;
+    QueuePool<Packet> velo_packets;
+    QueuePool<Pending> pending;
+    QueuePool<Read> reads;
+    QueuePool<Packet> waiting;
+    QueuePool<std::uint32_t> whole_messages;
+    Slab<Packet> being_written;
+  };
+  State state = {};
   Counters counters = {};
-  QueuePool<Command> commands = {};
-  QueuePool<MessageId> trains = {};
-  QueuePool<Packet> velo_packets = {};
-  QueuePool<Pending> pending = {};
-  QueuePool<Read> reads = {};
-  QueuePool<Packet> waiting = {};
-  QueuePool<std::uint32_t> whole_messages = {};
-  Slab<Packet> being_written = {};
 };
 
 struct Card {
   Cards& all;
   Bus& bus;
   NodeId node;
-  EventSource source;  // of all events of this card
+  struct State {
+    EventSource source;  // of all events of this card
+  };
+  State state;
 
   [[nodiscard]] Time now() const { return all.simulation.now(); }
   [[nodiscard]] Time cycles(std::int64_t count) const { return all.description.clock.cycles(count); }
@@ -74,14 +80,12 @@ struct Card {
 
 // A unit that works on one item at a time. take() returns when the next item, which takes this many cycles,
 // is done.
-class Pace {
- public:
+struct Pace {
   Time take(const Card& card, Time earliest, std::int64_t cycles) {
-    return free_at_ = std::max(earliest, free_at_) + card.cycles(cycles);
+    return free_at = std::max(earliest, free_at) + card.cycles(cycles);
   }
 
- private:
-  Time free_at_;
+  Time free_at;
 };
 
 inline constexpr unsigned role_bits = 3;

@@ -23,7 +23,7 @@ void Completer::packet_arrived(const Packet& packet, Time head_time) {
     responder_.command(id, Role::get_response);
     return;
   }
-  const Time usable = pace_.take(card_, head_time, card_.all.description.rma_completer_cycles);
+  const Time usable = state_.pace.take(card_, head_time, card_.all.description.rma_completer_cycles);
   if (role_of(packet) == Role::acknowledgement) {
     card_.all.network.consumed(card_.node, packet);
     notify(remote_done_notification, id, usable);
@@ -40,7 +40,7 @@ void Completer::take_payload(const Packet& packet, Time usable) {
       payload_of(card_.all.description.rma_max_payload_bytes, descriptor.bytes, packet.sequence);
   if (bytes > 0) {
     card_.bus.write(Bus::Master::card, bytes, usable, *this,
-                    make_tag(payload, card_.all.being_written.add(packet)));
+                    make_tag(payload, card_.all.state.being_written.add(packet)));
   } else {
     payload_written(packet);
   }
@@ -66,14 +66,14 @@ void Completer::message_complete(MessageId id) {
 }
 
 void Completer::bus_granted(const BusGrant& grant) {
-  card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+  card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 
 void Completer::handle_event(const Event& event) {
   const auto which = static_cast<std::uint32_t>(tag_which(event.argument_a));
   switch (tag_what(event.argument_a)) {
     case payload:
-      payload_written(card_.all.being_written.take(which));
+      payload_written(card_.all.state.being_written.take(which));
       break;
     case delivered_notification:
       message_complete(which);

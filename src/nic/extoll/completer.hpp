@@ -24,6 +24,10 @@ class Completer final : private BusClient, private EventHandler {
 
   void packet_arrived(const Packet& packet, Time head_time);
 
+  struct State {
+    Pace pace;
+  };
+
  private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
@@ -35,7 +39,7 @@ class Completer final : private BusClient, private EventHandler {
 
   Card& card_;
   RmaUnit& responder_;
-  Pace pace_;
+  State state_;
 };
 
 }  // namespace apenet::extoll

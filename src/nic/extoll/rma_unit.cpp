@@ -32,10 +32,9 @@ constexpr std::uint64_t bit(unsigned port) {
 }  // namespace
 
 RmaUnit::RmaUnit(Card& card, Channel channel, std::int64_t command_cycles)
-    : card_(card),
-      channel_(channel),
-      command_cycles_(command_cycles),
-      ports_(card.all.placement.processes_on(card.node)) {}
+    : card_(card), channel_(channel), command_cycles_(command_cycles) {
+  state_.ports.resize(card.all.placement.processes_on(card.node));
+}
 
 unsigned RmaUnit::port_of(MessageId id, Role role) const {
   const Descriptor& descriptor = card_.all.messages.descriptor(id);
@@ -53,44 +52,45 @@ void RmaUnit::post(MessageId id, Role role) {
 
 void RmaUnit::command(MessageId id, Role role) {
   const unsigned port = port_of(id, role);
-  if (ports_[port].commands.empty()) waiting_ |= bit(port);
-  card_.all.commands.push(ports_[port].commands, {id, role});
+  if (state_.ports[port].commands.empty()) state_.waiting |= bit(port);
+  card_.all.state.commands.push(state_.ports[port].commands, {id, role});
   decode_next();
 }
 
 void RmaUnit::decode_next() {
-  if (decoding_ || waiting_ == 0) return;
-  const unsigned port = in_turn(waiting_, next_decode_);
-  next_decode_ = (port + 1) % max_ports;
-  waiting_ &= ~bit(port);
-  decoding_ = true;
-  card_.all.simulation.schedule(card_.source, card_.now() + card_.cycles(command_cycles_), *this,
+  if (state_.decoding || state_.waiting == 0) return;
+  const unsigned port = in_turn(state_.waiting, state_.next_decode);
+  state_.next_decode = (port + 1) % max_ports;
+  state_.waiting &= ~bit(port);
+  state_.decoding = true;
+  card_.all.simulation.schedule(card_.state.source, card_.now() + card_.cycles(command_cycles_), *this,
                                 make_tag(decoded, port));
 }
 
 void RmaUnit::finish_command(unsigned port) {
-  card_.all.commands.pop(ports_[port].commands);
-  ports_[port].next_packet = 0;
-  decoded_ &= ~bit(port);
-  if (!ports_[port].commands.empty()) waiting_ |= bit(port);
+  card_.all.state.commands.pop(state_.ports[port].commands);
+  state_.ports[port].next_packet = 0;
+  state_.decoded &= ~bit(port);
+  if (!state_.ports[port].commands.empty()) state_.waiting |= bit(port);
   decode_next();
 }
 
 // Serves the ports in turn. A port that is refused stays refused until space or a read becomes free, so it is
 // not asked again in this call.
 void RmaUnit::pump() {
-  std::uint64_t candidates = decoded_;
+  std::uint64_t candidates = state_.decoded;
   while (candidates != 0) {
-    const unsigned port = in_turn(candidates, next_issue_);
-    next_issue_ = (port + 1) % max_ports;
-    if (!issue_packet(port) || (decoded_ & bit(port)) == 0) candidates &= ~bit(port);
+    const unsigned port = in_turn(candidates, state_.next_issue);
+    state_.next_issue = (port + 1) % max_ports;
+    if (!issue_packet(port) || (state_.decoded & bit(port)) == 0) candidates &= ~bit(port);
   }
 }
 
 // If there is no room, requests a call of injection_freed().
 bool RmaUnit::has_room(std::int64_t wire_bytes) {
   const auto channel = static_cast<std::uint16_t>(channel_);
-  if (card_.all.network.injection_room(card_.node, channel) - reserved_bytes_ >= wire_bytes) return true;
+  if (card_.all.network.injection_room(card_.node, channel) - state_.reserved_bytes >= wire_bytes)
+    return true;
   card_.all.network.await_injection_room(card_.node, channel);
   return false;
 }
@@ -116,27 +116,27 @@ Packet RmaUnit::packet_of(const Command& command, std::uint32_t sequence) const 
 }
 
 bool RmaUnit::issue_packet(unsigned port) {
-  const Command command = card_.all.commands.front(ports_[port].commands);
+  const Command command = card_.all.state.commands.front(state_.ports[port].commands);
   const Descriptor& descriptor = card_.all.messages.descriptor(command.id);
-  const Packet packet = packet_of(command, ports_[port].next_packet);
+  const Packet packet = packet_of(command, state_.ports[port].next_packet);
   const bool carries_payload =
       command.role == Role::get_response || (command.role == Role::put && !descriptor.from_cpu);
   const bool from_memory = carries_payload && descriptor.bytes > 0;
   if (!has_room(packet.wire_bytes)) return false;
-  if (from_memory && read_count_ >= card_.all.outstanding_reads) return false;
+  if (from_memory && state_.read_count >= card_.all.outstanding_reads) return false;
 
   const bool is_told_of =
       packet.last &&
       (command.role == Role::get_response ? wants_served(descriptor) || descriptor.is_lock
                                           : command.role != Role::acknowledgement && wants_sent(descriptor));
-  reserved_bytes_ += packet.wire_bytes;
-  card_.all.pending.push(pending_, {packet, from_memory});
-  ++ports_[port].next_packet;
+  state_.reserved_bytes += packet.wire_bytes;
+  card_.all.state.pending.push(state_.pending, {packet, from_memory});
+  ++state_.ports[port].next_packet;
   if (from_memory) {
     const std::int64_t bytes =
         payload_of(card_.all.description.rma_max_payload_bytes, descriptor.bytes, packet.sequence);
-    card_.all.reads.push(reads_, {command.id, is_told_of});
-    ++read_count_;
+    card_.all.state.reads.push(state_.reads, {command.id, is_told_of});
+    ++state_.read_count;
     card_.bus.read(bytes, *this, make_tag(payload_read, 0));
   } else {
     inject_what_needs_no_data();
@@ -149,13 +149,13 @@ bool RmaUnit::issue_packet(unsigned port) {
 void RmaUnit::inject(const Packet& packet, Time tail_time) {
   ++card_.all.counters.packets;
   if (role_of(packet) == Role::acknowledgement) ++card_.all.counters.acknowledgements;
-  reserved_bytes_ -= packet.wire_bytes;
+  state_.reserved_bytes -= packet.wire_bytes;
   card_.all.network.inject(packet, tail_time);
 }
 
 void RmaUnit::inject_what_needs_no_data() {
-  while (!pending_.empty() && !card_.all.pending.front(pending_).needs_data) {
-    inject(card_.all.pending.pop(pending_).packet, card_.now());
+  while (!state_.pending.empty() && !card_.all.state.pending.front(state_.pending).needs_data) {
+    inject(card_.all.state.pending.pop(state_.pending).packet, card_.now());
   }
 }
 
@@ -170,12 +170,13 @@ void RmaUnit::payload_gone(MessageId id) {
 }
 
 void RmaUnit::payload_granted(const BusGrant& grant) {
-  const Read read = card_.all.reads.pop(reads_);
-  --read_count_;
-  card_.all.simulation.schedule(card_.source, grant.first_data, *this, make_tag(payload_data, 0),
+  const Read read = card_.all.state.reads.pop(state_.reads);
+  --state_.read_count;
+  card_.all.simulation.schedule(card_.state.source, grant.first_data, *this, make_tag(payload_data, 0),
                                 static_cast<std::uint64_t>(grant.end.ps()));
   if (read.is_told_of) {
-    card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_read_whole, read.id));
+    card_.all.simulation.schedule(card_.state.source, grant.end, *this,
+                                  make_tag(payload_read_whole, read.id));
   }
   pump();
 }
@@ -184,7 +185,7 @@ void RmaUnit::bus_granted(const BusGrant& grant) {
   if (tag_what(grant.tag) == payload_read) {
     payload_granted(grant);
   } else {
-    card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+    card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
   }
 }
 
@@ -196,13 +197,13 @@ void RmaUnit::handle_event(const Event& event) {
       command(id, static_cast<Role>(which >> message_bits));
       break;
     case decoded:
-      decoding_ = false;
-      decoded_ |= bit(static_cast<unsigned>(which));
+      state_.decoding = false;
+      state_.decoded |= bit(static_cast<unsigned>(which));
       decode_next();
       pump();
       break;
     case payload_data:
-      inject(card_.all.pending.pop(pending_).packet,
+      inject(card_.all.state.pending.pop(state_.pending).packet,
              Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
       inject_what_needs_no_data();
       break;

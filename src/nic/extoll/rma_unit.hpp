@@ -31,12 +31,25 @@ class RmaUnit final : private BusClient, private EventHandler {
   void command(MessageId id, Role role);
   void injection_freed() { pump(); }
 
- private:
   struct Port {
     QueuePool<Command>::Queue commands;
     std::uint32_t next_packet = 0;  // of the first command, once decoded
   };
+  struct State {
+    std::vector<Port> ports;
+    std::uint64_t waiting = 0;  // one bit per port whose first command waits for the decoder
+    std::uint64_t decoded = 0;  // one bit per port whose first command is decoded
+    bool decoding = false;
+    unsigned next_decode = 0;  // arbiter state: the next port
+    unsigned next_issue = 0;
+    // Space of the injection buffer reserved for packets whose payload is still being read.
+    std::int64_t reserved_bytes = 0;
+    QueuePool<Pending>::Queue pending;  // in the order of issue; the first always waits for its data
+    QueuePool<Read>::Queue reads;       // in the order of requests, which is the order of data
+    std::uint32_t read_count = 0;
+  };
 
+ private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
 
@@ -55,17 +68,7 @@ class RmaUnit final : private BusClient, private EventHandler {
   Card& card_;
   Channel channel_;
   std::int64_t command_cycles_;
-  std::vector<Port> ports_;
-  std::uint64_t waiting_ = 0;  // one bit per port whose first command waits for the decoder
-  std::uint64_t decoded_ = 0;  // one bit per port whose first command is decoded
-  bool decoding_ = false;
-  unsigned next_decode_ = 0;  // the next port in turn
-  unsigned next_issue_ = 0;
-  // Space of the injection buffer reserved for packets whose payload is still being read.
-  std::int64_t reserved_bytes_ = 0;
-  QueuePool<Pending>::Queue pending_;  // in the order of issue; the first always waits for its data
-  QueuePool<Read>::Queue reads_;       // in the order of requests, which is the order of data
-  std::uint32_t read_count_ = 0;
+  State state_;
 };
 
 }  // namespace apenet::extoll

@@ -27,11 +27,11 @@ constexpr std::uint32_t sequence_of(std::uint64_t name) {
 
 }  // namespace
 
-Velo::Velo(Card& card, RmaUnit& responder)
-    : card_(card),
-      responder_(responder),
-      trains_(card.all.placement.processes_on(card.node)),
-      mailboxes_(card.all.placement.processes_on(card.node)) {}
+Velo::Velo(Card& card, RmaUnit& responder) : card_(card), responder_(responder) {
+  const std::size_t ports = card.all.placement.processes_on(card.node);
+  state_.trains.resize(ports);
+  state_.mailboxes.resize(ports);
+}
 
 std::uint32_t Velo::packets_of(MessageId id) const {
   return library_packets(card_.all.description.velo_payload_bytes, card_.all.messages.descriptor(id).bytes);
@@ -39,9 +39,9 @@ std::uint32_t Velo::packets_of(MessageId id) const {
 
 void Velo::send(MessageId id) {
   QueuePool<MessageId>::Queue& trains =
-      trains_[card_.all.placement.port(card_.all.messages.descriptor(id).source)];
+      state_.trains[card_.all.placement.port(card_.all.messages.descriptor(id).source)];
   const bool is_next = trains.empty();
-  card_.all.trains.push(trains, id);
+  card_.all.state.trains.push(trains, id);
   if (is_next) write_packets(trains, 0);
 }
 
@@ -49,16 +49,16 @@ void Velo::send(MessageId id) {
 // first packet of the next message.
 void Velo::write_packets(QueuePool<MessageId>::Queue& trains, std::uint32_t sequence) {
   while (!trains.empty()) {
-    const MessageId id = card_.all.trains.front(trains);
+    const MessageId id = card_.all.state.trains.front(trains);
     write_packet(id, sequence);
     ++sequence;
     if (sequence < packets_of(id)) {
-      card_.all.simulation.schedule(card_.source,
+      card_.all.simulation.schedule(card_.state.source,
                                     card_.now() + card_.all.messages.descriptor(id).packet_interval, *this,
                                     make_tag(next_write, packet_name(id, sequence)));
       return;
     }
-    card_.all.trains.pop(trains);
+    card_.all.state.trains.pop(trains);
     sequence = 0;
   }
 }
@@ -75,38 +75,39 @@ void Velo::write_packet(MessageId id, std::uint32_t sequence) {
 }
 
 void Velo::packet_written(MessageId id, std::uint32_t sequence) {
-  const Time done = requester_.take(card_, card_.now(), card_.all.description.velo_send_cycles);
-  card_.all.simulation.schedule(card_.source, done, *this, make_tag(processed, packet_name(id, sequence)));
+  const Time done = state_.requester.take(card_, card_.now(), card_.all.description.velo_send_cycles);
+  card_.all.simulation.schedule(card_.state.source, done, *this,
+                                make_tag(processed, packet_name(id, sequence)));
   const bool is_last = sequence + 1 == packets_of(id);
   if (!is_last || !wants_sent(card_.all.messages.descriptor(id))) return;
-  if (outgoing_.empty()) {
+  if (state_.outgoing.empty()) {
     card_.all.messages.sent(id);
   } else {
-    card_.all.trains.push(held_back_, id);
+    card_.all.state.trains.push(state_.held_back, id);
   }
 }
 
 void Velo::pump() {
-  while (!outgoing_.empty()) {
-    const Packet& next = card_.all.velo_packets.front(outgoing_);
+  while (!state_.outgoing.empty()) {
+    const Packet& next = card_.all.state.velo_packets.front(state_.outgoing);
     if (card_.all.network.injection_room(card_.node, next.channel) < next.wire_bytes) {
       card_.all.network.await_injection_room(card_.node, next.channel);
       return;
     }
     ++card_.all.counters.packets;
     ++card_.all.counters.velo_packets;
-    const Packet packet = card_.all.velo_packets.pop(outgoing_);
+    const Packet packet = card_.all.state.velo_packets.pop(state_.outgoing);
     card_.all.network.inject(packet, card_.now());
-    const bool was_held_back =
-        packet.last && !held_back_.empty() && card_.all.trains.front(held_back_) == message_of(packet);
-    if (was_held_back) card_.all.messages.sent(card_.all.trains.pop(held_back_));
+    const bool was_held_back = packet.last && !state_.held_back.empty() &&
+                               card_.all.state.trains.front(state_.held_back) == message_of(packet);
+    if (was_held_back) card_.all.messages.sent(card_.all.state.trains.pop(state_.held_back));
   }
 }
 
 void Velo::packet_arrived(const Packet& packet, Time head_time) {
   const ProcessId process = card_.all.messages.descriptor(message_of(packet)).target;
-  Mailbox& mailbox = mailboxes_[card_.all.placement.port(process)];
-  card_.all.waiting.push(mailbox.waiting, packet);
+  Mailbox& mailbox = state_.mailboxes[card_.all.placement.port(process)];
+  card_.all.state.waiting.push(mailbox.waiting, packet);
   admit_waiting(mailbox, head_time);
   if (!mailbox.waiting.empty()) ++card_.all.counters.packets_held_back;
 }
@@ -120,11 +121,11 @@ void Velo::admit_waiting(Mailbox& mailbox, Time earliest) {
       if (!mailbox.whole.empty()) return;
       reassemble(mailbox);
     }
-    const Packet packet = card_.all.waiting.pop(mailbox.waiting);
+    const Packet packet = card_.all.state.waiting.pop(mailbox.waiting);
     take_slot(mailbox, packet);
-    const Time usable = completer_.take(card_, earliest, description.velo_receive_cycles);
+    const Time usable = state_.completer.take(card_, earliest, description.velo_receive_cycles);
     card_.bus.write(Bus::Master::card, description.velo_payload_bytes + description.velo_status_bytes, usable,
-                    *this, make_tag(slot, card_.all.being_written.add(packet)));
+                    *this, make_tag(slot, card_.all.state.being_written.add(packet)));
   }
 }
 
@@ -143,14 +144,14 @@ void Velo::take_slot(Mailbox& mailbox, const Packet& packet) {
   if (own == beginnings.end()) own = beginnings.insert(own, {id, 0});
   ++own->slots;
   if (!packet.last) return;
-  card_.all.whole_messages.push(mailbox.whole, own->slots);
+  card_.all.state.whole_messages.push(mailbox.whole, own->slots);
   beginnings.erase(own);
 }
 
 void Velo::give_back(ProcessId process) {
-  Mailbox& mailbox = mailboxes_[card_.all.placement.port(process)];
+  Mailbox& mailbox = state_.mailboxes[card_.all.placement.port(process)];
   APENET_CHECK(!mailbox.whole.empty(), "process %u gives back what is not in its mailbox", process);
-  mailbox.slots_in_use -= card_.all.whole_messages.pop(mailbox.whole);
+  mailbox.slots_in_use -= card_.all.state.whole_messages.pop(mailbox.whole);
   admit_waiting(mailbox, card_.now());
 }
 
@@ -164,7 +165,7 @@ void Velo::slot_written(const Packet& packet) {
 }
 
 void Velo::bus_granted(const BusGrant& grant) {
-  card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+  card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 
 void Velo::handle_event(const Event& event) {
@@ -172,7 +173,7 @@ void Velo::handle_event(const Event& event) {
   const auto id = static_cast<MessageId>(which);
   switch (tag_what(event.argument_a)) {
     case next_write:
-      write_packets(trains_[card_.all.placement.port(card_.all.messages.descriptor(id).source)],
+      write_packets(state_.trains[card_.all.placement.port(card_.all.messages.descriptor(id).source)],
                     sequence_of(which));
       break;
     case written:
@@ -186,12 +187,12 @@ void Velo::handle_event(const Event& event) {
       Packet packet = make_packet(card_, id, Role::velo, bytes + description.velo_status_bytes);
       packet.sequence = sequence;
       packet.last = sequence + 1 == packets_of(id);
-      card_.all.velo_packets.push(outgoing_, packet);
+      card_.all.state.velo_packets.push(state_.outgoing, packet);
       pump();
       break;
     }
     case slot:
-      slot_written(card_.all.being_written.take(static_cast<std::uint32_t>(which)));
+      slot_written(card_.all.state.being_written.take(static_cast<std::uint32_t>(which)));
       break;
     default:
       break;

@@ -34,7 +34,6 @@ class Velo final : private BusClient, private EventHandler {
   void give_back(ProcessId process);
   void injection_freed() { pump(); }
 
- private:
   // An incomplete message: some of its packets have a slot, more are to come.
   struct Beginning {
     MessageId id = 0;
@@ -46,7 +45,17 @@ class Velo final : private BusClient, private EventHandler {
     QueuePool<std::uint32_t>::Queue whole;  // number of slots of each complete message
     QueuePool<Packet>::Queue waiting;       // packets in the ejection buffer that wait for a slot
   };
+  struct State {
+    Pace requester;
+    Pace completer;
+    std::vector<QueuePool<MessageId>::Queue> trains;  // one per port in use: what its processor writes
+    QueuePool<Packet>::Queue outgoing;
+    // Written while packets before them waited for room: `sent` is reported when they leave.
+    QueuePool<MessageId>::Queue held_back;
+    std::vector<Mailbox> mailboxes;  // one per port in use
+  };
 
+ private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
 
@@ -63,13 +72,7 @@ class Velo final : private BusClient, private EventHandler {
 
   Card& card_;
   RmaUnit& responder_;
-  Pace requester_;
-  Pace completer_;
-  std::vector<QueuePool<MessageId>::Queue> trains_;  // one per port in use: the messages its processor writes
-  QueuePool<Packet>::Queue outgoing_;
-  // Written while packets before them waited for room: `sent` is reported when they leave.
-  QueuePool<MessageId>::Queue held_back_;
-  std::vector<Mailbox> mailboxes_;  // one per port in use
+  State state_;
 };
 
 }  // namespace apenet::extoll

@@ -14,8 +14,8 @@
 
 namespace apenet::hca {
 
-// Totals of all cards of a machine.
-struct Statistics {
+// Of all cards of a machine.
+struct Counters {
   std::uint64_t packets = 0;           // packets injected, of every role
   std::uint64_t acknowledgements = 0;  // part of packets
   std::uint64_t not_ready = 0;         // part of packets: the target had no receive work request
@@ -67,26 +67,32 @@ struct Arrival {
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
 struct Cards : CardEnvironment<Description> {
   using CardEnvironment::CardEnvironment;
-  Statistics counters = {};
   ConnectionTable connections = {};
-  QueuePool<Work> works = {};
-  QueuePool<Inbound> inbound = {};
-  QueuePool<MessageId> reads_to_serve = {};
-  QueuePool<Pending> pending = {};
-  QueuePool<EntryName> entries = {};
-  QueuePool<Control> controls = {};
-  QueuePool<Stream> streams = {};
-  QueuePool<Arrival> arrivals = {};
-  QueuePool<std::uint16_t> payload_reads = {};
-  Slab<Packet> being_written = {};
-  Slab<InboundName> inbound_names = {};
+  struct State {
+    QueuePool<Work> works;
+    QueuePool<Inbound> inbound;
+    QueuePool<MessageId> reads_to_serve;
+    QueuePool<Pending> pending;
+    QueuePool<EntryName> entries;
+    QueuePool<Control> controls;
+    QueuePool<Stream> streams;
+    QueuePool<Arrival> arrivals;
+    QueuePool<std::uint16_t> payload_reads;
+    Slab<Packet> being_written;
+    Slab<InboundName> inbound_names;
+  };
+  State state = {};
+  Counters counters = {};
 };
 
 struct Card {
   Cards& all;
   Bus& bus;
   NodeId node;
-  EventSource source;  // of all events of this card
+  struct State {
+    EventSource source;  // of all events of this card
+  };
+  State state;
 
   [[nodiscard]] Time now() const { return all.simulation.now(); }
   // The latency of a processor write includes its bus clocks, which on an idle bus are already over.

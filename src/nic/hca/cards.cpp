@@ -12,7 +12,7 @@ class Set final : public BusCardSet<Description, Cards, Nic> {
   using BusCardSet::BusCardSet;
 
   void count(std::vector<Counter>& counters) const override {
-    const Statistics& counted = cards_.counters;
+    const Counters& counted = cards_.counters;
     counters.push_back({"packets", counted.packets});
     counters.push_back({"acknowledgements", counted.acknowledgements});
     counters.push_back({"connections", cards_.connections.size()});
@@ -25,7 +25,7 @@ class Set final : public BusCardSet<Description, Cards, Nic> {
   }
 
   void warn(std::vector<std::string>& warnings) const override {
-    const Statistics& counted = cards_.counters;
+    const Counters& counted = cards_.counters;
     if (counted.not_ready > 0) {
       warnings.push_back(std::to_string(counted.not_ready) +
                          " times a receive queue was empty and the sender tried again: the model posts a "

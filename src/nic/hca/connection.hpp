@@ -2,9 +2,9 @@
 // channel).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
-#include <tuple>
 #include <vector>
 
 #include "kernel/check.hpp"
@@ -92,21 +92,32 @@ class ConnectionTable {
 
   ConnectionId of(const Descriptor& descriptor) {
     const auto [entry, is_new] =
-        numbers_.try_emplace({descriptor.source, descriptor.target, descriptor.channel},
-                             static_cast<ConnectionId>(connections_.size()));
+        state_.numbers.try_emplace({descriptor.source, descriptor.target, descriptor.channel},
+                                   static_cast<ConnectionId>(state_.connections.size()));
     if (is_new) {
-      APENET_CHECK(connections_.size() < max_connections, "more than 2^28 connections");
-      connections_.push_back({descriptor.source, descriptor.target, descriptor.channel, {}, {}});
+      APENET_CHECK(state_.connections.size() < max_connections, "more than 2^28 connections");
+      state_.connections.push_back({descriptor.source, descriptor.target, descriptor.channel, {}, {}});
     }
     return entry->second;
   }
-  [[nodiscard]] Connection& operator[](ConnectionId id) { return connections_[id]; }
-  [[nodiscard]] const Connection& operator[](ConnectionId id) const { return connections_[id]; }
-  [[nodiscard]] std::size_t size() const { return connections_.size(); }
+  [[nodiscard]] Connection& operator[](ConnectionId id) { return state_.connections[id]; }
+  [[nodiscard]] const Connection& operator[](ConnectionId id) const { return state_.connections[id]; }
+  [[nodiscard]] std::size_t size() const { return state_.connections.size(); }
+
+  // Source, target and channel.
+  struct Name {
+    ProcessId source = 0;
+    ProcessId target = 0;
+    std::uint16_t channel = 0;
+    auto operator<=>(const Name&) const = default;
+  };
+  struct State {
+    std::map<Name, ConnectionId> numbers;
+    std::vector<Connection> connections;
+  };
 
  private:
-  std::map<std::tuple<ProcessId, ProcessId, std::uint16_t>, ConnectionId> numbers_;
-  std::vector<Connection> connections_;
+  State state_;
 };
 
 }  // namespace apenet::hca

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <map>
 
 #include "nic/hca/connection.hpp"
@@ -19,24 +18,31 @@ class ContextCache {
   bool use(ConnectionId connection, bool at_source) {
     if (entries_ == 0) return true;
     const std::uint64_t key = std::uint64_t{connection} << 1U | (at_source ? 1U : 0U);
-    const auto found = where_.find(key);
-    if (found != where_.end()) {
-      recent_.splice(recent_.begin(), recent_, found->second);
-      return true;
+    const std::uint64_t use = ++state_.uses;
+    const auto [found, is_new] = state_.last_use.try_emplace(key, use);
+    if (is_new) {
+      if (state_.last_use.size() > entries_) {
+        const auto oldest = state_.by_use.begin();
+        state_.last_use.erase(oldest->second);
+        state_.by_use.erase(oldest);
+      }
+    } else {
+      state_.by_use.erase(found->second);
+      found->second = use;
     }
-    if (recent_.size() == entries_) {
-      where_.erase(recent_.back());
-      recent_.pop_back();
-    }
-    recent_.push_front(key);
-    where_.emplace(key, recent_.begin());
-    return false;
+    state_.by_use.emplace(use, key);
+    return !is_new;
   }
+
+  struct State {
+    std::uint64_t uses = 0;
+    std::map<std::uint64_t, std::uint64_t> last_use;  // of each context
+    std::map<std::uint64_t, std::uint64_t> by_use;    // the contexts, the least recently used first
+  };
 
  private:
   std::size_t entries_;
-  std::list<std::uint64_t> recent_;
-  std::map<std::uint64_t, std::list<std::uint64_t>::iterator> where_;
+  State state_;
 };
 
 }  // namespace apenet::hca

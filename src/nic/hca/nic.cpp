@@ -20,26 +20,27 @@ bool Nic::context_is_here(const Packet& packet) {
 // Packets are accepted in the order of arrival: a packet whose context must be fetched blocks those behind
 // it.
 void Nic::packet_arrived(const Packet& packet, Time head_time) {
-  if (stalled_.empty() && context_is_here(packet)) {
+  if (state_.stalled.empty() && context_is_here(packet)) {
     take(packet, head_time);
     return;
   }
-  if (stalled_.empty()) {
+  if (state_.stalled.empty()) {
     ++card_.all.counters.context_misses;
-    card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.context_miss, *this);
+    card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.context_miss,
+                                  *this);
   }
-  card_.all.arrivals.push(stalled_, {packet, head_time});
+  card_.all.state.arrivals.push(state_.stalled, {packet, head_time});
 }
 
 void Nic::handle_event(const Event&) {
   bool is_here = true;
   while (is_here) {
-    take(card_.all.arrivals.pop(stalled_).packet, card_.now());
-    if (stalled_.empty()) return;
-    is_here = context_is_here(card_.all.arrivals.front(stalled_).packet);
+    take(card_.all.state.arrivals.pop(state_.stalled).packet, card_.now());
+    if (state_.stalled.empty()) return;
+    is_here = context_is_here(card_.all.state.arrivals.front(state_.stalled).packet);
   }
   ++card_.all.counters.context_misses;
-  card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.context_miss, *this);
+  card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.context_miss, *this);
 }
 
 void Nic::take(const Packet& packet, Time head_time) {

@@ -20,6 +20,10 @@ class Nic final : public apenet::Nic, private NetworkClient, private EventHandle
 
   void doorbell(MessageId id) override { requester_.doorbell(id); }
 
+  struct State {
+    QueuePool<Arrival>::Queue stalled;  // the first waits for its context, the others wait behind it
+  };
+
  private:
   void packet_arrived(const Packet& packet, Time head_time) override;
   void injection_freed(std::uint16_t channel) override;
@@ -33,7 +37,7 @@ class Nic final : public apenet::Nic, private NetworkClient, private EventHandle
   Transmitter transmitter_;
   Requester requester_;
   Responder responder_;
-  QueuePool<Arrival>::Queue stalled_;  // the first waits for its context, the others wait behind it
+  State state_;
 };
 
 }  // namespace apenet::hca

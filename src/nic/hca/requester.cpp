@@ -62,18 +62,18 @@ void Requester::doorbell(MessageId message) {
       work.has_payload ? descriptor.bytes <= card.blueflame_bytes : card.is_blueflame_for_all;
   if (is_blueflame && queue.in_host_memory.empty() && has_place(queue)) {
     take_to_card(queue, work);
-    card_.all.entries.push(written_entries_, {id, work.number});
+    card_.all.state.entries.push(state_.written_entries, {id, work.number});
     card_.written_by_processor(entry_bytes(work), *this, make_tag(entry_written, 0));
     return;
   }
   if (queue.posted - queue.retired > card_.all.description.send_queue_entries)
     ++card_.all.counters.posts_held_back;
-  card_.all.works.push(queue.in_host_memory, work);
+  card_.all.state.works.push(queue.in_host_memory, work);
   card_.written_by_processor(card_.all.description.doorbell_bytes, *this, make_tag(doorbell_written, id));
 }
 
 void Requester::take_to_card(SendQueue& queue, const Work& work) {
-  card_.all.works.push(queue.on_card, work);
+  card_.all.state.works.push(queue.on_card, work);
   ++queue.on_card_count;
   ++queue.outstanding;
 }
@@ -82,17 +82,17 @@ void Requester::fetch_entries(ConnectionId id) {
   SendQueue& queue = card_.all.connections[id].send;
   while (queue.known > 0 && has_place(queue)) {
     --queue.known;
-    const Work work = card_.all.works.pop(queue.in_host_memory);
+    const Work work = card_.all.state.works.pop(queue.in_host_memory);
     take_to_card(queue, work);
-    card_.all.entries.push(fetched_entries_, {id, work.number});
+    card_.all.state.entries.push(state_.fetched_entries, {id, work.number});
     card_.bus.read(entry_bytes(work), *this, make_tag(entry_fetched, 0));
   }
 }
 
 void Requester::entry_present(const EntryName& name, Time when) {
   SendQueue& queue = card_.all.connections[name.connection].send;
-  const std::uint32_t first = card_.all.works.front(queue.on_card).number;
-  card_.all.works.at(queue.on_card, name.number - first).present_at = when;
+  const std::uint32_t first = card_.all.state.works.front(queue.on_card).number;
+  card_.all.state.works.at(queue.on_card, name.number - first).present_at = when;
   advance(name.connection);
 }
 
@@ -100,17 +100,17 @@ void Requester::entry_present(const EntryName& name, Time when) {
 void Requester::advance(ConnectionId id) {
   SendQueue& queue = card_.all.connections[id].send;
   if (queue.is_held || queue.is_ready || queue.is_processing || queue.on_card.empty()) return;
-  Work& first = card_.all.works.front(queue.on_card);
+  Work& first = card_.all.state.works.front(queue.on_card);
   if (first.present_at == Time::never()) return;
   const Description& card = card_.all.description;
   if (!first.is_processed) {
     queue.is_processing = true;
-    const Time start = std::max({card_.now(), first.present_at, engine_free_at_});
-    engine_free_at_ = start + card.wqe_interval;
+    const Time start = std::max({card_.now(), first.present_at, state_.engine_free_at});
+    state_.engine_free_at = start + card.wqe_interval;
     const bool is_cached = contexts_.use(id, true);
     if (!is_cached) ++card_.all.counters.context_misses;
     const Time miss = is_cached ? Time::zero() : card.context_miss;
-    card_.all.simulation.schedule(card_.source, start + miss + card.wqe_latency, *this,
+    card_.all.simulation.schedule(card_.state.source, start + miss + card.wqe_latency, *this,
                                   make_tag(entry_processed, id));
     return;
   }
@@ -126,7 +126,7 @@ void Requester::advance(ConnectionId id) {
 void Requester::processed(ConnectionId id) {
   SendQueue& queue = card_.all.connections[id].send;
   queue.is_processing = false;
-  card_.all.works.front(queue.on_card).is_processed = true;
+  card_.all.state.works.front(queue.on_card).is_processed = true;
   advance(id);
 }
 
@@ -137,7 +137,7 @@ bool Requester::has_packet(ConnectionId id) const {
 PacketSource::Next Requester::next_packet(ConnectionId id) const {
   const Connection& connection = card_.all.connections[id];
   const Description& card = card_.all.description;
-  const Work& work = card_.all.works.front(connection.send.on_card);
+  const Work& work = card_.all.state.works.front(connection.send.on_card);
   const Descriptor& descriptor = card_.all.messages.descriptor(work.id);
   const std::uint32_t sequence = connection.send.next_packet;
   const bool is_last = work.is_read || sequence + 1 == packets_of(card, descriptor.bytes);
@@ -164,13 +164,13 @@ PacketSource::Next Requester::next_packet(ConnectionId id) const {
 
 bool Requester::packet_issued(ConnectionId id) {
   SendQueue& queue = card_.all.connections[id].send;
-  Work& first = card_.all.works.front(queue.on_card);
+  Work& first = card_.all.state.works.front(queue.on_card);
   ++queue.next_packet;
   if (!first.is_read &&
       queue.next_packet < packets_of(card_.all.description, card_.all.messages.descriptor(first.id).bytes))
     return true;
   if (first.is_read) first.read_number = queue.reads_issued++;
-  card_.all.works.push(queue.unacknowledged, card_.all.works.pop(queue.on_card));
+  card_.all.state.works.push(queue.unacknowledged, card_.all.state.works.pop(queue.on_card));
   --queue.on_card_count;
   queue.next_packet = 0;
   queue.is_ready = false;
@@ -195,9 +195,9 @@ void Requester::retire(ConnectionId id, Time usable) {
   const Time earliest = std::max(usable, card_.now());
   SendQueue& queue = card_.all.connections[id].send;
   while (!queue.unacknowledged.empty()) {
-    const Work& first = card_.all.works.front(queue.unacknowledged);
+    const Work& first = card_.all.state.works.front(queue.unacknowledged);
     if (!is_done(queue, first)) break;
-    const Work work = card_.all.works.pop(queue.unacknowledged);
+    const Work work = card_.all.state.works.pop(queue.unacknowledged);
     --queue.outstanding;
     ++queue.retired;
     if (work.is_signalled) {
@@ -215,7 +215,7 @@ void Requester::response_arrived(const Packet& packet, Time usable) {
   const Header header = header_of(packet);
   const std::int64_t bytes = card_.all.messages.descriptor(header.id).bytes;
   if (bytes > 0) {
-    const std::uint32_t index = card_.all.being_written.add(packet);
+    const std::uint32_t index = card_.all.state.being_written.add(packet);
     card_.bus.write(Bus::Master::card, payload_of(card_.all.description, bytes, packet.sequence), usable,
                     *this, make_tag(response_written, index));
   } else {
@@ -232,8 +232,8 @@ void Requester::read_completed(ConnectionId id, Time usable) {
   const auto is_this = [&](const Work& work) {
     return work.is_read && work.read_number == queue.reads_completed;
   };
-  while (!is_this(card_.all.works.at(queue.unacknowledged, place))) ++place;
-  queue.answered = card_.all.works.at(queue.unacknowledged, place).number;
+  while (!is_this(card_.all.state.works.at(queue.unacknowledged, place))) ++place;
+  queue.answered = card_.all.state.works.at(queue.unacknowledged, place).number;
   ++queue.reads_completed;
   retire(id, usable);
 }
@@ -242,14 +242,15 @@ void Requester::not_ready(ConnectionId id, Time usable) {
   Connection& connection = card_.all.connections[id];
   rewind(connection);
   connection.send.is_held = true;
-  card_.all.simulation.schedule(card_.source, std::max(usable, card_.now()) + card_.all.description.rnr_timer,
-                                *this, make_tag(not_ready_is_over, id));
+  card_.all.simulation.schedule(card_.state.source,
+                                std::max(usable, card_.now()) + card_.all.description.rnr_timer, *this,
+                                make_tag(not_ready_is_over, id));
 }
 
 // Returns to the refused packet. The target drops everything that was sent after it.
 void Requester::rewind(Connection& connection) {
   SendQueue& queue = connection.send;
-  QueuePool<Work>& works = card_.all.works;
+  QueuePool<Work>& works = card_.all.state.works;
   const ReceiveSide& target = connection.receive;
   SendQueue::Queue before;
   SendQueue::Queue again;
@@ -281,13 +282,13 @@ void Requester::completed(MessageId id) {
 void Requester::bus_granted(const BusGrant& grant) {
   switch (tag_what(grant.tag)) {
     case entry_written:
-      entry_present(card_.all.entries.pop(written_entries_), grant.end);
+      entry_present(card_.all.state.entries.pop(state_.written_entries), grant.end);
       break;
     case entry_fetched:
-      entry_present(card_.all.entries.pop(fetched_entries_), grant.end);
+      entry_present(card_.all.state.entries.pop(state_.fetched_entries), grant.end);
       break;
     default:
-      card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+      card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
       break;
   }
 }
@@ -307,7 +308,7 @@ void Requester::handle_event(const Event& event) {
       advance(which);
       break;
     case response_written:
-      card_.all.network.consumed(card_.node, card_.all.being_written.take(which));
+      card_.all.network.consumed(card_.node, card_.all.state.being_written.take(which));
       break;
     case completion_written:
       completed(which);

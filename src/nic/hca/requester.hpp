@@ -34,6 +34,12 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   [[nodiscard]] Next next_packet(ConnectionId connection) const override;
   bool packet_issued(ConnectionId connection) override;
 
+  struct State {
+    Time engine_free_at;
+    QueuePool<EntryName>::Queue written_entries;  // entries crossing the bus, in bus order
+    QueuePool<EntryName>::Queue fetched_entries;
+  };
+
  private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
@@ -56,9 +62,7 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   Card& card_;
   ContextCache& contexts_;
   Transmitter& transmitter_;
-  Time engine_free_at_;
-  QueuePool<EntryName>::Queue written_entries_;  // entries crossing the bus, in bus order
-  QueuePool<EntryName>::Queue fetched_entries_;
+  State state_;
 };
 
 }  // namespace apenet::hca

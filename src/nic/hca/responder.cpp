@@ -17,10 +17,9 @@ enum ResponderTag : std::uint8_t {
 
 }  // namespace
 
-Responder::Responder(Card& card, Transmitter& transmitter)
-    : card_(card),
-      transmitter_(transmitter),
-      free_receives_(card.all.placement.processes_on(card.node), card.all.description.receive_queue_entries) {
+Responder::Responder(Card& card, Transmitter& transmitter) : card_(card), transmitter_(transmitter) {
+  state_.free_receives.assign(card.all.placement.processes_on(card.node),
+                              card.all.description.receive_queue_entries);
 }
 
 bool Responder::needs_receive(const Descriptor& descriptor, const Packet& packet) const {
@@ -37,7 +36,7 @@ bool Responder::is_refused(Connection& connection, const Packet& packet) {
   side.is_refusing = false;
   if (header.role != Role::request) return false;
   if (!needs_receive(card_.all.messages.descriptor(header.id), packet)) return false;
-  std::int64_t& free = free_receives_[card_.all.placement.port(connection.target)];
+  std::int64_t& free = state_.free_receives[card_.all.placement.port(connection.target)];
   if (free > 0) {
     --free;
     return false;
@@ -65,7 +64,7 @@ void Responder::request_arrived(const Packet& packet, Time usable) {
 void Responder::write_payload(const Packet& packet, const Descriptor& descriptor, Time usable) {
   const std::int64_t bytes = payload_of(card_.all.description, descriptor.bytes, packet.sequence);
   if (bytes > 0) {
-    const std::uint32_t index = card_.all.being_written.add(packet);
+    const std::uint32_t index = card_.all.state.being_written.add(packet);
     card_.bus.write(Bus::Master::card, bytes, usable, *this, make_tag(payload, index));
   } else {
     card_.all.network.consumed(card_.node, packet);
@@ -77,14 +76,14 @@ void Responder::write_payload(const Packet& packet, const Descriptor& descriptor
 void Responder::take_message(const Packet& packet, const Descriptor& descriptor, Time usable) {
   const Header header = header_of(packet);
   ReceiveSide& side = card_.all.connections[header.connection].receive;
-  card_.all.inbound.push(side.inbound, {header.id, side.received++, header.asks_ack});
+  card_.all.state.inbound.push(side.inbound, {header.id, side.received++, header.asks_ack});
   const Time checked = std::max(usable, card_.now());
   if (wants_delivered(descriptor)) {
     card_.bus.write(Bus::Master::card, card_.all.description.cqe_bytes, checked, *this,
-                    make_tag(completion, card_.all.inbound_names.add({header.connection, header.id})));
+                    make_tag(completion, card_.all.state.inbound_names.add({header.connection, header.id})));
   } else if (descriptor.bytes == 0) {
-    card_.all.simulation.schedule(card_.source, checked, *this, make_tag(silent_message, header.connection),
-                                  header.id);
+    card_.all.simulation.schedule(card_.state.source, checked, *this,
+                                  make_tag(silent_message, header.connection), header.id);
   }
 }
 
@@ -97,7 +96,7 @@ void Responder::payload_written(const Packet& packet) {
 
 // Executes messages in order, although one without payload may overtake an earlier write to memory.
 void Responder::in_memory(ConnectionId id, MessageId message) {
-  QueuePool<Inbound>& pool = card_.all.inbound;
+  QueuePool<Inbound>& pool = card_.all.state.inbound;
   QueuePool<Inbound>::Queue& inbound = card_.all.connections[id].receive.inbound;
   std::uint64_t place = 0;
   while (pool.at(inbound, place).id != message) ++place;
@@ -111,7 +110,8 @@ void Responder::execute(ConnectionId id, const Inbound& inbound) {
   side.executed = inbound.number + 1;
   card_.all.messages.delivered(inbound.id);
   if (wants_delivered(descriptor)) {
-    card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.receive_repost, *this,
+    card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.receive_repost,
+                                  *this,
                                   make_tag(receive_reposted, card_.all.placement.port(descriptor.target)));
   }
   if (!inbound.asks_ack || side.ack_waits) return;
@@ -129,8 +129,8 @@ void Responder::read_request_arrived(const Packet& packet, Time usable) {
   }
   ++connection.receive.received;
   ++card_.all.counters.reads_served;
-  card_.all.reads_to_serve.push(connection.receive.reads, header.id);
-  card_.all.simulation.schedule(card_.source,
+  card_.all.state.reads_to_serve.push(connection.receive.reads, header.id);
+  card_.all.simulation.schedule(card_.state.source,
                                 std::max(usable, card_.now()) + card_.all.description.read_service, *this,
                                 make_tag(read_startable, header.connection));
 }
@@ -150,7 +150,7 @@ bool Responder::has_packet(ConnectionId id) const {
 PacketSource::Next Responder::next_packet(ConnectionId id) const {
   const Connection& connection = card_.all.connections[id];
   const Description& card = card_.all.description;
-  const MessageId message = card_.all.reads_to_serve.front(connection.receive.reads);
+  const MessageId message = card_.all.state.reads_to_serve.front(connection.receive.reads);
   const std::int64_t bytes = card_.all.messages.descriptor(message).bytes;
   const std::uint32_t sequence = connection.receive.next_packet;
   Next next;
@@ -168,28 +168,28 @@ PacketSource::Next Responder::next_packet(ConnectionId id) const {
 
 bool Responder::packet_issued(ConnectionId id) {
   ReceiveSide& side = card_.all.connections[id].receive;
-  const MessageId message = card_.all.reads_to_serve.front(side.reads);
+  const MessageId message = card_.all.state.reads_to_serve.front(side.reads);
   ++side.next_packet;
   if (side.next_packet < packets_of(card_.all.description, card_.all.messages.descriptor(message).bytes))
     return true;
-  card_.all.reads_to_serve.pop(side.reads);
+  card_.all.state.reads_to_serve.pop(side.reads);
   side.next_packet = 0;
   side.response_is_ready = --side.reads_startable > 0;
   return side.response_is_ready;
 }
 
 void Responder::bus_granted(const BusGrant& grant) {
-  card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+  card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 
 void Responder::handle_event(const Event& event) {
   const auto which = static_cast<std::uint32_t>(tag_which(event.argument_a));
   switch (tag_what(event.argument_a)) {
     case payload:
-      payload_written(card_.all.being_written.take(which));
+      payload_written(card_.all.state.being_written.take(which));
       break;
     case completion: {
-      const InboundName name = card_.all.inbound_names.take(which);
+      const InboundName name = card_.all.state.inbound_names.take(which);
       in_memory(name.connection, name.id);
       break;
     }
@@ -197,7 +197,7 @@ void Responder::handle_event(const Event& event) {
       in_memory(which, static_cast<MessageId>(event.argument_b));
       break;
     case receive_reposted:
-      ++free_receives_[which];
+      ++state_.free_receives[which];
       break;
     case read_startable:
       start_read(which);

@@ -27,6 +27,10 @@ class Responder final : public PacketSource, private BusClient, private EventHan
   [[nodiscard]] Next next_packet(ConnectionId connection) const override;
   bool packet_issued(ConnectionId connection) override;
 
+  struct State {
+    std::vector<std::int64_t> free_receives;  // per port, the work requests in the shared receive queue
+  };
+
  private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
@@ -42,7 +46,7 @@ class Responder final : public PacketSource, private BusClient, private EventHan
 
   Card& card_;
   Transmitter& transmitter_;
-  std::vector<std::int64_t> free_receives_;  // per port, the work requests in the shared receive queue
+  State state_;
 };
 
 }  // namespace apenet::hca

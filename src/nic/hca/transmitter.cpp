@@ -5,37 +5,36 @@
 namespace apenet::hca {
 
 Transmitter::Transmitter(Card& card, PacketSource& requests, PacketSource& responses)
-    : card_(card),
-      requests_(requests),
-      responses_(responses),
-      lanes_(static_cast<std::size_t>(card.all.description.virtual_lanes)) {}
+    : card_(card), requests_(requests), responses_(responses) {
+  state_.lanes.resize(static_cast<std::size_t>(card.all.description.virtual_lanes));
+}
 
 void Transmitter::ready(const Stream& stream) {
   const std::uint16_t lane = card_.all.connections[stream.connection].channel;
-  card_.all.streams.push(lanes_[lane].streams, stream);
-  busy_lanes_ |= std::uint64_t{1} << lane;
+  card_.all.state.streams.push(state_.lanes[lane].streams, stream);
+  state_.busy_lanes |= std::uint64_t{1} << lane;
   pump();
 }
 
 void Transmitter::send_control(const Control& control) {
   const std::uint16_t lane = card_.all.connections[control.connection].channel;
-  card_.all.controls.push(lanes_[lane].controls, control);
-  busy_lanes_ |= std::uint64_t{1} << lane;
+  card_.all.state.controls.push(state_.lanes[lane].controls, control);
+  state_.busy_lanes |= std::uint64_t{1} << lane;
   pump();
 }
 
 // Serves the lanes in turn. A lane that is refused stays refused until space or a read becomes free, so it is
 // not asked again in this call.
 void Transmitter::pump() {
-  std::uint64_t candidates = busy_lanes_;
+  std::uint64_t candidates = state_.busy_lanes;
   while (candidates != 0) {
-    const int steps = std::countr_zero(std::rotr(candidates, static_cast<int>(next_lane_)));
-    const unsigned lane = (next_lane_ + static_cast<unsigned>(steps)) % max_lanes;
-    next_lane_ = (lane + 1) % max_lanes;
+    const int steps = std::countr_zero(std::rotr(candidates, static_cast<int>(state_.next_lane)));
+    const unsigned lane = (state_.next_lane + static_cast<unsigned>(steps)) % max_lanes;
+    state_.next_lane = (lane + 1) % max_lanes;
     const std::uint64_t bit = std::uint64_t{1} << lane;
     if (!issue(static_cast<std::uint16_t>(lane))) candidates &= ~bit;
-    if (lanes_[lane].streams.empty() && lanes_[lane].controls.empty()) {
-      busy_lanes_ &= ~bit;
+    if (state_.lanes[lane].streams.empty() && state_.lanes[lane].controls.empty()) {
+      state_.busy_lanes &= ~bit;
       candidates &= ~bit;
     }
   }
@@ -44,7 +43,7 @@ void Transmitter::pump() {
 // If there is no room, requests a call of injection_freed().
 bool Transmitter::has_room(std::uint16_t lane_index, std::int64_t wire_bytes) {
   const std::int64_t room = card_.all.network.injection_room(card_.node, lane_index);
-  if (room - lanes_[lane_index].reserved_bytes >= wire_bytes) return true;
+  if (room - state_.lanes[lane_index].reserved_bytes >= wire_bytes) return true;
   card_.all.network.await_injection_room(card_.node, lane_index);
   return false;
 }
@@ -52,26 +51,26 @@ bool Transmitter::has_room(std::uint16_t lane_index, std::int64_t wire_bytes) {
 // Sends the lane's acknowledgements, then one packet of the stream in turn. Returns false if the lane cannot
 // send now.
 bool Transmitter::issue(std::uint16_t lane_index) {
-  Lane& lane = lanes_[lane_index];
+  Lane& lane = state_.lanes[lane_index];
   issue_controls(lane_index);
   if (lane.streams.empty() || !lane.controls.empty()) return false;
-  const Stream stream = card_.all.streams.front(lane.streams);
+  const Stream stream = card_.all.state.streams.front(lane.streams);
   PacketSource& source = source_of(stream);
   if (!source.has_packet(stream.connection)) {
-    card_.all.streams.pop(lane.streams);
+    card_.all.state.streams.pop(lane.streams);
     return true;
   }
   const PacketSource::Next next = source.next_packet(stream.connection);
   if (!has_room(lane_index, next.packet.wire_bytes)) return false;
-  if (next.read_bytes > 0 && read_count_ >= card_.all.outstanding_reads) return false;
+  if (next.read_bytes > 0 && state_.read_count >= card_.all.outstanding_reads) return false;
 
-  card_.all.streams.pop(lane.streams);
+  card_.all.state.streams.pop(lane.streams);
   lane.reserved_bytes += next.packet.wire_bytes;
-  card_.all.pending.push(lane.pending, {next.packet, next.read_bytes > 0});
-  if (source.packet_issued(stream.connection)) card_.all.streams.push(lane.streams, stream);
+  card_.all.state.pending.push(lane.pending, {next.packet, next.read_bytes > 0});
+  if (source.packet_issued(stream.connection)) card_.all.state.streams.push(lane.streams, stream);
   if (next.read_bytes > 0) {
-    card_.all.payload_reads.push(reads_, lane_index);
-    ++read_count_;
+    card_.all.state.payload_reads.push(state_.reads, lane_index);
+    ++state_.read_count;
     card_.bus.read(next.read_bytes, *this, 0);
   } else {
     inject_what_needs_no_data(lane);
@@ -80,12 +79,12 @@ bool Transmitter::issue(std::uint16_t lane_index) {
 }
 
 void Transmitter::issue_controls(std::uint16_t lane_index) {
-  Lane& lane = lanes_[lane_index];
+  Lane& lane = state_.lanes[lane_index];
   while (!lane.controls.empty()) {
-    const Control control = card_.all.controls.front(lane.controls);
+    const Control control = card_.all.state.controls.front(lane.controls);
     const Packet packet = make_control(control);
     if (!has_room(lane_index, packet.wire_bytes)) return;
-    card_.all.controls.pop(lane.controls);
+    card_.all.state.controls.pop(lane.controls);
     if (control.role == Role::acknowledgement) {
       card_.all.connections[control.connection].receive.ack_waits = false;
       ++card_.all.counters.acknowledgements;
@@ -115,24 +114,24 @@ void Transmitter::inject(const Packet& packet, Time tail_time) {
 }
 
 void Transmitter::inject_what_needs_no_data(Lane& lane) {
-  while (!lane.pending.empty() && !card_.all.pending.front(lane.pending).needs_data) {
-    const Packet packet = card_.all.pending.pop(lane.pending).packet;
+  while (!lane.pending.empty() && !card_.all.state.pending.front(lane.pending).needs_data) {
+    const Packet packet = card_.all.state.pending.pop(lane.pending).packet;
     lane.reserved_bytes -= packet.wire_bytes;
     inject(packet, card_.now());
   }
 }
 
 void Transmitter::bus_granted(const BusGrant& grant) {
-  const std::uint16_t lane = card_.all.payload_reads.pop(reads_);
-  --read_count_;
-  card_.all.simulation.schedule(card_.source, grant.first_data, *this, lane,
+  const std::uint16_t lane = card_.all.state.payload_reads.pop(state_.reads);
+  --state_.read_count;
+  card_.all.simulation.schedule(card_.state.source, grant.first_data, *this, lane,
                                 static_cast<std::uint64_t>(grant.end.ps()));
   pump();
 }
 
 void Transmitter::handle_event(const Event& event) {
-  Lane& lane = lanes_[event.argument_a];
-  const Packet packet = card_.all.pending.pop(lane.pending).packet;
+  Lane& lane = state_.lanes[event.argument_a];
+  const Packet packet = card_.all.state.pending.pop(lane.pending).packet;
   lane.reserved_bytes -= packet.wire_bytes;
   inject(packet, Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
   inject_what_needs_no_data(lane);

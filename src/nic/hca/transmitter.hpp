@@ -33,7 +33,7 @@ class PacketSource {
 // reserved space is never given twice; at most outstanding_reads payload reads are in progress.
 class Transmitter final : private BusClient, private EventHandler {
  public:
-  static constexpr std::int64_t max_lanes = 64;  // one bit each in busy_lanes_
+  static constexpr std::int64_t max_lanes = 64;  // one bit each in State::busy_lanes
 
   Transmitter(Card& card, PacketSource& requests, PacketSource& responses);
   Transmitter(const Transmitter&) = delete;
@@ -44,7 +44,6 @@ class Transmitter final : private BusClient, private EventHandler {
   void send_control(const Control& control);
   void injection_freed() { pump(); }
 
- private:
   struct Lane {
     QueuePool<Stream>::Queue streams;
     QueuePool<Control>::Queue controls;
@@ -52,7 +51,16 @@ class Transmitter final : private BusClient, private EventHandler {
     // Space of the injection buffer reserved for packets whose payload is still being read.
     std::int64_t reserved_bytes = 0;
   };
+  struct State {
+    std::vector<Lane> lanes;
+    // The lane of each read, in the order of requests, which is the order of data.
+    QueuePool<std::uint16_t>::Queue reads;
+    std::uint32_t read_count = 0;
+    std::uint64_t busy_lanes = 0;  // one bit per lane with streams or controls
+    unsigned next_lane = 0;        // arbiter state
+  };
 
+ private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
 
@@ -70,12 +78,7 @@ class Transmitter final : private BusClient, private EventHandler {
   Card& card_;
   PacketSource& requests_;
   PacketSource& responses_;
-  std::vector<Lane> lanes_;
-  // The lane of each read, in the order of requests, which is the order of data.
-  QueuePool<std::uint16_t>::Queue reads_;
-  std::uint32_t read_count_ = 0;
-  std::uint64_t busy_lanes_ = 0;  // one bit per lane with streams or controls
-  unsigned next_lane_ = 0;        // the next lane in turn
+  State state_;
 };
 
 }  // namespace apenet::hca

@@ -21,11 +21,10 @@ Nic::Nic(Simulation& simulation, const Protocols& protocols, Time doorbell_delay
       protocols_(protocols),
       doorbell_delay_(doorbell_delay),
       control_latency_(control_latency(protocols)),
-      source_(source),
       messages_(messages),
       placement_(placement),
       cards_(cards),
-      free_at_(protocols.front().paths.size()) {}
+      state_{source, std::vector<Time>(protocols.front().paths.size()), {}} {}
 
 Time Nic::control_latency(const Protocols& protocols) {
   Time least = Time::from_ps(std::numeric_limits<std::int64_t>::max());
@@ -42,19 +41,19 @@ Nic::Departure Nic::transmit(std::int64_t bytes) {
       std::find_if(protocols_.begin(), protocols_.end() - 1,
                    [&](const Protocol& candidate) { return bytes <= candidate.max_message_bytes; });
   Departure departure;
-  for (std::size_t i = 0; i < free_at_.size(); ++i) {
+  for (std::size_t i = 0; i < state_.free_at.size(); ++i) {
     const Path& path = protocol->paths[i];
-    free_at_[i] = std::max(simulation_.now(), free_at_[i]) + path.gap + path.rate.duration(bytes);
+    state_.free_at[i] = std::max(simulation_.now(), state_.free_at[i]) + path.gap + path.rate.duration(bytes);
     const Time transit = path.transit ? path.transit->duration(bytes) : Time::zero();
-    departure.gone = std::max(departure.gone, free_at_[i]);
-    departure.arrived = std::max(departure.arrived, free_at_[i] + path.latency + transit);
+    departure.gone = std::max(departure.gone, state_.free_at[i]);
+    departure.arrived = std::max(departure.arrived, state_.free_at[i] + path.latency + transit);
   }
   return departure;
 }
 
 // Delays a message that would overtake an earlier one, because its protocol has less latency.
 Time Nic::in_order(NodeId target, Time arrival) {
-  Time& last = last_arrival_[target];
+  Time& last = state_.last_arrival[target];
   last = std::max(last, arrival);
   return last;
 }
@@ -63,17 +62,17 @@ void Nic::doorbell(MessageId id) {
   const Descriptor& descriptor = messages_.descriptor(id);
   if (descriptor.verb == Verb::get) {
     const Time asked = simulation_.now() + control_latency_ - doorbell_delay_;
-    simulation_.schedule(source_, asked, *this, code(Step::get_request), id);
+    simulation_.schedule(state_.source, asked, *this, code(Step::get_request), id);
     return;
   }
   const Departure departure = transmit(descriptor.bytes);
   const Time arrived = in_order(placement_.node(descriptor.target), departure.arrived - doorbell_delay_);
   if (wants_sent(descriptor)) {
-    simulation_.schedule(source_, std::min(departure.gone, arrived), *this, code(Step::sent), id);
+    simulation_.schedule(state_.source, std::min(departure.gone, arrived), *this, code(Step::sent), id);
   }
-  simulation_.schedule(source_, arrived, *this, code(Step::delivered), id);
+  simulation_.schedule(state_.source, arrived, *this, code(Step::delivered), id);
   if (wants_remote_done(descriptor)) {
-    simulation_.schedule(source_, arrived + control_latency_, *this, code(Step::remote_done), id);
+    simulation_.schedule(state_.source, arrived + control_latency_, *this, code(Step::remote_done), id);
   }
 }
 
@@ -92,7 +91,7 @@ void Nic::handle_event(const Event& event) {
     case Step::get_request: {
       const Descriptor& request = messages_.descriptor(id);
       const Departure answer = cards_[placement_.node(request.target)]->transmit(request.bytes);
-      simulation_.schedule(source_, answer.arrived, *this, code(Step::delivered), id);
+      simulation_.schedule(state_.source, answer.arrived, *this, code(Step::delivered), id);
       break;
     }
   }

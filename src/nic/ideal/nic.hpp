@@ -35,6 +35,12 @@ class Nic final : public apenet::Nic, private EventHandler {
   [[nodiscard]] static Time control_latency(const Protocols& protocols);
   void doorbell(MessageId id) override;
 
+  struct State {
+    EventSource source;
+    std::vector<Time> free_at;            // one per path
+    std::map<NodeId, Time> last_arrival;  // per target
+  };
+
  private:
   struct Departure {
     Time gone;     // when the last byte has left
@@ -48,12 +54,10 @@ class Nic final : public apenet::Nic, private EventHandler {
   const Protocols& protocols_;
   Time doorbell_delay_;
   Time control_latency_;
-  EventSource source_;
   MessageTable& messages_;
   const Placement& placement_;
   const Nics& cards_;
-  std::vector<Time> free_at_;            // one per path
-  std::map<NodeId, Time> last_arrival_;  // per target
+  State state_;
 };
 
 }  // namespace apenet::ideal

@@ -63,12 +63,15 @@ struct Cards : CardEnvironment<Description> {
   Time packet_time = description.cpu_link_rate.duration(description.packet_bytes);
   // Initial credit of every process for every other one, on the channel of receive rings.
   std::int64_t first_credit_bytes = 0;
+  struct State {
+    QueuePool<Entry> entries;
+    QueuePool<Credit> credits;
+    QueuePool<Arrival> arrivals;
+    QueuePool<Packet> acknowledgements;
+    QueuePool<MessageId> waiting;
+  };
+  State state = {};
   Counters counters = {};
-  QueuePool<Entry> entries = {};
-  QueuePool<Credit> credits = {};
-  QueuePool<Arrival> arrivals = {};
-  QueuePool<Packet> acknowledgements = {};
-  QueuePool<MessageId> waiting = {};
 
   // The virtual channels of a link plus one for messages that software forwards, so that a message that waits
   // for credit never blocks a forwarded one.
@@ -87,7 +90,10 @@ struct Cards : CardEnvironment<Description> {
 struct Card {
   Cards& all;
   NodeId node;
-  EventSource source;              // of all events of this card
+  struct State {
+    EventSource source;  // of all events of this card
+  };
+  State state;
   std::vector<NodeId> neighbours;  // indexed by link
 
   [[nodiscard]] Time now() const { return all.simulation.now(); }

@@ -3,13 +3,13 @@
 namespace apenet::tnw {
 
 void CpuLinks::serve() {
-  if (is_busy_) return;
-  const std::uint8_t other = last_ ^ 1U;
-  for (const std::uint8_t side : {other, last_}) {
+  if (state_.is_busy) return;
+  const std::uint8_t other = state_.last ^ 1U;
+  for (const std::uint8_t side : {other, state_.last}) {
     const Time span = users_[side]->take_turn();
     if (span == Time::never()) continue;
-    last_ = side;
-    is_busy_ = true;
+    state_.last = side;
+    state_.is_busy = true;
     simulation_.schedule(source_, simulation_.now() + span, *this);
     return;
   }
@@ -17,8 +17,8 @@ void CpuLinks::serve() {
 
 // The links stay busy until turn_over() returns, so that what it starts does not begin before the next turn.
 void CpuLinks::handle_event(const Event& /*event*/) {
-  users_[last_]->turn_over();
-  is_busy_ = false;
+  users_[state_.last]->turn_over();
+  state_.is_busy = false;
   serve();
 }
 

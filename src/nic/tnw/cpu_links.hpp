@@ -32,14 +32,18 @@ class CpuLinks final : private EventHandler {
   // Call when a side may have something to move.
   void serve();
 
+  struct State {
+    std::uint8_t last = 1;  // arbiter state
+    bool is_busy = false;
+  };
+
  private:
   void handle_event(const Event& event) override;
 
   Simulation& simulation_;
   EventSource& source_;
   std::array<CpuLinkUser*, 2> users_;
-  std::uint8_t last_ = 1;
-  bool is_busy_ = false;
+  State state_;
 };
 
 }  // namespace apenet::tnw

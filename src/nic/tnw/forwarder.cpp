@@ -7,8 +7,9 @@
 namespace apenet::tnw {
 
 void Forwarder::arrived(MessageId id, Role role) {
-  free_at_ = std::max(free_at_, card_.now()) + card_.all.description.forward_service;
-  card_.all.simulation.schedule(card_.source, free_at_, *this, id, static_cast<std::uint64_t>(role));
+  state_.free_at = std::max(state_.free_at, card_.now()) + card_.all.description.forward_service;
+  card_.all.simulation.schedule(card_.state.source, state_.free_at, *this, id,
+                                static_cast<std::uint64_t>(role));
 }
 
 void Forwarder::handle_event(const Event& event) {

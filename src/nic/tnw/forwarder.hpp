@@ -25,12 +25,16 @@ class Forwarder final : private EventHandler {
   // Sends a confirmation to the source of a stranger's message that is complete here.
   void confirm(MessageId id);
 
+  struct State {
+    Time free_at;
+  };
+
  private:
   void handle_event(const Event& event) override;
 
   Card& card_;
   Nic& nic_;
-  Time free_at_;
+  State state_;
 };
 
 }  // namespace apenet::tnw

@@ -3,11 +3,11 @@
 namespace apenet::tnw {
 
 Nic::Nic(Cards& cards, NodeId node)
-    : card_{cards, node, {EventKind::nic, cards.first_source + node, 0}, cards.grid.neighbours(node)},
+    : card_{cards, node, {{EventKind::nic, cards.first_source + node, 0}}, cards.grid.neighbours(node)},
       forwarder_(card_, *this),
       transmitter_(card_, receiver_),
       receiver_(card_, transmitter_, forwarder_),
-      cpu_links_(cards.simulation, card_.source, transmitter_, receiver_) {
+      cpu_links_(cards.simulation, card_.state.source, transmitter_, receiver_) {
   cards.network.attach(node, *this);
 }
 

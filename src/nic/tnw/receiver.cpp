@@ -7,10 +7,9 @@
 namespace apenet::tnw {
 
 Receiver::Receiver(Card& card, Transmitter& transmitter, Forwarder& forwarder)
-    : card_(card),
-      transmitter_(transmitter),
-      forwarder_(forwarder),
-      flows_(std::size_t{Cards::links} * card.all.lanes()) {}
+    : card_(card), transmitter_(transmitter), forwarder_(forwarder) {
+  state_.flows.resize(std::size_t{Cards::links} * card.all.lanes());
+}
 
 std::uint32_t Receiver::flow_of(const Packet& packet) const {
   return card_.link_to(packet.source) * card_.all.lanes() + lane_of(packet);
@@ -20,50 +19,50 @@ Receiver::Account& Receiver::account(ProcessId receiver, ProcessId sender, std::
   const std::uint64_t name =
       std::uint64_t{sender} << 32 | std::uint64_t{card_.all.placement.port(receiver)} << 16 | channel;
   const std::int64_t first = card_.all.is_ring(channel) ? card_.all.first_credit_bytes : 0;
-  return accounts_.try_emplace(name, Account{first, false, {}}).first->second;
+  return state_.accounts.try_emplace(name, Account{first, false, {}}).first->second;
 }
 
 void Receiver::packet_arrived(const Packet& packet) {
   card_.all.network.consumed(card_.node, packet);  // the card has its own receive buffer
   const std::uint32_t flow = flow_of(packet);
-  card_.all.arrivals.push(flows_[flow].arrivals, {packet, next_number_++});
-  if (!flows_[flow].waits_for_credit) active_ |= std::uint64_t{1} << flow;
+  card_.all.state.arrivals.push(state_.flows[flow].arrivals, {packet, state_.next_number.value++});
+  if (!state_.flows[flow].waits_for_credit) state_.active |= std::uint64_t{1} << flow;
 }
 
 // Chooses the oldest packet that can move.
 Time Receiver::take_turn() {
   std::uint64_t oldest = ~std::uint64_t{0};
-  current_ = none;
-  for (std::uint64_t left = active_; left != 0; left &= left - 1) {
+  state_.current = none;
+  for (std::uint64_t left = state_.active; left != 0; left &= left - 1) {
     const auto flow = static_cast<std::uint32_t>(std::countr_zero(left));
-    const std::uint64_t number = card_.all.arrivals.front(flows_[flow].arrivals).number;
+    const std::uint64_t number = card_.all.state.arrivals.front(state_.flows[flow].arrivals).number;
     if (number > oldest || !has_credit(flow)) continue;
     oldest = number;
-    current_ = flow;
+    state_.current = flow;
   }
-  if (current_ == none) return Time::never();
-  const bool is_last = card_.all.arrivals.front(flows_[current_].arrivals).packet.last;
+  if (state_.current == none) return Time::never();
+  const bool is_last = card_.all.state.arrivals.front(state_.flows[state_.current].arrivals).packet.last;
   return (is_last ? card_.all.description.operation : Time::zero()) + card_.all.packet_time;
 }
 
 // Checks the credit for the first packet of a message to a process of this node. All other packets need none.
 bool Receiver::has_credit(std::uint32_t flow) {
-  const Packet& packet = card_.all.arrivals.front(flows_[flow].arrivals).packet;
+  const Packet& packet = card_.all.state.arrivals.front(state_.flows[flow].arrivals).packet;
   if (packet.sequence != 0 || lane_of(packet) == card_.all.forward_lane()) return true;
   const Descriptor& descriptor = card_.all.messages.descriptor(message_of(packet));
   Account& given = account(descriptor.target, descriptor.source, descriptor.channel);
   if (given.bytes >= credit_of(descriptor.bytes)) return true;
   ++card_.all.counters.waits_for_credit;
   given.is_awaited = true;
-  flows_[flow].waits_for_credit = true;
-  active_ &= ~(std::uint64_t{1} << flow);
+  state_.flows[flow].waits_for_credit = true;
+  state_.active &= ~(std::uint64_t{1} << flow);
   return false;
 }
 
 void Receiver::turn_over() {
-  Flow& flow = flows_[current_];
-  const Packet packet = card_.all.arrivals.pop(flow.arrivals).packet;
-  if (flow.arrivals.empty()) active_ &= ~(std::uint64_t{1} << current_);
+  Flow& flow = state_.flows[state_.current];
+  const Packet packet = card_.all.state.arrivals.pop(flow.arrivals).packet;
+  if (flow.arrivals.empty()) state_.active &= ~(std::uint64_t{1} << state_.current);
   const Descriptor& descriptor = card_.all.messages.descriptor(message_of(packet));
   const bool is_direct = lane_of(packet) != card_.all.forward_lane();
   const bool tells = is_direct && packet.last && wants_remote_done(descriptor);
@@ -72,7 +71,7 @@ void Receiver::turn_over() {
   }
   transmitter_.acknowledge(packet, tells ? Role::completed : Role::acknowledged);
   if (!packet.last) return;
-  card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
+  card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.notify_latency, *this,
                                 packet.message);
 }
 
@@ -95,18 +94,18 @@ void Receiver::dispatch(MessageId id) {
     return;
   }
   ++card_.all.counters.waits_for_credit;
-  card_.all.waiting.push(given.in_memory, id);
+  card_.all.state.waiting.push(given.in_memory, id);
 }
 
 void Receiver::credited(const Credit& credit) {
   Account& given = account(credit.receiver, credit.sender, credit.channel);
   given.bytes += credit_of(credit.bytes);
   while (!given.in_memory.empty()) {
-    const MessageId id = card_.all.waiting.front(given.in_memory);
+    const MessageId id = card_.all.state.waiting.front(given.in_memory);
     const std::int64_t needed = credit_of(card_.all.messages.descriptor(id).bytes);
     if (given.bytes < needed) break;
     given.bytes -= needed;
-    card_.all.waiting.pop(given.in_memory);
+    card_.all.state.waiting.pop(given.in_memory);
     complete(id);
   }
   if (!given.is_awaited) return;
@@ -114,8 +113,8 @@ void Receiver::credited(const Credit& credit) {
   const std::uint32_t lane = card_.all.lane_of(credit.sender, credit.channel);
   const std::uint32_t flow =
       card_.link_to(card_.all.placement.node(credit.sender)) * card_.all.lanes() + lane;
-  flows_[flow].waits_for_credit = false;
-  active_ |= std::uint64_t{1} << flow;
+  state_.flows[flow].waits_for_credit = false;
+  state_.active |= std::uint64_t{1} << flow;
 }
 
 void Receiver::complete(MessageId id) {

@@ -34,7 +34,6 @@ class Receiver final : public CpuLinkUser, private EventHandler {
   Time take_turn() override;
   void turn_over() override;
 
- private:
   struct Account {
     std::int64_t bytes = 0;
     bool is_awaited = false;                // the sender's flow waits for this credit
@@ -45,7 +44,15 @@ class Receiver final : public CpuLinkUser, private EventHandler {
     bool waits_for_credit = false;
   };
   static constexpr std::uint32_t none = 0xffffffff;
+  struct State {
+    std::vector<Flow> flows;   // per link, its virtual channels
+    std::uint64_t active = 0;  // one bit per flow that has packets and does not wait for credit
+    std::unordered_map<std::uint64_t, Account> accounts;
+    Numbering<std::uint64_t> next_number;
+    std::uint32_t current = none;
+  };
 
+ private:
   void handle_event(const Event& event) override;
   [[nodiscard]] std::uint32_t flow_of(const Packet& packet) const;
   [[nodiscard]] Account& account(ProcessId receiver, ProcessId sender, std::uint16_t channel);
@@ -55,11 +62,7 @@ class Receiver final : public CpuLinkUser, private EventHandler {
   Card& card_;
   Transmitter& transmitter_;
   Forwarder& forwarder_;
-  std::vector<Flow> flows_;   // per link, its virtual channels
-  std::uint64_t active_ = 0;  // one bit per flow that has packets and does not wait for credit
-  std::unordered_map<std::uint64_t, Account> accounts_;  // never iterated over, so its order does not matter
-  std::uint64_t next_number_ = 0;
-  std::uint32_t current_ = none;
+  State state_;
 };
 
 }  // namespace apenet::tnw

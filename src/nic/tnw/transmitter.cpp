@@ -12,54 +12,55 @@ enum Report : std::uint64_t { sent, remote_done };  // the card's reports, in ar
 
 }  // namespace
 
-Transmitter::Transmitter(Card& card, Receiver& receiver)
-    : card_(card), receiver_(receiver), flows_(std::size_t{Cards::links} * card.all.lanes()) {
-  for (Flow& flow : flows_) {
+Transmitter::Transmitter(Card& card, Receiver& receiver) : card_(card), receiver_(receiver) {
+  state_.flows.resize(std::size_t{Cards::links} * card.all.lanes());
+  for (Flow& flow : state_.flows) {
     flow.window = static_cast<std::uint32_t>(card.all.description.receive_buffer_packets);
   }
 }
 
 void Transmitter::post(const Entry& entry, std::uint32_t link, std::uint16_t lane) {
   const std::uint32_t flow = link * card_.all.lanes() + lane;
-  card_.all.entries.push(flows_[flow].entries, {entry.id, entry.role, next_number_++});
-  active_ |= std::uint64_t{1} << flow;
+  card_.all.state.entries.push(state_.flows[flow].entries,
+                               {entry.id, entry.role, state_.next_number.value++});
+  state_.active |= std::uint64_t{1} << flow;
 }
 
 void Transmitter::post(const Credit& credit) {
   Credit numbered = credit;
-  numbered.number = next_number_++;
-  card_.all.credits.push(credits_, numbered);
+  numbered.number = state_.next_number.value++;
+  card_.all.state.credits.push(state_.credits, numbered);
 }
 
 // Chooses the oldest item that can move. A message is therefore finished before a younger one begins.
 Time Transmitter::take_turn() {
   std::uint64_t oldest = ~std::uint64_t{0};
-  current_ = none;
-  if (!credits_.empty()) {
-    oldest = card_.all.credits.front(credits_).number;
-    current_ = static_cast<std::uint32_t>(flows_.size());
+  state_.current = none;
+  if (!state_.credits.empty()) {
+    oldest = card_.all.state.credits.front(state_.credits).number;
+    state_.current = static_cast<std::uint32_t>(state_.flows.size());
   }
-  for (std::uint64_t left = active_; left != 0; left &= left - 1) {
+  for (std::uint64_t left = state_.active; left != 0; left &= left - 1) {
     const auto flow = static_cast<std::uint32_t>(std::countr_zero(left));
-    const std::uint64_t number = card_.all.entries.front(flows_[flow].entries).number;
+    const std::uint64_t number = card_.all.state.entries.front(state_.flows[flow].entries).number;
     if (number > oldest || !may_send(flow)) continue;
     oldest = number;
-    current_ = flow;
+    state_.current = flow;
   }
-  if (current_ == none) return Time::never();
+  if (state_.current == none) return Time::never();
   const Description& card = card_.all.description;
-  if (current_ == flows_.size()) return card.credit;
-  --flows_[current_].window;
-  const bool is_first = flows_[current_].next_packet == 0;
+  if (state_.current == state_.flows.size()) return card.credit;
+  --state_.flows[state_.current].window;
+  const bool is_first = state_.flows[state_.current].next_packet == 0;
   return (is_first ? card.operation : Time::zero()) + card_.all.packet_time;
 }
 
 void Transmitter::turn_over() {
-  if (current_ == flows_.size()) {
+  if (state_.current == state_.flows.size()) {
     ++card_.all.counters.credits;
-    receiver_.credited(card_.all.credits.pop(credits_));
+    receiver_.credited(card_.all.state.credits.pop(state_.credits));
   } else {
-    packet_crossed(current_);
+    packet_crossed(state_.current);
   }
 }
 
@@ -69,7 +70,7 @@ std::uint16_t Transmitter::data_channel(std::uint32_t flow) const {
 }
 
 bool Transmitter::may_send(std::uint32_t flow) {
-  if (flows_[flow].window == 0) return false;
+  if (state_.flows[flow].window == 0) return false;
   const std::uint16_t channel = data_channel(flow);
   if (card_.all.network.injection_room(card_.node, channel) >= next_packet_of(flow).wire_bytes) return true;
   card_.all.network.await_injection_room(card_.node, channel);
@@ -79,10 +80,10 @@ bool Transmitter::may_send(std::uint32_t flow) {
 Packet Transmitter::next_packet_of(std::uint32_t flow) const {
   Cards& all = card_.all;
   const Description& card = all.description;
-  const Entry& entry = all.entries.front(flows_[flow].entries);
+  const Entry& entry = all.state.entries.front(state_.flows[flow].entries);
   const std::int64_t bytes =
       entry.role == Role::data ? all.messages.descriptor(entry.id).bytes : std::int64_t{0};
-  const bool is_first = flows_[flow].next_packet == 0;
+  const bool is_first = state_.flows[flow].next_packet == 0;
   Packet packet;
   packet.source = card_.node;
   packet.destination = card_.neighbours[flow / all.lanes()];
@@ -90,26 +91,26 @@ Packet Transmitter::next_packet_of(std::uint32_t flow) const {
   packet.wire_bytes =
       static_cast<std::uint32_t>(card.packet_bytes + card.header_bytes + (is_first ? card.control_bytes : 0));
   packet.message = packet_message(entry.id, static_cast<std::uint16_t>(flow % all.lanes()), entry.role);
-  packet.sequence = flows_[flow].next_packet;
+  packet.sequence = state_.flows[flow].next_packet;
   packet.channel = data_channel(flow);
   packet.last = packet.sequence + 1 == packets_of(card, bytes);
   return packet;
 }
 
 void Transmitter::packet_crossed(std::uint32_t index) {
-  Flow& flow = flows_[index];
+  Flow& flow = state_.flows[index];
   const Packet packet = next_packet_of(index);
   ++card_.all.counters.packets;
   ++flow.next_packet;
   if (packet.last) {
-    const Entry entry = card_.all.entries.pop(flow.entries);
+    const Entry entry = card_.all.state.entries.pop(flow.entries);
     flow.next_packet = 0;
-    if (flow.entries.empty()) active_ &= ~(std::uint64_t{1} << index);
+    if (flow.entries.empty()) state_.active &= ~(std::uint64_t{1} << index);
     const Descriptor& descriptor = card_.all.messages.descriptor(entry.id);
     const bool is_own = card_.all.placement.node(descriptor.source) == card_.node;
     if (entry.role == Role::data && is_own && wants_sent(descriptor)) {
-      card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
-                                    entry.id, sent);
+      card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.notify_latency,
+                                    *this, entry.id, sent);
     }
   }
   card_.all.network.inject(packet, card_.now());
@@ -124,27 +125,27 @@ void Transmitter::acknowledge(const Packet& packet, Role role) {
   const std::uint32_t flow = card_.link_to(packet.source) * card_.all.lanes() + lane_of(packet);
   answer.channel = static_cast<std::uint16_t>(data_channel(flow) + card_.all.lanes());
   answer.last = true;
-  card_.all.acknowledgements.push(flows_[flow].acknowledgements, answer);
+  card_.all.state.acknowledgements.push(state_.flows[flow].acknowledgements, answer);
   send_acknowledgements(flow);
 }
 
 void Transmitter::send_acknowledgements(std::uint32_t index) {
-  Flow& flow = flows_[index];
+  Flow& flow = state_.flows[index];
   while (!flow.acknowledgements.empty()) {
-    const Packet& next = card_.all.acknowledgements.front(flow.acknowledgements);
+    const Packet& next = card_.all.state.acknowledgements.front(flow.acknowledgements);
     if (card_.all.network.injection_room(card_.node, next.channel) < next.wire_bytes) {
       card_.all.network.await_injection_room(card_.node, next.channel);
       return;
     }
     ++card_.all.counters.acknowledgements;
-    card_.all.network.inject(card_.all.acknowledgements.pop(flow.acknowledgements), card_.now());
+    card_.all.network.inject(card_.all.state.acknowledgements.pop(flow.acknowledgements), card_.now());
   }
 }
 
 void Transmitter::acknowledged(const Packet& answer) {
-  ++flows_[card_.link_to(answer.source) * card_.all.lanes() + lane_of(answer)].window;
+  ++state_.flows[card_.link_to(answer.source) * card_.all.lanes() + lane_of(answer)].window;
   if (role_of(answer) != Role::completed) return;
-  card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
+  card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.notify_latency, *this,
                                 message_of(answer), remote_done);
 }
 

@@ -34,7 +34,6 @@ class Transmitter final : public CpuLinkUser, private EventHandler {
   Time take_turn() override;
   void turn_over() override;
 
- private:
   struct Flow {
     QueuePool<Entry>::Queue entries;
     QueuePool<Packet>::Queue acknowledgements;
@@ -42,7 +41,15 @@ class Transmitter final : public CpuLinkUser, private EventHandler {
     std::uint32_t window = 0;       // free places in the receive buffer
   };
   static constexpr std::uint32_t none = 0xffffffff;
+  struct State {
+    std::vector<Flow> flows;   // per link, its virtual channels
+    std::uint64_t active = 0;  // one bit per flow that has entries
+    QueuePool<Credit>::Queue credits;
+    Numbering<std::uint64_t> next_number;
+    std::uint32_t current = none;  // the flow that is served; flows.size() for a credit
+  };
 
+ private:
   void handle_event(const Event& event) override;
   [[nodiscard]] bool may_send(std::uint32_t flow);
   [[nodiscard]] Packet next_packet_of(std::uint32_t flow) const;
@@ -54,11 +61,7 @@ class Transmitter final : public CpuLinkUser, private EventHandler {
 
   Card& card_;
   Receiver& receiver_;
-  std::vector<Flow> flows_;   // per link, its virtual channels
-  std::uint64_t active_ = 0;  // one bit per flow that has entries
-  QueuePool<Credit>::Queue credits_;
-  std::uint64_t next_number_ = 0;
-  std::uint32_t current_ = none;  // the flow in turn; flows_.size() for a credit
+  State state_;
 };
 
 }  // namespace apenet::tnw
