@@ -54,7 +54,9 @@ template <typename Word>
 inline constexpr bool is_numbering<Numbering<Word>> = true;
 
 template <typename T>
-concept Value = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_pointer_v<T>;
+concept Value = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_pointer_v<T> ||
+    (!std::is_aggregate_v<T> && !std::ranges::range<T> && !std::is_same_v<T, Time> &&
+     std::equality_comparable<T> && sizeof(T) <= sizeof(std::uint64_t));
 
 template <typename T>
 concept Pair = requires(T pair) {

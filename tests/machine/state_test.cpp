@@ -9,7 +9,11 @@
 #include "host/gpu_memory.hpp"
 #include "host/memory_copy.hpp"
 #include "kernel/state.hpp"
+#include "network/faults/faulty_network.hpp"
+#include "network/flit/engine.hpp"
+#include "network/flit/router_bank.hpp"
 #include "network/packet/engine.hpp"
+#include "network/routing/resequencer.hpp"
 #include "nic/apelink/transmitter.hpp"
 #include "nic/apelink_plus/nic.hpp"
 #include "nic/extoll/nic.hpp"
@@ -20,6 +24,10 @@
 #include "support/state_changes.hpp"
 
 namespace apenet {
+
+template <>
+inline constexpr bool test::is_packed<FlitLength> = true;
+
 namespace {
 
 template <typename State>
@@ -34,7 +42,10 @@ using States = testing::Types<
     hca::ConnectionTable::State, hca::ContextCache::State, hca::Transmitter::State, hca::Requester::State,
     hca::Responder::State, hca::Nic::State, tnw::Card::State, tnw::Transmitter::State, tnw::Receiver::State,
     tnw::CpuLinks::State, tnw::Forwarder::State, PacketEngine::State::Control, packet::Queue,
-    packet::Output::State, packet::WaitingQueues::State, packet::CreditReturns::State>;
+    packet::Output::State, packet::WaitingQueues::State, packet::CreditReturns::State, FlitEngine::State,
+    FlitFabric::State, DelayLine<FlitArrival>::State, FlitRouterPort::State, FlitRouterBank::State,
+    FlitSources::State, FlitSources::Port::State, FlitSinks::State, FlitSinks::Port::State,
+    FlitRetries::State, BitErrors::State, FaultyNetwork::State, Resequencer::Port::State>;
 TYPED_TEST_SUITE(AState, States);
 
 constexpr Moment at{Time::from_ps(500'000'000)};
@@ -62,7 +73,8 @@ class TheCounters : public testing::Test {};
 
 using AllCounters = testing::Types<Simulation::Counters, Bus::Counters, GpuKind::Counters, apelink::Counters,
                                    apelink_plus::Counters, extoll::Counters, hca::Counters, tnw::Counters,
-                                   PacketEngine::Counters, packet::Output::Counters, packet::Stage::Counters>;
+                                   PacketEngine::Counters, packet::Output::Counters, packet::Stage::Counters,
+                                   FlitLinkUse, BitErrors::Counters, FaultyNetwork::Counters>;
 TYPED_TEST_SUITE(TheCounters, AllCounters);
 
 TYPED_TEST(TheCounters, GrowByEachOfTheirFields) {

@@ -1,12 +1,13 @@
 // Changes each field of a component's state, one at a time.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <ranges>
 #include <type_traits>
-#include <vector>
 
 #include "kernel/simulation.hpp"
 #include "kernel/state.hpp"
@@ -15,12 +16,19 @@ namespace apenet::test {
 
 enum class Seen : std::uint8_t { always, perhaps, never };  // whether a change makes another state
 
+// Whether a struct packs its fields into the bits of a word without saying so by operator==.
+template <typename T>
+inline constexpr bool is_packed = false;
+template <typename T>
+inline constexpr bool is_word = is_packed<T> || (std::is_class_v<T> && state_kinds::Value<T>);
+
 using Check = std::function<void(Seen)>;
 
 // One item in every container, so that it has fields to change. Elements of arrays are left.
 template <typename T>
 void fill(T& value) {
-  if constexpr (state_kinds::Value<T> || std::is_same_v<T, Time> || state_kinds::is_numbering<T>) {
+  if constexpr (state_kinds::Value<T> || std::is_same_v<T, Time> || state_kinds::is_numbering<T> ||
+                is_word<T>) {
   } else if constexpr (std::is_aggregate_v<T> && !std::ranges::range<T>) {
     for_each_field(value, [](auto& field) { fill(field); });
   } else if constexpr (std::ranges::range<T>) {
@@ -28,12 +36,15 @@ void fill(T& value) {
       value.emplace_back();
     } else if constexpr (requires { value.try_emplace(typename T::key_type{}); }) {
       value.try_emplace(typename T::key_type{});
+    } else if constexpr (requires { value.insert(typename T::key_type{}); }) {
+      value.insert(typename T::key_type{});
     }
     for (auto& item : value) {
-      if constexpr (!state_kinds::Pair<std::remove_cvref_t<decltype(item)>>) {
-        fill(item);
-      } else {
+      using Item = std::remove_reference_t<decltype(item)>;
+      if constexpr (state_kinds::Pair<std::remove_cv_t<Item>>) {
         fill(item.second);
+      } else if constexpr (!std::is_const_v<Item>) {
+        fill(item);
       }
     }
   }
@@ -49,9 +60,18 @@ void change_each(T& value, const Check& check, Seen seen = Seen::always) {
     value = before;
   };
   if constexpr (std::is_same_v<T, EventSource>) {
-    change({EventKind::control, value.id, value.counter}, seen);
+    change({value.kind == EventKind::nic ? EventKind::host : EventKind::nic, value.id, value.counter}, seen);
     change({value.kind, value.id + 1, value.counter}, seen);
     change({value.kind, value.id, value.counter + 1}, Seen::never);
+  } else if constexpr (is_word<T>) {
+    std::array<std::byte, sizeof(T)> bytes;
+    for (std::size_t bit = 0; bit < 8 * sizeof(T); ++bit) {
+      std::memcpy(bytes.data(), &value, sizeof(T));
+      bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+      T other;
+      std::memcpy(&other, bytes.data(), sizeof(T));
+      change(other, seen);
+    }
   } else if constexpr (state_kinds::HasOwnEquality<T> && std::is_aggregate_v<T>) {
     for_each_field(value, [&](auto& field) { change_each(field, check, Seen::perhaps); });
   } else if constexpr (requires { value.in_use(); }) {
@@ -77,9 +97,10 @@ void change_each(T& value, const Check& check, Seen seen = Seen::always) {
     change(T{static_cast<decltype(value.value)>(value.value + 1)}, Seen::never);
   } else if constexpr (std::ranges::range<T>) {
     for (auto& item : value) {
-      if constexpr (state_kinds::Pair<std::remove_cvref_t<decltype(item)>>) {
+      using Item = std::remove_reference_t<decltype(item)>;
+      if constexpr (state_kinds::Pair<std::remove_cv_t<Item>>) {
         change_each(item.second, check, seen);
-      } else {
+      } else if constexpr (!std::is_const_v<Item>) {
         change_each(item, check, seen);
       }
     }

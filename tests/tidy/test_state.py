@@ -108,6 +108,40 @@ def test_the_model_reads_no_clock_and_no_entropy():
     assert wrong == []
 
 
+# Folders whose classes keep what changes in State, Counters and Memo; and where a number outside of them may change.
+COMPONENTS = ("network/packet", "network/flit", "network/faults", "nic", "host")
+NUMBER = re.compile(
+    r"^  (?P<type>std::u?int\d+_t|unsigned|bool|std::size_t|Time|FlitCycle|EventSource|QueuePool<[^;]*>::Queue)\s+"
+    r"(?P<name>\w+_)(?:\s*=[^;]*|\{[^;]*\})?;",
+    re.MULTILINE,
+)
+NUMBERS_ALLOWED = {
+    "src/network/flit/allocators.hpp": "of the requests of one cycle",
+    "src/network/flit/router_bank.hpp": "of the block and the cycle that tick works on",
+    "src/network/flit/fabric.hpp": "the word into which a class packs its fields",
+    "src/network/flit/route_unit.hpp": "tables, made anew for each routing",
+    "src/network/packet/serialisation.hpp": "made once from a rate",
+    "src/network/packet/trust.hpp": "made once from a description",
+    "src/network/packet/wormhole.hpp": "made once from a description",
+    "src/network/faults/fault_schedule.hpp": "which links are alive follows from the changes applied",
+}
+
+
+def test_what_changes_in_a_component_is_in_its_structs():
+    """A copy of a component's State would lack anything else, and a comparison of states would not see it."""
+    wrong = []
+    for folder in COMPONENTS:
+        paths = [path for path in cxx_files(f"src/{folder}") if path.suffix == ".hpp"]
+        assert paths, f"src/{folder} has no headers"
+        wrong += [
+            f"{name(path)}: {match[0].strip()} belongs into State, Counters or Memo, or is const"
+            for path in paths
+            for match in NUMBER.finditer(code(path))
+            if name(path) not in NUMBERS_ALLOWED and match["name"] not in {"state_", "counters_", "memo_", "spec_"}
+        ]
+    assert wrong == []
+
+
 def test_the_check_finds_what_it_looks_for(tmp_path):
     source = tmp_path / "bad.cpp"
     source.write_text("int counter = 0;\nvoid f() {\n  static bool seen = false;\n}\nconst int fine = 1'000;\n")
@@ -118,3 +152,8 @@ def test_the_check_finds_what_it_looks_for(tmp_path):
         if not is_constant(match["type"])
     ]
     assert sorted(found) == ["counter", "seen"]
+
+
+def test_the_check_of_components_finds_what_it_looks_for():
+    source = "class Part {\n  Time free_at_;\n  const bool fine_;\n  unsigned turn_ = 0;\n  State state_;\n};\n"
+    assert [match["name"] for match in NUMBER.finditer(source)] == ["free_at_", "turn_"]

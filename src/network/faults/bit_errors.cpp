@@ -26,16 +26,16 @@ std::uint32_t BitErrors::draw_failures(std::uint32_t link, double bit_error_rate
   const double scaled = std::ldexp(corruption_probability(bit_error_rate, bytes), 64);
   const auto threshold = static_cast<std::uint64_t>(std::min(scaled, most));
   const PhiloxKey key = {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32U)};
-  Link& state = links_[link];
+  std::uint64_t& transmissions = state_.transmissions[link];
   std::uint32_t failures = 0;
   for (;; ++failures) {
-    const std::uint64_t number = state.transmissions++;
+    const std::uint64_t number = transmissions++;
     const PhiloxBlock block = philox4x32_10(
         {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32U), link, stream}, key);
     if ((block[0] | std::uint64_t{block[1]} << 32U) >= threshold) break;
   }
-  state.corrupted += failures;
-  state.retransmitted_bytes += std::uint64_t{failures} * bytes;
+  links_[link].corrupted += failures;
+  links_[link].retransmitted_bytes += std::uint64_t{failures} * bytes;
   return failures;
 }
 

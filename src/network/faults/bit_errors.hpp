@@ -18,23 +18,31 @@ inline constexpr double max_mean_transmissions = 1000;
 // depends on nothing that happens on other links.
 class BitErrors {
  public:
-  struct Link {
-    std::uint64_t transmissions = 0;
+  struct State {
+    std::vector<std::uint64_t> transmissions;  // per link
+  };
+  struct Counters {
     std::uint64_t corrupted = 0;  // of the transmissions
     std::uint64_t retransmitted_bytes = 0;
   };
 
-  BitErrors(std::uint64_t seed, std::size_t link_count) : seed_(seed), links_(link_count) {}
+  BitErrors(std::uint64_t seed, std::size_t link_count)
+      : seed_(seed), state_{std::vector<std::uint64_t>(link_count)}, links_(link_count) {}
 
   // Returns how many transmissions of the link's next packet are corrupted before one passes.
   [[nodiscard]] std::uint32_t draw_failures(std::uint32_t link, double bit_error_rate, std::uint32_t bytes);
-  [[nodiscard]] const Link& link(std::uint32_t link) const { return links_[link]; }
+  [[nodiscard]] const State& state() const { return state_; }
+  [[nodiscard]] const Counters& link(std::uint32_t link) const { return links_[link]; }
   // Restarts all counts, and with them the draws.
-  void begin() { links_.assign(links_.size(), {}); }
+  void begin() {
+    state_.transmissions.assign(links_.size(), 0);
+    links_.assign(links_.size(), {});
+  }
 
  private:
-  std::uint64_t seed_;
-  std::vector<Link> links_;
+  const std::uint64_t seed_;
+  State state_;
+  std::vector<Counters> links_;
 };
 
 }  // namespace apenet

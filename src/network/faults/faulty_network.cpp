@@ -13,55 +13,56 @@ FaultyNetwork::FaultyNetwork(Simulation& simulation, Topology topology,
       engine_(std::move(engine)),
       schedule_(topology_, faults),
       reconfiguration_(reconfiguration),
-      source_{EventKind::credit, rail, 0},
+      state_{.source = {EventKind::credit, rail, 0}, .zero = {}, .done = 0, .scheduled = 0, .restart_at = {}},
       liveness_(topology_),
       islands_(schedule_.changes().size() + 1) {
   engine_->allow_halts();
 }
 
 void FaultyNetwork::begin(Time zero) {
-  zero_ = zero;
+  state_.zero = zero;
   engine_->begin(zero);
   schedule_next();
 }
 
 void FaultyNetwork::schedule_next() {
-  if (done_ == schedule_.changes().size()) return;
-  schedule(zero_ + schedule_.changes()[done_].time, Step::change);
+  if (state_.done == schedule_.changes().size()) return;
+  schedule(state_.zero + schedule_.changes()[state_.done].time, Step::change);
 }
 
 void FaultyNetwork::schedule(Time when, Step step) {
-  simulation_.schedule(source_, when, *this, static_cast<std::uint64_t>(step));
-  ++scheduled_;
+  simulation_.schedule(state_.source, when, *this, static_cast<std::uint64_t>(step));
+  ++state_.scheduled;
 }
 
 void FaultyNetwork::handle_event(const Event& event) {
-  --scheduled_;
+  --state_.scheduled;
   switch (static_cast<Step>(event.argument_a)) {
     case Step::change:
       change();
       return;
     case Step::restart:
-      if (simulation_.now() == restart_at_) restart();
+      if (simulation_.now() == state_.restart_at) restart();
       return;
   }
 }
 
 void FaultyNetwork::change() {
-  const Time time = schedule_.changes()[done_].time;
-  for (; done_ < schedule_.changes().size() && schedule_.changes()[done_].time == time; ++done_) {
-    schedule_.apply(schedule_.changes()[done_], liveness_);
-    ++use_.events;
+  const Time time = schedule_.changes()[state_.done].time;
+  for (; state_.done < schedule_.changes().size() && schedule_.changes()[state_.done].time == time;
+       ++state_.done) {
+    schedule_.apply(schedule_.changes()[state_.done], liveness_);
+    ++counters_.events;
   }
-  use_.packets_taken_back += engine_->halt();
-  restart_at_ = simulation_.now() + reconfiguration_;
-  schedule(restart_at_, Step::restart);
+  counters_.packets_taken_back += engine_->halt();
+  state_.restart_at = simulation_.now() + reconfiguration_;
+  schedule(state_.restart_at, Step::restart);
   schedule_next();
 }
 
 void FaultyNetwork::restart() {
-  restart_at_ = Time::never();
-  ++use_.reconfigurations;
+  state_.restart_at = Time::never();
+  ++counters_.reconfigurations;
   routing_.reset();  // Its cache is large; free it before the next one. The halted engine asks for no route.
   if (liveness_.is_all_alive()) {
     engine_->restart(nullptr, nullptr);
@@ -73,8 +74,8 @@ void FaultyNetwork::restart() {
 }
 
 bool FaultyNetwork::admits(const Packet& packet) {
-  if (reaches(done_, packet)) return true;
-  for (std::size_t changes = done_ + 1; changes < islands_.size(); ++changes) {
+  if (reaches(state_.done, packet)) return true;
+  for (std::size_t changes = state_.done + 1; changes < islands_.size(); ++changes) {
     if (reaches(changes, packet)) return false;
   }
   report(packet);
@@ -100,7 +101,7 @@ const FaultyNetwork::Islands& FaultyNetwork::islands_after(std::size_t changes) 
 }
 
 void FaultyNetwork::report(const Packet& packet) {
-  std::size_t cause = done_;  // the change since which there has been no path
+  std::size_t cause = state_.done;  // the change since which there has been no path
   while (cause > 1 && !reaches(cause - 1, packet)) --cause;
   const FaultSchedule::Change& change = schedule_.changes()[cause - 1];
   const Fault& fault = schedule_.fault(change.fault);
@@ -109,7 +110,7 @@ void FaultyNetwork::report(const Packet& packet) {
     return "node " + std::to_string(node) + " at " + router;
   };
   throw NetworkPartitioned(
-      "at " + time_text(simulation_.now() - zero_) + " " + name(packet.source) + " cannot reach " +
+      "at " + time_text(simulation_.now() - state_.zero) + " " + name(packet.source) + " cannot reach " +
       name(packet.destination) + ": there has been no path since " + time_text(change.time) + ", fault \"" +
       fault.text + "\", and no later fault event restores one; messages in progress in the network: " +
       std::to_string(engine_->messages_under_way()));
@@ -117,17 +118,17 @@ void FaultyNetwork::report(const Packet& packet) {
 
 FaultUse FaultyNetwork::fault_use() const {
   FaultUse use = engine_->fault_use();
-  use.events = use_.events;
-  use.reconfigurations = use_.reconfigurations;
-  use.packets_taken_back = use_.packets_taken_back;
+  use.events = counters_.events;
+  use.reconfigurations = counters_.reconfigurations;
+  use.packets_taken_back = counters_.packets_taken_back;
   return use;
 }
 
 std::vector<std::string> FaultyNetwork::warnings() const {
   std::vector<std::string> said = engine_->warnings();
   const std::size_t all = schedule_.changes().size();
-  if (done_ < all) {
-    said.push_back(std::to_string(all - done_) + " of " + std::to_string(all) +
+  if (state_.done < all) {
+    said.push_back(std::to_string(all - state_.done) + " of " + std::to_string(all) +
                    " fault events are scheduled after the end of the run and were ignored");
   }
   return said;

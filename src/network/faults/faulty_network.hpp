@@ -47,8 +47,23 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
   [[nodiscard]] std::uint64_t link_crossings() const override { return engine_->link_crossings(); }
   [[nodiscard]] std::vector<std::string> warnings() const override;
   [[nodiscard]] FaultUse fault_use() const override;
-  [[nodiscard]] std::size_t faults_ahead() const override { return scheduled_; }
+  [[nodiscard]] std::size_t faults_ahead() const override { return state_.scheduled; }
   [[nodiscard]] bool has_packets_at_risk() const override { return engine_->messages_under_way() != 0; }
+
+  struct State {
+    // Kind credit comes first at its instant, so that all other events of that instant see the changed
+    // network.
+    EventSource source;
+    Time zero;
+    std::size_t done = 0;       // changes applied
+    std::size_t scheduled = 0;  // events pending
+    Time restart_at;
+  };
+  struct Counters {
+    std::uint64_t events = 0;
+    std::uint64_t reconfigurations = 0;
+    std::uint64_t packets_taken_back = 0;
+  };
 
  private:
   enum class Step : std::uint64_t { change, restart };
@@ -69,17 +84,13 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
   Topology topology_;
   std::unique_ptr<HaltingNetwork> engine_;
   FaultSchedule schedule_;
-  Time reconfiguration_;
-  // Kind credit comes first at its instant, so that all other events of that instant see the changed network.
-  EventSource source_;
-  Time zero_;
-  std::size_t done_ = 0;       // changes applied
-  std::size_t scheduled_ = 0;  // events pending
+  const Time reconfiguration_;
+  State state_;
+  Counters counters_;
+  // These follow from State::done.
   Liveness liveness_;
-  Time restart_at_;
   std::unique_ptr<const UpDownRouting> routing_;  // nullptr: the machine's own routing
   std::vector<Islands> islands_;                  // per number of changes; empty: not computed yet
-  FaultUse use_;
 };
 
 }  // namespace apenet

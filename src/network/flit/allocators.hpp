@@ -189,18 +189,18 @@ class FlitSwitchArbiter {
   void grant(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
              const FlitRouterPort* ports) {
     const std::uint32_t channel_mask = (1U << virtual_channel_bits_) - 1;
-    const std::uint32_t granted = port_of(ports[port_of(all[index].output())].granted_input);
+    const std::uint32_t granted = port_of(ports[port_of(all[index].output())].state.granted_input);
     leave_one(all, chains, by_output, index, [&](const FlitCrossing& request) {
       const std::uint32_t port = port_of(request.input());
       return (port - granted - 1) % max_ports << virtual_channel_bits_ |
-             ((request.input() - ports[port].accepted.input() - 1) & channel_mask);
+             ((request.input() - ports[port].state.accepted.input() - 1) & channel_mask);
     });
   }
   // All of request `index` and the earlier ones of its input port lose but one: of the granted requests, the
   // one for the output port whose turn it is wins.
   void accept(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
               const FlitRouterPort* ports) {
-    const std::uint32_t accepted = port_of(ports[port_of(all[index].input())].accepted.output());
+    const std::uint32_t accepted = port_of(ports[port_of(all[index].input())].state.accepted.output());
     leave_one(all, chains, by_input, index, [&](const FlitCrossing& request) {
       return (port_of(request.output()) - accepted - 1) % max_ports;
     });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernel/check.hpp"
+#include "kernel/state.hpp"
 
 namespace apenet {
 
@@ -30,7 +31,7 @@ class alignas(64) DelayLine {
       : max_delay_(max_delay),
         mask_(std::bit_ceil(static_cast<std::size_t>(max_delay) + 2) - 1),
         wires_to_(lists),
-        slots_((mask_ + 1) * lists) {}
+        state_{.cycle = 0, .slots = std::vector<Slot>((mask_ + 1) * lists), .used_slots = 0} {}
 
   // Returns the number that stands for all wires to `list` with this delay.
   [[nodiscard]] std::uint32_t wire(std::size_t list, FlitCycle delay) {
@@ -49,7 +50,7 @@ class alignas(64) DelayLine {
 
   // Entries pushed from now on are sent in `cycle`.
   void begin_cycle(FlitCycle cycle) {
-    cycle_ = cycle;
+    state_.cycle = cycle;
     for (std::size_t i = 0; i < wires_.size(); ++i) {
       ends_[i] = &slot_of(cycle + wires_[i].delay, wires_[i].list);
     }
@@ -63,22 +64,22 @@ class alignas(64) DelayLine {
 
   // The cycle in which an entry arrives that is pushed now, `later` cycles late.
   [[nodiscard]] FlitCycle arrival_of(std::uint32_t wire, FlitCycle later) const {
-    return cycle_ + wires_[wire].delay + later;
+    return state_.cycle + wires_[wire].delay + later;
   }
   // Whether push_at() can be called for this cycle.
-  [[nodiscard]] bool reaches(FlitCycle arrival) const { return arrival - cycle_ <= max_delay_; }
+  [[nodiscard]] bool reaches(FlitCycle arrival) const { return arrival - state_.cycle <= max_delay_; }
   // Pushes an entry that arrives in a cycle after the present one.
   void push_at(std::uint32_t wire, FlitCycle arrival, const Entry& entry) {
     add(slot_of(arrival, wires_[wire].list), entry);
   }
   // Drops all entries.
   void clear() {
-    for (Slot& slot : slots_) {
+    for (Slot& slot : state_.slots) {
       if (slot.limit == nullptr) continue;
       slot.end = slot.entries.get();
       spare_.push_back(std::exchange(slot, {}));
     }
-    used_slots_ = 0;
+    state_.used_slots = 0;
   }
 
   // Removes and visits the entries of `list` that arrive in `cycle`, in the order of sending. visit may push
@@ -90,21 +91,49 @@ class alignas(64) DelayLine {
     if (slot.entries.get() == end) return false;
     for (const Entry* entry = slot.entries.get(); entry != end; ++entry) visit(*entry);
     APENET_CHECK(slot.end == end, "%td entries sent with a delay beyond the line", slot.end - end);
-    --used_slots_;
+    --state_.used_slots;
     slot.end = slot.entries.get();
     spare_.push_back(std::exchange(slot, {}));
     return true;
   }
-  [[nodiscard]] bool empty() const { return used_slots_ == 0; }
+  [[nodiscard]] bool empty() const { return state_.used_slots == 0; }
 
- private:
   struct alignas(32) Slot {
     std::unique_ptr<Entry[]> entries;
     Entry* end = nullptr;    // of the entries
     Entry* limit = nullptr;  // of the room for entries
+
+    Slot() = default;
+    explicit Slot(std::size_t room)
+        : entries(std::make_unique<Entry[]>(room)), end(entries.get()), limit(end + room) {}
+    Slot(const Slot& other) : Slot() {
+      if (other.limit == nullptr) return;
+      *this = Slot(static_cast<std::size_t>(other.limit - other.entries.get()));
+      end = std::copy_n(other.entries.get(), other.count(), end);
+    }
+    Slot(Slot&&) noexcept = default;
+    Slot& operator=(Slot other) noexcept {
+      entries.swap(other.entries);
+      end = other.end;
+      limit = other.limit;
+      return *this;
+    }
+    ~Slot() = default;
     [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(end - entries.get()); }
+    friend bool is_same_state(const Slot& left, Moment left_at, const Slot& right, Moment right_at) {
+      return std::equal(left.entries.get(), left.entries.get() + left.count(), right.entries.get(),
+                        right.entries.get() + right.count(), [&](const Entry& one, const Entry& other) {
+                          return equal_up_to_shift(one, left_at, other, right_at);
+                        });
+    }
+  };
+  struct State {
+    FlitCycle cycle = 0;         // in which push() sends
+    std::vector<Slot> slots;     // the ring of each list, one after the other
+    std::size_t used_slots = 0;  // slots with entries; only these have a buffer
   };
 
+ private:
   struct Wire {
     std::size_t list = 0;
     FlitCycle delay = 0;
@@ -119,7 +148,7 @@ class alignas(64) DelayLine {
   // Reuses the buffer that was read last, because it is in the cache. Most slots are empty at any time, so
   // that few buffers are in use.
   [[gnu::noinline]] void grow(Slot& slot) {
-    if (slot.limit == nullptr) ++used_slots_;
+    if (slot.limit == nullptr) ++state_.used_slots;
     if (slot.limit == nullptr && !spare_.empty()) {
       slot = std::move(spare_.back());
       spare_.pop_back();
@@ -127,26 +156,22 @@ class alignas(64) DelayLine {
     }
     const std::size_t count = slot.count();
     const std::size_t room = std::max<std::size_t>(8, 2 * count);
-    auto larger = std::make_unique<Entry[]>(room);
-    std::copy_n(slot.entries.get(), count, larger.get());
-    slot = {std::move(larger), nullptr, nullptr};
-    slot.end = slot.entries.get() + count;
-    slot.limit = slot.entries.get() + room;
+    Slot larger(room);
+    larger.end = std::copy_n(slot.entries.get(), count, larger.end);
+    slot = std::move(larger);
   }
 
   [[nodiscard]] Slot& slot_of(FlitCycle cycle, std::size_t list) {
-    return slots_[list * (mask_ + 1) + (static_cast<std::size_t>(cycle) & mask_)];
+    return state_.slots[list * (mask_ + 1) + (static_cast<std::size_t>(cycle) & mask_)];
   }
 
-  FlitCycle max_delay_;
-  std::size_t mask_;
-  FlitCycle cycle_ = 0;                               // in which push() sends
-  std::vector<Slot*> ends_;                           // per wire: the slot of what push() sends in cycle_
+  const FlitCycle max_delay_;
+  const std::size_t mask_;
+  std::vector<Slot*> ends_;                           // per wire: the slot of what push() sends in this cycle
   std::vector<Wire> wires_;                           // by number
   std::vector<std::vector<std::uint32_t>> wires_to_;  // per list: numbers of wires
-  std::vector<Slot> slots_;                           // the ring of each list, one after the other
   std::vector<Slot> spare_;                           // empty buffers; the last was read last
-  std::size_t used_slots_ = 0;                        // slots with entries; only these have a buffer
+  State state_;
 };
 
 }  // namespace apenet

@@ -44,28 +44,30 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
                        std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
       own_routing_(std::move(routing)),
-      channel_selection_(parameters.description.channel_selection),
       fabric_(simulation, make_flit_timing(parameters), topology.router_count(), topology.ports_per_router(),
               parameters.description.virtual_channels, longest_wire(make_flit_timing(parameters))),
-      route_unit_(*own_routing_, fabric_, channel_selection_),
+      route_unit_(*own_routing_, fabric_, parameters.description.channel_selection),
       sockets_(fabric_, route_unit_),
       sources_(fabric_, card_ports(fabric_, topology, 0), parameters.card_channels,
                parameters.description.injection_buffer_bytes,
-               channel_selection_ == NetworkDescription::ChannelSelection::lane,
+               parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane,
                parameters.description.switching == NetworkDescription::Switching::virtual_cut_through),
       sinks_(fabric_, card_ports(fabric_, topology, 1), parameters.description.ejection_buffer_bytes),
-      card_channels_(parameters.card_channels),
-      max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
-      node_count_(topology.endpoint_count()),
-      clients_(node_count_),
-      last_wire_bytes_(max_packet_wire_bytes_),
-      last_length_(fabric_.length(last_wire_bytes_)),
-      keeps_numbers_(parameters.description.arbitration == NetworkDescription::Arbitration::age),
-      source_{EventKind::link, parameters.rail, 0} {
+      spec_{.card_channels = parameters.card_channels,
+            .max_packet_wire_bytes = parameters.max_packet_wire_bytes,
+            .node_count = topology.endpoint_count(),
+            .channel_selection = parameters.description.channel_selection,
+            .keeps_numbers = parameters.description.arbitration == NetworkDescription::Arbitration::age,
+            .links = {},
+            .link_names = {}},
+      clients_(spec_.node_count) {
+  memo_.last_wire_bytes = spec_.max_packet_wire_bytes;
+  memo_.last_length = fabric_.length(memo_.last_wire_bytes);
+  state_.source = {EventKind::link, parameters.rail, 0};
   fabric_.rail = parameters.rail;
   fabric_.is_cut_through =
       parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
-  fabric_.is_by_age = keeps_numbers_;
+  fabric_.is_by_age = spec_.keeps_numbers;
   wire(topology);
   add_errors(topology, parameters.description.links);
   routers_ = make_flit_routers(fabric_, route_unit_);
@@ -95,9 +97,9 @@ void FlitEngine::wire(const Topology& topology) {
       const FlitCycle latency = FlitCycle{1} + link.latency_cycles;
       fabric_.connect(port, timing.switch_traversal_cycles + latency + timing.buffer_write_cycles,
                       latency + timing.credit_cycles);
-      fabric_.link_numbers[index] = static_cast<std::uint32_t>(links_.size());
-      links_.push_back(index);
-      link_names_.push_back(topology.link_name({router, number}));
+      fabric_.link_numbers[index] = static_cast<std::uint32_t>(spec_.links.size());
+      spec_.links.push_back(index);
+      spec_.link_names.push_back(topology.link_name({router, number}));
     }
   }
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
@@ -163,8 +165,8 @@ void FlitEngine::attach(NodeId node, NetworkClient& client) {
 }
 
 std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) const {
-  APENET_CHECK(node < node_count_ && channel < card_channels_, "node %u of %u, channel %u of %u", node,
-               node_count_, channel, card_channels_);
+  APENET_CHECK(node < spec_.node_count && channel < spec_.card_channels, "node %u of %u, channel %u of %u",
+               node, spec_.node_count, channel, spec_.card_channels);
   return sources_.room(node, channel);
 }
 
@@ -173,78 +175,78 @@ void FlitEngine::await_injection_room(NodeId node, std::uint16_t channel) {
 }
 
 void FlitEngine::wake(FlitCycle cycle) {
-  if (!is_awake_) schedule_cycle(cycle);
+  if (!state_.is_awake) schedule_cycle(cycle);
 }
 
 void FlitEngine::schedule_cycle(FlitCycle cycle) {
-  next_cycle_ = std::max(next_cycle_, cycle);
-  is_awake_ = true;
-  simulation_.schedule(source_, fabric_.timing.time(next_cycle_ + 1), *this, 0,
-                       static_cast<std::uint64_t>(Step::cycle) | std::uint64_t{halts_} << 8U);
+  state_.next_cycle = std::max(state_.next_cycle, cycle);
+  state_.is_awake = true;
+  simulation_.schedule(state_.source, fabric_.timing.time(state_.next_cycle + 1), *this, 0,
+                       static_cast<std::uint64_t>(Step::cycle) | std::uint64_t{state_.halts} << 8U);
 }
 
 [[gnu::always_inline]] inline void FlitEngine::begin_route(std::uint32_t index, const Packet& packet) {
-  fabric_.routes[index] = first_route(packet, last_length_);
-  if (keeps_numbers_) [[unlikely]]
+  fabric_.state.routes[index] = first_route(packet, memo_.last_length);
+  if (spec_.keeps_numbers) [[unlikely]]
     number(index);
 }
 
 [[gnu::noinline]] void FlitEngine::number(std::uint32_t index) {
-  fabric_.numbers.resize(fabric_.packets.size());
-  fabric_.numbers[index] = fabric_.next_number++;
+  fabric_.state.numbers.resize(fabric_.state.packets.size());
+  fabric_.state.numbers[index] = fabric_.state.next_number++;
 }
 
 // The fast path is for a packet that finds a free entry of the table and has the time and the length of the
 // previous packet: the cached cycle and length hold, and the engine is awake. Rare work is in functions that
 // are called last, so that this one has few registers to save.
 std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
-  APENET_CHECK(
-      packet.source < node_count_ && packet.destination < node_count_ && packet.channel < card_channels_,
-      "packet from %u to %u on channel %u; %u nodes, %u channels", packet.source, packet.destination,
-      packet.channel, node_count_, card_channels_);
-  const std::uint32_t index = free_packet_;
-  if (index == FlitPacket::none || packet.wire_bytes != last_wire_bytes_ || simulation_.now() != last_time_)
-      [[unlikely]] {
+  APENET_CHECK(packet.source < spec_.node_count && packet.destination < spec_.node_count &&
+                   packet.channel < spec_.card_channels,
+               "packet from %u to %u on channel %u; %u nodes, %u channels", packet.source, packet.destination,
+               packet.channel, spec_.node_count, spec_.card_channels);
+  const std::uint32_t index = state_.free_packet;
+  if (index == FlitPacket::none || packet.wire_bytes != memo_.last_wire_bytes ||
+      simulation_.now() != memo_.last_time) [[unlikely]] {
     return prepare_and_inject(packet, tail_time);
   }
-  FlitPacket& place = fabric_.packets[index];
-  free_packet_ = place.next;
+  FlitPacket& place = fabric_.state.packets[index];
+  state_.free_packet = place.next;
   place.packet = packet;
-  place.length = last_length_;
-  place.start = last_cycle_;
+  place.length = memo_.last_length;
+  place.start = memo_.last_cycle;
   place.span = 0;
   place.next = FlitPacket::none;
   const std::int64_t room = sources_.add(index, packet);
-  if (tail_time != last_time_ || simulation_.is_traced()) [[unlikely]]
+  if (tail_time != memo_.last_time || simulation_.is_traced()) [[unlikely]]
     return note_injection(index, packet, tail_time, room);
   begin_route(index, packet);
   return room;
 }
 
 [[gnu::noinline]] std::int64_t FlitEngine::prepare_and_inject(const Packet& packet, Time tail_time) {
-  if (free_packet_ == FlitPacket::none) {
-    free_packet_ = static_cast<std::uint32_t>(fabric_.packets.size());
-    APENET_CHECK(free_packet_ < Flit::max_packets, "%u packets in flight", free_packet_);
-    fabric_.packets.emplace_back();
-    fabric_.routes.emplace_back();
+  if (state_.free_packet == FlitPacket::none) {
+    state_.free_packet = static_cast<std::uint32_t>(fabric_.state.packets.size());
+    APENET_CHECK(state_.free_packet < Flit::max_packets, "%u packets in flight", state_.free_packet);
+    fabric_.state.packets.emplace_back();
+    fabric_.state.routes.emplace_back();
   }
-  if (packet.wire_bytes != last_wire_bytes_) {
-    APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
-                 "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
-    last_wire_bytes_ = packet.wire_bytes;
-    last_length_ = fabric_.length(last_wire_bytes_);
+  if (packet.wire_bytes != memo_.last_wire_bytes) {
+    APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= spec_.max_packet_wire_bytes,
+                 "packet of %u bytes on the wire, limit %u", packet.wire_bytes, spec_.max_packet_wire_bytes);
+    memo_.last_wire_bytes = packet.wire_bytes;
+    memo_.last_length = fabric_.length(memo_.last_wire_bytes);
   }
-  last_time_ = simulation_.now();
-  last_cycle_ = fabric_.timing.cycle_from(last_time_);
-  wake(last_cycle_);
+  memo_.last_time = simulation_.now();
+  memo_.last_cycle = fabric_.timing.cycle_from(memo_.last_time);
+  wake(memo_.last_cycle);
   return inject(packet, tail_time);
 }
 
 [[gnu::noinline]] std::int64_t FlitEngine::note_injection(std::uint32_t index, const Packet& packet,
                                                           Time tail_time, std::int64_t room) {
-  APENET_CHECK(tail_time >= last_time_, "tail at %lld ps, before its header at %lld ps",
-               static_cast<long long>(tail_time.ps()), static_cast<long long>(last_time_.ps()));
-  if (tail_time != last_time_) sources_.delay_tail(index, fabric_.timing.cycle_from(tail_time));
+  APENET_CHECK(tail_time >= memo_.last_time, "tail at %lld ps, before its header at %lld ps",
+               static_cast<long long>(tail_time.ps()), static_cast<long long>(memo_.last_time.ps()));
+  if (tail_time != memo_.last_time) sources_.delay_tail(index, fabric_.timing.cycle_from(tail_time));
   if (simulation_.is_traced()) trace(NetworkTrace::injected, packet.source, packet);
   begin_route(index, packet);
   return room;
@@ -262,9 +264,10 @@ void FlitEngine::consumed(NodeId node, const Packet& packet) {
 
 // Gives the client a copy: what it injects in the call may take over the packet's entry of the table.
 [[gnu::always_inline]] inline void FlitEngine::deliver(std::uint32_t index, Time head_time) {
-  Packet packet = fabric_.packets[index].packet;
-  packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // the links between them
-  fabric_.packets[index].next = std::exchange(free_packet_, index);
+  Packet packet = fabric_.state.packets[index].packet;
+  packet.hops =
+      static_cast<std::uint16_t>(fabric_.state.routes[index].routers - 1);  // the links between them
+  fabric_.state.packets[index].next = std::exchange(state_.free_packet, index);
   if (simulation_.is_traced()) [[unlikely]]
     trace(NetworkTrace::delivered, packet.destination, packet);
   NetworkClient* const client = clients_[packet.destination];
@@ -280,14 +283,14 @@ void FlitEngine::tell_freed(NodeId node, std::uint16_t channel) const {
 
 void FlitEngine::handle_event(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument_a);
-  const bool is_void = static_cast<std::uint32_t>(event.argument_b) >> 8U != halts_;
+  const bool is_void = static_cast<std::uint32_t>(event.argument_b) >> 8U != state_.halts;
   switch (static_cast<Step>(event.argument_b & 0xffU)) {
     case Step::cycle:
       if (!is_void) [[likely]]
         run_cycle();
       return;
     case Step::delivered:
-      if (!is_void) deliver(index, std::exchange(head_times_[index], Time::never()));
+      if (!is_void) deliver(index, std::exchange(state_.head_times[index], Time::never()));
       return;
     case Step::injection_freed: {
       const auto channel = static_cast<std::uint16_t>(event.argument_a >> 32U);
@@ -300,7 +303,7 @@ void FlitEngine::handle_event(const Event& event) {
 }
 
 void FlitEngine::run_cycle() {
-  const FlitCycle cycle = next_cycle_++;
+  const FlitCycle cycle = state_.next_cycle++;
   fabric_.flits_on_wires.begin_cycle(cycle);
   fabric_.credits_on_wires.begin_cycle(cycle);
   sockets_.tick(cycle);
@@ -312,7 +315,7 @@ void FlitEngine::run_cycle() {
 
   const Time cycle_begin = fabric_.timing.time(cycle);
   for (const std::uint32_t index : left_.entered) {
-    const Packet& packet = fabric_.packets[index].packet;
+    const Packet& packet = fabric_.state.packets[index].packet;
     if (clients_[packet.source] != nullptr) clients_[packet.source]->packet_entered(packet, cycle_begin);
   }
   left_.entered.clear();
@@ -320,7 +323,7 @@ void FlitEngine::run_cycle() {
   left_.freed.clear();
   for (const FlitSources::Freed& sent : left_.sent) {
     simulation_.schedule(
-        source_, fabric_.timing.time(cycle + fabric_.timing.local.flit_cycles), *this,
+        state_.source, fabric_.timing.time(cycle + fabric_.timing.local.flit_cycles), *this,
         sent.node | std::uint64_t{sent.channel} << 32U,
         static_cast<std::uint64_t>(Step::injection_freed) | std::uint64_t{sent.wire_bytes} << 32U);
   }
@@ -331,24 +334,24 @@ void FlitEngine::run_cycle() {
   const FlitCycle next = cycle + 1;
   for (const FlitSinks::Arrived& arrived : arrived_) {
     const Time head_time = arrived.head == next ? cycle_begin : fabric_.timing.time(arrived.head - 1);
-    const std::uint8_t slowest = fabric_.routes[arrived.packet].slowest;
+    const std::uint8_t slowest = fabric_.state.routes[arrived.packet].slowest;
     if (slowest == prompt) [[likely]] {
       deliver(arrived.packet, head_time);
     } else {
-      if (arrived.packet >= head_times_.size())
-        head_times_.resize(arrived.packet + std::size_t{1}, Time::never());
-      head_times_[arrived.packet] = head_time;
-      simulation_.schedule(source_, fabric_.timing.time(cycle + fabric_.flit_cycles[slowest]), *this,
+      if (arrived.packet >= state_.head_times.size())
+        state_.head_times.resize(arrived.packet + std::size_t{1}, Time::never());
+      state_.head_times[arrived.packet] = head_time;
+      simulation_.schedule(state_.source, fabric_.timing.time(cycle + fabric_.flit_cycles[slowest]), *this,
                            arrived.packet,
-                           static_cast<std::uint64_t>(Step::delivered) | std::uint64_t{halts_} << 8U);
+                           static_cast<std::uint64_t>(Step::delivered) | std::uint64_t{state_.halts} << 8U);
     }
   }
   arrived_.clear();
-  is_awake_ = false;
+  state_.is_awake = false;
   if (is_at_rest()) {
-    last_time_ = Time::never();
+    memo_.last_time = Time::never();
   } else {
-    wake(next_cycle_);
+    wake(state_.next_cycle);
   }
 }
 
@@ -359,18 +362,18 @@ bool FlitEngine::is_at_rest() const {
 
 std::uint64_t FlitEngine::link_flits() const {
   std::uint64_t flits = 0;
-  for (const std::size_t index : links_) flits += fabric_.port_table[index].use.flits;
+  for (const std::size_t index : spec_.links) flits += fabric_.port_table[index].use.flits;
   return flits;
 }
 
 LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
-  const std::size_t index = links_.at(link);
+  const std::size_t index = spec_.links.at(link);
   const FlitLinkUse& use = fabric_.port_table[index].use;
   auto cycles =
       static_cast<FlitCycle>(use.flits * fabric_.flit_cycles[fabric_.port_table[index].wires.speed]);
   if (retries_) cycles += retries_->lost_cycles(index);
-  const BitErrors::Link errors = retries_ ? retries_->errors(index) : BitErrors::Link{};
-  return {link_names_[link],
+  const BitErrors::Counters errors = retries_ ? retries_->errors(index) : BitErrors::Counters{};
+  return {spec_.link_names[link],
           use.packets,
           use.flits * fabric_.timing.flit_bytes - use.padding_bytes,
           fabric_.timing.time(cycles),

@@ -40,31 +40,63 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   // Flits that routers have sent over links so far.
   [[nodiscard]] std::uint64_t link_flits() const;
 
-  [[nodiscard]] std::uint32_t node_count() const override { return node_count_; }
+  [[nodiscard]] std::uint32_t node_count() const override { return spec_.node_count; }
   void attach(NodeId node, NetworkClient& client) override;
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
   void await_injection_room(NodeId node, std::uint16_t channel) override;
   std::int64_t inject(const Packet& packet, Time tail_time) override;
   void consumed(NodeId node, const Packet& packet) override;
   [[nodiscard]] std::uint32_t link_count() const override {
-    return static_cast<std::uint32_t>(links_.size());
+    return static_cast<std::uint32_t>(spec_.links.size());
   }
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
   [[nodiscard]] std::vector<std::string> warnings() const override;
   void begin(Time zero) override;
   [[nodiscard]] FaultUse fault_use() const override;
 
-  void allow_halts() override { keeps_numbers_ = true; }
+  void allow_halts() override { spec_.keeps_numbers = true; }
   std::uint64_t halt() override;
   void restart(const Routing* routing, InjectionGate* gate) override;
   [[nodiscard]] std::uint64_t messages_under_way() const override;
   [[nodiscard]] bool is_empty() const override {
-    return !is_awake_ && is_at_rest() && messages_under_way() == 0;
+    return !state_.is_awake && is_at_rest() && messages_under_way() == 0;
   }
   void take_routes(const Routing* routing) override { restart(routing, nullptr); }
 
+  struct Spec {
+    std::uint32_t card_channels = 0;
+    std::uint32_t max_packet_wire_bytes = 0;
+    std::uint32_t node_count = 0;
+    NetworkDescription::ChannelSelection channel_selection = {};
+    bool keeps_numbers = false;      // for halts and arbitration by age
+    std::vector<std::size_t> links;  // indices into the port table
+    std::vector<std::string> link_names;
+  };
+  // The rest is in the states of FlitFabric, its delay lines and ports, FlitRouterBank, FlitSources,
+  // FlitSinks and FlitRetries.
+  struct State {
+    std::vector<Time>
+        head_times;  // per packet whose delivery is scheduled: arrival of the header, or never()
+    // Free entries of the packet table, the latest first, chained by FlitPacket::next.
+    std::uint32_t free_packet = FlitPacket::none;
+    FlitCycle next_cycle = 0;
+    // A cycle is scheduled, or runs and will schedule the next one if necessary; or the engine is halted.
+    bool is_awake = false;
+    std::uint32_t halts = 0;  // in events, too: those that an earlier halt has made void differ
+    EventSource source;
+  };
+
  private:
   enum class Step : std::uint8_t { cycle, delivered, injection_freed };
+
+  struct Memo {
+    // Time of the last injection, to save a 128-bit division. never() if the engine has come to rest since
+    // then: if last_time is now, the engine is awake.
+    Time last_time = Time::never();
+    FlitCycle last_cycle = 0;
+    std::uint32_t last_wire_bytes = 0;  // of the last packet, to save the division for its length
+    FlitLength last_length;
+  };
 
   void wire(const Topology& topology);
   void add_errors(const Topology& topology, const std::vector<LinkDescription>& links);
@@ -87,7 +119,6 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
 
   Simulation& simulation_;
   std::unique_ptr<const Routing> own_routing_;
-  NetworkDescription::ChannelSelection channel_selection_;
   FlitFabric fabric_;
   FlitRouteUnit route_unit_;  // of the routing in force
   std::unique_ptr<FlitRouters> routers_;
@@ -96,30 +127,13 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   FlitSources sources_;
   FlitSinks sinks_;
 
-  std::uint32_t card_channels_;
-  std::uint32_t max_packet_wire_bytes_;
-  std::uint32_t node_count_;
-  std::vector<NetworkClient*> clients_;  // per node
-  std::vector<Time> head_times_;  // per packet whose delivery is scheduled: arrival of the header, or never()
-  // Free entries of the packet table, the latest first, chained by FlitPacket::next.
-  std::uint32_t free_packet_ = FlitPacket::none;
-  // Time of the last injection, to save a 128-bit division. never() if the engine has come to rest since
-  // then: if last_time_ is now, the engine is awake.
-  Time last_time_ = Time::never();
-  FlitCycle last_cycle_ = 0;
-  std::uint32_t last_wire_bytes_;  // of the last packet, to save the division for its length
-  FlitLength last_length_;
-  FlitCycle next_cycle_ = 0;
-  // A cycle is scheduled, or runs and will schedule the next one if necessary; or the engine is halted.
-  bool is_awake_ = false;
-  bool keeps_numbers_;  // for halts and arbitration by age
   static constexpr std::uint32_t max_halts = 1U << 24U;
-  std::uint32_t halts_ = 0;  // in events, too: those that an earlier halt has made void differ
-  EventSource source_;
+  Spec spec_;
+  State state_;
+  Memo memo_;
+  std::vector<NetworkClient*> clients_;      // per node
   FlitSources::Events left_;                 // of the running cycle
   std::vector<FlitSinks::Arrived> arrived_;  // the same
-  std::vector<std::size_t> links_;           // indices into the port table
-  std::vector<std::string> link_names_;
 };
 
 // Route of a packet whose header has reached no router yet.

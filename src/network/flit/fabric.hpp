@@ -29,6 +29,7 @@ class Flit {
   [[nodiscard]] bool is_head() const { return (word_ & 1U) != 0; }
   [[nodiscard]] bool is_tail() const { return (word_ & 2U) != 0; }
   [[nodiscard]] bool is_padded() const { return (word_ & 4U) != 0; }  // only tails
+  bool operator==(const Flit&) const = default;
 
   static constexpr std::uint32_t max_packets = 1U << 29U;
 
@@ -50,6 +51,11 @@ struct FlitPacketRoute {
 struct FlitLength {
   std::uint32_t flits : 31 = 0;
   bool is_padded : 1 = false;  // the packet does not fill its last flit
+
+  // A bit-field has no reference, so that its fields cannot be listed.
+  friend bool is_same_state(const FlitLength& left, Moment /*at*/, const FlitLength& right, Moment /*at*/) {
+    return left.flits == right.flits && left.is_padded == right.is_padded;
+  }
 };
 
 // A packet in flight: as its card injected it, and what FlitSources needs to know until its tail has left.
@@ -119,6 +125,7 @@ class FlitCrossing {
     asked.word_ = word_ & ~lost;
     return asked;
   }
+  bool operator==(const FlitCrossing&) const = default;
 
  private:
   static constexpr std::uint64_t lost = std::uint64_t{1} << 63U;
@@ -127,14 +134,19 @@ class FlitCrossing {
 
 // What a flit reads and writes of a router's port when it enters or leaves through it: one cache line.
 struct alignas(64) FlitRouterPort {
-  FlitPort wires;
-  FlitPlace across = 0;  // place at the far end minus place at this end, the same for all virtual channels
-  FlitLinkUse use;
   // The switch allocator's pointers: who was served last. Their reset value `last` makes number 0 the first.
   static constexpr FlitPlace last = 0xffffffff;
-  FlitPlace granted_input = last;     // as output: the grant pointer; its virtual channel does not matter
-  FlitCrossing accepted{last, last};  // as input: the virtual channel served last, and the accept pointer
+  struct State {
+    FlitCrossing accepted{last, last};  // as input: the virtual channel served last, and the accept pointer
+    FlitPlace granted_input = last;     // as output: the grant pointer; its virtual channel does not matter
+  };
+
+  State state;
+  FlitLinkUse use;
+  FlitPort wires;
+  FlitPlace across = 0;  // place at the far end minus place at this end, the same for all virtual channels
 };
+static_assert(sizeof(FlitRouterPort) == 64);
 
 class FlitRetries;
 
@@ -192,11 +204,12 @@ struct FlitFabric {
   // Traces a header that leaves through a router's port. The record shows a link as busy for the packet's
   // flits without gaps, because it is not known yet what the later flits will wait for.
   void trace_head(std::size_t port_index, std::uint32_t index) const {
-    const Packet& packet = packets[index].packet;
+    const Packet& packet = state.packets[index].packet;
     const FlitPort& port = port_table[port_index].wires;
     const bool is_link = port.kind != FlitPort::Kind::local;
     const Time now = simulation.now();
-    const Time span = timing.time(static_cast<FlitCycle>(routes[index].flits) * flit_cycles[port.speed]);
+    const Time span =
+        timing.time(static_cast<FlitCycle>(state.routes[index].flits) * flit_cycles[port.speed]);
     simulation.trace(network_record(is_link ? NetworkTrace::crossed : NetworkTrace::ejected, now,
                                     is_link ? now + span : Time::zero(), rail,
                                     is_link ? link_numbers[port_index] : packet.destination, packet.source,
@@ -213,13 +226,13 @@ struct FlitFabric {
   void count(FlitLinkUse& use, Flit flit) const {
     ++use.flits;
     use.packets += flit.is_head() ? 1 : 0;
-    if (flit.is_padded()) use.padding_bytes += padding_bytes(packets[flit.packet()]);
+    if (flit.is_padded()) use.padding_bytes += padding_bytes(state.packets[flit.packet()]);
   }
   // The turn of a packet in arbitration by age: the smaller, the older. Packets that wait for more than 2^31
   // later ones are equally old.
   [[nodiscard]] std::uint32_t turn_by_age(std::uint32_t packet) const {
     constexpr std::uint64_t most = (std::uint64_t{1} << 31U) - 1;
-    return static_cast<std::uint32_t>(most - std::min(next_number - numbers[packet], most));
+    return static_cast<std::uint32_t>(most - std::min(state.next_number - state.numbers[packet], most));
   }
   // Records that a packet's path uses this port.
   static void note_port(const FlitPort& port, FlitPacketRoute& route) {
@@ -273,11 +286,14 @@ struct FlitFabric {
   std::vector<std::uint64_t> local_ports;
   std::vector<std::uint32_t> link_numbers;  // as port_table: number for Network::link_statistics
   std::vector<std::uint32_t> flit_cycles;   // per speed: cycles per flit, the slowest last
-  // The packet table: packets in flight, by the number that their flits carry.
-  LargeArray<FlitPacket> packets;
-  std::vector<FlitPacketRoute> routes;
-  std::vector<std::uint64_t> numbers;  // per packet, in the order of injection; only if somebody asks
-  std::uint64_t next_number = 0;
+  struct State {
+    // The packet table: packets in flight, by the number that their flits carry.
+    LargeArray<FlitPacket> packets;
+    std::vector<FlitPacketRoute> routes;
+    std::vector<std::uint64_t> numbers;  // per packet, in the order of injection; only if somebody asks
+    std::uint64_t next_number = 0;
+  };
+  State state;
   DelayLine<FlitArrival> flits_on_wires;
   DelayLine<FlitCredit> credits_on_wires;
   FlitRetries* retries = nullptr;  // of the links; nullptr: none has bit errors

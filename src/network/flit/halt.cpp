@@ -14,7 +14,7 @@ void FlitEngine::begin(Time /*zero*/) {
 FaultUse FlitEngine::fault_use() const {
   FaultUse use;
   if (!retries_) return use;
-  for (const std::size_t index : links_) {
+  for (const std::size_t index : spec_.links) {
     use.corrupted_packets += retries_->errors(index).corrupted;
     use.retransmitted_bytes += retries_->errors(index).retransmitted_bytes;
   }
@@ -23,21 +23,21 @@ FaultUse FlitEngine::fault_use() const {
 
 // The current cycle is not computed, so what its end would have delivered is taken back, too.
 std::uint64_t FlitEngine::halt() {
-  APENET_CHECK(keeps_numbers_, "halted without allow_halts()");
-  ++halts_;
-  APENET_CHECK(halts_ < max_halts, "halted %u times", max_halts);
-  is_awake_ = true;
-  last_time_ = Time::never();
+  APENET_CHECK(spec_.keeps_numbers, "halted without allow_halts()");
+  ++state_.halts;
+  APENET_CHECK(state_.halts < max_halts, "halted %u times", max_halts);
+  state_.is_awake = true;
+  memo_.last_time = Time::never();
   const std::vector<std::uint32_t> taken = take_from_network();
   sources_.take_back(taken);
   sinks_.reset();
-  std::fill(head_times_.begin(), head_times_.end(), Time::never());
+  std::fill(state_.head_times.begin(), state_.head_times.end(), Time::never());
   fabric_.flits_on_wires.clear();
   fabric_.credits_on_wires.clear();
   if (retries_) retries_->reset(fabric_.timing.cycle_from(simulation_.now()));
   if (simulation_.is_traced()) {
     for (const std::uint32_t index : taken) {
-      const Packet& packet = fabric_.packets[index].packet;
+      const Packet& packet = fabric_.state.packets[index].packet;
       trace(NetworkTrace::taken_back, packet.source, packet);
     }
   }
@@ -53,29 +53,31 @@ std::vector<std::uint32_t> FlitEngine::take_from_network() {
   for (std::uint32_t index = 0; index < is_elsewhere.size(); ++index) {
     if (is_elsewhere[index]) continue;
     taken.push_back(index);
-    const bool is_delivered_later = index < head_times_.size() && head_times_[index] != Time::never();
+    const bool is_delivered_later =
+        index < state_.head_times.size() && state_.head_times[index] != Time::never();
     if (!is_delivered_later && !sinks_.is_entering(index)) continue;
-    const Packet& packet = fabric_.packets[index].packet;
+    const Packet& packet = fabric_.state.packets[index].packet;
     sinks_.give_back(packet.destination, packet.wire_bytes);
   }
   std::sort(taken.begin(), taken.end(), [this](std::uint32_t one, std::uint32_t other) {
-    return fabric_.numbers[one] < fabric_.numbers[other];
+    return fabric_.state.numbers[one] < fabric_.state.numbers[other];
   });
   return taken;
 }
 
 void FlitEngine::restart(const Routing* routing, InjectionGate* gate) {
-  route_unit_ = FlitRouteUnit(routing != nullptr ? *routing : *own_routing_, fabric_, channel_selection_);
+  route_unit_ =
+      FlitRouteUnit(routing != nullptr ? *routing : *own_routing_, fabric_, spec_.channel_selection);
   routers_ = make_flit_routers(fabric_, route_unit_);
   sockets_.reset();
   sources_.set_gate(gate);
   const std::vector<bool> is_free = free_packets();
   for (std::uint32_t index = 0; index < is_free.size(); ++index) {
     if (is_free[index]) continue;
-    const FlitPacket& packet = fabric_.packets[index];
-    fabric_.routes[index] = first_route(packet.packet, packet.length);
+    const FlitPacket& packet = fabric_.state.packets[index];
+    fabric_.state.routes[index] = first_route(packet.packet, packet.length);
   }
-  is_awake_ = false;
+  state_.is_awake = false;
   if (!is_at_rest()) wake(fabric_.timing.cycle_from(simulation_.now()));
 }
 
@@ -83,7 +85,7 @@ std::uint64_t FlitEngine::messages_under_way() const {
   const std::vector<bool> is_free = free_packets();
   std::vector<std::pair<NodeId, std::uint64_t>> messages;
   for (std::uint32_t index = 0; index < is_free.size(); ++index) {
-    const Packet& packet = fabric_.packets[index].packet;
+    const Packet& packet = fabric_.state.packets[index].packet;
     if (!is_free[index]) messages.emplace_back(packet.source, packet.message);
   }
   std::sort(messages.begin(), messages.end());
@@ -91,8 +93,9 @@ std::uint64_t FlitEngine::messages_under_way() const {
 }
 
 std::vector<bool> FlitEngine::free_packets() const {
-  std::vector<bool> is_free(fabric_.packets.size());
-  for (std::uint32_t i = free_packet_; i != FlitPacket::none; i = fabric_.packets[i].next) is_free[i] = true;
+  std::vector<bool> is_free(fabric_.state.packets.size());
+  for (std::uint32_t i = state_.free_packet; i != FlitPacket::none; i = fabric_.state.packets[i].next)
+    is_free[i] = true;
   return is_free;
 }
 

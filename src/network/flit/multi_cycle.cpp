@@ -13,7 +13,7 @@ void FlitRouterBank::begin_routing(FlitCycle cycle) {
   FlitPlaceList waiting{allocating_.begin(), routed_};
   for (std::size_t i = routed_; i < allocating_.size(); ++i) {
     const FlitPlace place = allocating_[i];
-    FlitBusyStages& work = busy_stages_[place >> channel_bits_];
+    FlitBusyStages& work = state_.busy_stages[place >> channel_bits_];
     if (!work.routing.empty() && work.routing_done != done) {
       waiting.add(place);
       continue;
@@ -33,10 +33,10 @@ void FlitRouterBank::end_routing(FlitPlace place) {
 // Removes the requests to stages that are still working.
 void FlitRouterBank::drop_busy() {
   channel_askers_ = allocating_.partition(channel_askers_, [&](FlitPlace place) {
-    return busy_stages_[place >> channel_bits_].channel_grants.empty();
+    return state_.busy_stages[place >> channel_bits_].channel_grants.empty();
   });
   switch_askers_ = switching_.partition(switch_askers_, [&](const FlitCrossing& crossing) {
-    return busy_stages_[crossing.input() >> channel_bits_].crossings.empty();
+    return state_.busy_stages[crossing.input() >> channel_bits_].crossings.empty();
   });
 }
 
@@ -45,7 +45,7 @@ void FlitRouterBank::keep_crossings(FlitCycle cycle) {
   for (std::size_t i = 0; i < crossing_count_; ++i) {
     const FlitCrossing& crossing = crossings_[i];
     accept(crossing);
-    FlitBusyStages& work = busy_stages_[crossing.input() >> channel_bits_];
+    FlitBusyStages& work = state_.busy_stages[crossing.input() >> channel_bits_];
     work.crossings.push_back(crossing);
     work.crossings_done = cycle + fabric_.timing.switch_allocation_cycles - 1;
   }
@@ -56,7 +56,7 @@ void FlitRouterBank::finish_stages(std::uint32_t block, FlitCycle cycle) {
   const std::uint32_t routers = 1U << (FlitFabric::block_bits - channel_bits_);
   const std::uint32_t end = std::min((block + 1) * routers, fabric_.router_count);
   for (std::uint32_t router = block * routers; router < end; ++router) {
-    if (busy_stages_[router].is_busy()) finish_stages(busy_stages_[router], cycle);
+    if (state_.busy_stages[router].is_busy()) finish_stages(state_.busy_stages[router], cycle);
   }
 }
 
@@ -84,7 +84,7 @@ void FlitRouterBank::keep_channel_grants(FlitCycle cycle, FlitPlaceList& lost) {
       lost.add(request.input);
       continue;
     }
-    FlitBusyStages& work = busy_stages_[request.input >> channel_bits_];
+    FlitBusyStages& work = state_.busy_stages[request.input >> channel_bits_];
     work.channel_grants.push_back({request.input, choose(request)});
     work.channel_grants_done = cycle + fabric_.timing.vc_allocation_cycles - 1;
   }
@@ -94,13 +94,14 @@ void FlitRouterBank::keep_channel_grants(FlitCycle cycle, FlitPlaceList& lost) {
 // a time, and the flits of one output leave one after the other.
 FlitCycle FlitRouterBank::delay_crossing(FlitPlace output, FlitCycle cycle) {
   const FlitCycle length = fabric_.timing.switch_traversal_cycles;
-  FlitCycle& done = crossing_done_[output >> channel_bits_];
+  FlitCycle& done = state_.crossing_done[output >> channel_bits_];
   const FlitCycle began = done - length + 1;
   if (cycle >= began) done = std::max(cycle, done) + length;
   const std::uint32_t port = port_index(output);
   const FlitCycle interval = fabric_.flit_cycles[fabric_.port_table[port].wires.speed];
-  const FlitCycle sent = last_sent_[port] < 0 ? done : std::max(done, last_sent_[port] + interval);
-  last_sent_[port] = sent;
+  const FlitCycle sent =
+      state_.last_sent[port] < 0 ? done : std::max(done, state_.last_sent[port] + interval);
+  state_.last_sent[port] = sent;
   return sent - (cycle + length);
 }
 

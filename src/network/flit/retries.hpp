@@ -34,24 +34,19 @@ class FlitRetries {
   // Takes the flits that have crossed their switch by the end of this cycle, and puts on the wires what the
   // links no longer hold. Call it when all routers have sent.
   void tick(FlitCycle now);
-  [[nodiscard]] bool is_at_rest() const { return crossing_.empty() && held_.empty(); }
+  [[nodiscard]] bool is_at_rest() const { return state_.crossing.empty() && state_.held.empty(); }
 
   // Drops all flits; the links are free in this cycle.
   void reset(FlitCycle cycle);
   // Restarts all counts, and with them the draws.
   void begin();
 
-  [[nodiscard]] const BitErrors::Link& errors(std::size_t port_index) const {
+  [[nodiscard]] const BitErrors::Counters& errors(std::size_t port_index) const {
     return errors_.link(links_[port_index].number);
   }
   // For which the link repeated packets, and waited to do so.
-  [[nodiscard]] FlitCycle lost_cycles(std::size_t port_index) const { return states_[port_index].lost; }
+  [[nodiscard]] FlitCycle lost_cycles(std::size_t port_index) const { return counters_.lost[port_index]; }
 
- private:
-  struct State {
-    FlitCycle next = 0;  // the next flit arrives in this cycle at the earliest
-    FlitCycle lost = 0;
-  };
   struct Crossing {
     std::size_t port_index = 0;
     FlitCycle due = 0;  // arrives in this cycle if the link is free
@@ -61,16 +56,24 @@ class FlitRetries {
     std::uint32_t wire = 0;
     FlitArrival arrival;
   };
+  struct State {
+    std::vector<FlitCycle> next;  // per port: the next flit arrives in this cycle at the earliest
+    // By the cycle in which they have crossed the switch. A halt drops them, and nothing is drawn for them.
+    std::multimap<FlitCycle, Crossing> crossing;
+    std::multimap<FlitCycle, Held> held;  // by the cycle of arrival, if that is beyond the delay line
+  };
+  struct Counters {
+    std::vector<FlitCycle> lost;  // per port
+  };
 
+ private:
   void enter(const Crossing& flit);
 
   FlitFabric& fabric_;
-  std::vector<Link> links_;    // as FlitFabric::port_table
-  std::vector<State> states_;  // the same
+  std::vector<Link> links_;  // as FlitFabric::port_table
   BitErrors errors_;
-  // By the cycle in which they have crossed the switch. A halt drops them, and nothing is drawn for them.
-  std::multimap<FlitCycle, Crossing> crossing_;
-  std::multimap<FlitCycle, Held> held_;  // by the cycle of arrival, if that is beyond the delay line
+  State state_;
+  Counters counters_;
 };
 
 }  // namespace apenet

@@ -117,11 +117,11 @@ FlitRequest FlitRouteUnit::find(std::uint32_t router, std::uint32_t input_channe
   RouteSteps steps;
   find_steps(router, input_channel, packet, steps);
   APENET_CHECK(steps.count() > 0, "no way from router %u to node %u", router,
-               fabric_->packets[packet].packet.destination);
+               fabric_->state.packets[packet].packet.destination);
   if (steps.choice() == RouteChoice::adaptive && steps.count() > 1) return for_now({});
   std::uint32_t chosen = 0;
   if (steps.choice() == RouteChoice::random && steps.count() > 1) {
-    const std::uint32_t draws = draws_of(fabric_->simulation.seed(), fabric_->packets[packet].packet);
+    const std::uint32_t draws = draws_of(fabric_->simulation.seed(), fabric_->state.packets[packet].packet);
     chosen = draw_step(steps.count(), draws, steps[0].port);
   }
   return request_of(router, steps[chosen], packet);

@@ -23,6 +23,7 @@ class FlitRequest {
   [[nodiscard]] std::uint32_t port() const { return word_ % max_ports; }
   [[nodiscard]] std::uint32_t set() const { return word_ / max_ports; }
   [[nodiscard]] std::uint32_t index() const { return word_; }  // into FlitRouteUnit::wanted()
+  bool operator==(const FlitRequest&) const = default;
 
  private:
   std::uint16_t word_ = 0;
@@ -148,7 +149,7 @@ class FlitRouteUnit {
   void find_steps(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
                   RouteSteps& steps) const {
     const FlitInput& input = inputs_[input_channel];
-    const Packet& traveller = fabric_->packets[packet].packet;
+    const Packet& traveller = fabric_->state.packets[packet].packet;
     RouteQuery query{router, traveller.destination, input.port, input.channel_class,
                      fabric_->is_local(router, input.port)};
     if (waypoint_count_ != 0)
@@ -161,7 +162,8 @@ class FlitRouteUnit {
   [[nodiscard]] FlitRequest request_of(std::uint32_t router, const RouteStep& step,
                                        std::uint32_t packet) const {
     std::uint32_t set = step.channel_class;
-    if (is_lane_) set = class_count_ + classes_.channel(step.channel_class, fabric_->routes[packet].lane);
+    if (is_lane_)
+      set = class_count_ + classes_.channel(step.channel_class, fabric_->state.routes[packet].lane);
     if (!is_lane_ && fabric_->is_local(router, step.port)) set = class_count_ + fabric_->virtual_channels;
     return {step.port, set};
   }

@@ -34,9 +34,33 @@ class FlitRouterBank final : public FlitRouters {
 
   void tick(FlitCycle cycle) override;
   [[nodiscard]] bool is_at_rest() const override {
-    return std::none_of(waiting_.begin(), waiting_.end(),
+    return std::none_of(state_.waiting.begin(), state_.waiting.end(),
                         [](const Waiting& waiting) { return waiting.is_active; });
   }
+
+  // The lengths of the lists of a block of routers between cycles.
+  struct Waiting {
+    std::uint32_t allocating = 0;
+    std::uint32_t routed = 0;
+    std::uint32_t switching = 0;
+    bool is_active = false;  // not quiescent
+  };
+  struct State {
+    bool has_adaptive = false;                 // some requests are chosen anew in every cycle
+    std::vector<Waiting> waiting;              // per block
+    LargeArray<FlitPlace> allocating_lists;    // list_room per block
+    LargeArray<FlitCrossing> switching_lists;  // the same
+    LargeArray<std::uint64_t> free;            // output virtual channels that nobody holds: 64 places a word
+    LargeArray<FlitInputChannel> inputs;       // by FlitPlace
+    LargeArray<FlitOutputChannel> outputs;     // the same
+    // Row 0 has the first flits of all buffers, by FlitPlace; each further row has one entry of their rings.
+    // Most buffers hold at most one flit, so that the later rows stay out of the caches.
+    LargeArray<FlitBuffered> flits;
+    std::vector<FlitCycle> output_free;  // as the port table: first cycle of the next grant; has_intervals_
+    std::vector<FlitBusyStages> busy_stages;  // per router; is_multi_cycle_
+    std::vector<FlitCycle> crossing_done;  // per router: end of the switch's last traversal; is_multi_cycle_
+    std::vector<FlitCycle> last_sent;      // as the port table: by the output queue; is_multi_cycle_
+  };
 
  private:
   static constexpr std::uint32_t block_bits = FlitFabric::block_bits;
@@ -78,7 +102,9 @@ class FlitRouterBank final : public FlitRouters {
 
   [[nodiscard]] FlitPlace first_of_router(FlitPlace place) const { return place & ~channel_mask_; }
   [[nodiscard]] static std::uint64_t bit(FlitPlace place) { return std::uint64_t{1} << place % 64; }
-  [[nodiscard]] bool is_free(FlitPlace output) const { return (free_[output / 64] >> output % 64 & 1) != 0; }
+  [[nodiscard]] bool is_free(FlitPlace output) const {
+    return (state_.free[output / 64] >> output % 64 & 1) != 0;
+  }
   [[nodiscard]] std::uint32_t port_index(FlitPlace place) const { return place >> virtual_channel_bits_; }
 
   FlitFabric& fabric_;
@@ -91,9 +117,8 @@ class FlitRouterBank final : public FlitRouters {
   const std::uint32_t virtual_channel_bits_;  // of a FlitPlace
   const std::uint32_t channel_bits_;          // the same
   const std::uint32_t channel_mask_;
-  bool is_traced_ = false;     // in this cycle
-  bool is_plain_ = false;      // in this cycle: nothing for note_crossing
-  bool has_adaptive_ = false;  // some requests are chosen anew in every cycle
+  bool is_traced_ = false;  // in this cycle
+  bool is_plain_ = false;   // in this cycle: nothing for note_crossing
 
   // The block that tick works on.
   FlitPlaceList allocating_;        // inputs whose first flit is a header without a virtual channel
@@ -114,60 +139,42 @@ class FlitRouterBank final : public FlitRouters {
   FlitChannelArbiter channel_arbiter_;
   FlitSwitchArbiter switch_arbiter_;
 
-  // The lengths of the lists of a block of routers between cycles.
-  struct Waiting {
-    std::uint32_t allocating = 0;
-    std::uint32_t routed = 0;
-    std::uint32_t switching = 0;
-    bool is_active = false;  // not at rest
-  };
   static constexpr std::size_t list_room = (std::size_t{1} << block_bits) + 16;  // whole lines of a cache
-  std::vector<Waiting> waiting_;                                                 // per block
-  LargeArray<FlitPlace> allocating_lists_;                                       // list_room per block
-  LargeArray<FlitCrossing> switching_lists_;                                     // the same
-  LargeArray<std::uint64_t> free_;         // output virtual channels that nobody holds: 64 places a word
-  LargeArray<FlitInputChannel> inputs_;    // by FlitPlace
-  LargeArray<FlitOutputChannel> outputs_;  // the same
-  // Row 0 has the first flits of all buffers, by FlitPlace; each further row has one entry of their rings.
-  // Most buffers hold at most one flit, so that the later rows stay out of the caches.
-  std::size_t row_size_;
-  std::uint32_t ring_mask_;
-  LargeArray<FlitBuffered> flits_;
-  std::vector<FlitCycle> output_free_;  // as the port table: first cycle of the next grant; has_intervals_
-  std::vector<FlitBusyStages> busy_stages_;  // per router; is_multi_cycle_
-  std::vector<FlitCycle> crossing_done_;  // per router: end of the switch's last traversal; is_multi_cycle_
-  std::vector<FlitCycle> last_sent_;      // as the port table: by the output queue; is_multi_cycle_
+  const std::size_t row_size_;
+  const std::uint32_t ring_mask_;
+  State state_;
 };
 
 // Returns the next one, round robin, of the virtual channels of the mask.
 [[gnu::always_inline]] inline std::uint32_t FlitRouterBank::preferred(
     const FlitChannelRequest& request) const {
   // The difference wraps to a large number for a channel of an earlier port; the search then starts at 0.
-  const std::uint32_t last = std::min(inputs_[request.input].output - (request.port & channel_mask_), 63U);
+  const std::uint32_t last =
+      std::min(state_.inputs[request.input].output - (request.port & channel_mask_), 63U);
   return first_behind(request.mask, last);
 }
 
 // Takes the next one, round robin, of the virtual channels that the input was granted.
 [[gnu::always_inline]] inline FlitPlace FlitRouterBank::choose(const FlitChannelRequest& request) {
   const std::uint32_t chosen = preferred(request);
-  inputs_[request.input].output = static_cast<std::uint16_t>((request.port & channel_mask_) + chosen);
+  state_.inputs[request.input].output = static_cast<std::uint16_t>((request.port & channel_mask_) + chosen);
   const FlitPlace output = request.port + chosen;
-  outputs_[output].last_granted = static_cast<std::uint16_t>(request.input & channel_mask_);
+  state_.outputs[output].last_granted = static_cast<std::uint16_t>(request.input & channel_mask_);
   return output;
 }
 
 // Gives an output virtual channel to an input, which requests the switch from the next cycle on.
 [[gnu::always_inline]] inline void FlitRouterBank::hold(const FlitCrossing& grant,
                                                         FlitCrossingList& switching) {
-  free_[grant.output() / 64] &= ~bit(grant.output());
-  switching.add_if(outputs_[grant.output()].credits != 0, grant);
+  state_.free[grant.output() / 64] &= ~bit(grant.output());
+  switching.add_if(state_.outputs[grant.output()].credits != 0, grant);
 }
 
 // Moves the arbiters' pointers of a match.
 [[gnu::always_inline]] inline void FlitRouterBank::accept(FlitCrossing crossing) {
   FlitRouterPort* const ports = fabric_.port_table.data();
-  ports[port_index(crossing.output())].granted_input = crossing.input();
-  ports[port_index(crossing.input())].accepted = crossing;
+  ports[port_index(crossing.output())].state.granted_input = crossing.input();
+  ports[port_index(crossing.input())].state.accepted = crossing;
 }
 
 }  // namespace apenet

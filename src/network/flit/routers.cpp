@@ -32,45 +32,45 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       asked_channels_(std::size_t{1} << block_bits, list_room),
       channel_arbiter_(fabric.channels),
       switch_arbiter_(virtual_channel_bits_, list_room),
-      inputs_(std::size_t{fabric.router_count} << channel_bits_),
-      outputs_(inputs_.size()),
-      row_size_(inputs_.size()),
-      ring_mask_(std::bit_ceil(std::max(buffer_flits_, 2U) - 1) - 1),
-      flits_((2 + ring_mask_) * row_size_) {
-  free_.resize((inputs_.size() + 63) / 64);
-  waiting_.resize(fabric.block_count());
-  allocating_lists_.resize(list_room * waiting_.size());
-  switching_lists_.resize(list_room * waiting_.size());
+      row_size_(std::size_t{fabric.router_count} << channel_bits_),
+      ring_mask_(std::bit_ceil(std::max(buffer_flits_, 2U) - 1) - 1) {
+  state_.inputs.resize(row_size_);
+  state_.outputs.resize(row_size_);
+  state_.flits.resize((2 + ring_mask_) * row_size_);
+  state_.free.resize((state_.inputs.size() + 63) / 64);
+  state_.waiting.resize(fabric.block_count());
+  state_.allocating_lists.resize(list_room * state_.waiting.size());
+  state_.switching_lists.resize(list_room * state_.waiting.size());
   const auto last_channel = static_cast<std::uint16_t>(channel_mask_);
-  for (FlitInputChannel& input : inputs_) input.output = last_channel;
-  for (FlitOutputChannel& output : outputs_)
+  for (FlitInputChannel& input : state_.inputs) input.output = last_channel;
+  for (FlitOutputChannel& output : state_.outputs)
     output = {static_cast<std::uint16_t>(buffer_flits_), last_channel};
   for (std::uint32_t router = 0; router < fabric.router_count; ++router) {
     for (std::uint32_t number = 0; number < fabric.ports; ++number) {
       const FlitPlace place = fabric.place(router, number);
       FlitRouterPort& port = fabric.port_table[port_index(place)];
       port.across = port.wires.far_end - place;
-      port.granted_input = FlitRouterPort::last;
-      port.accepted = {FlitRouterPort::last, FlitRouterPort::last};
-      free_[place / 64] |= low_bits(fabric.virtual_channels) << place % 64;
+      port.state.granted_input = FlitRouterPort::last;
+      port.state.accepted = {FlitRouterPort::last, FlitRouterPort::last};
+      state_.free[place / 64] |= low_bits(fabric.virtual_channels) << place % 64;
     }
   }
-  if (has_intervals_) output_free_.resize(fabric.port_table.size());
+  if (has_intervals_) state_.output_free.resize(fabric.port_table.size());
   if (is_multi_cycle_) {
-    busy_stages_.resize(fabric.router_count);
-    crossing_done_.resize(fabric.router_count, -1);
-    last_sent_.resize(fabric.port_table.size(), -1);
+    state_.busy_stages.resize(fabric.router_count);
+    state_.crossing_done.resize(fabric.router_count, -1);
+    state_.last_sent.resize(fabric.port_table.size(), -1);
   }
 }
 
 void FlitRouterBank::tick(FlitCycle cycle) {
   is_traced_ = fabric_.simulation.is_traced();
-  is_plain_ =
-      !is_traced_ && !has_adaptive_ && !is_multi_cycle_ && !has_intervals_ && fabric_.retries == nullptr;
-  for (std::uint32_t block = 0; block < waiting_.size(); ++block) {
-    Waiting& waiting = waiting_[block];
-    allocating_ = {&allocating_lists_[list_room * block], waiting.allocating};
-    switching_ = {&switching_lists_[list_room * block], waiting.switching};
+  is_plain_ = !is_traced_ && !state_.has_adaptive && !is_multi_cycle_ && !has_intervals_ &&
+              fabric_.retries == nullptr;
+  for (std::uint32_t block = 0; block < state_.waiting.size(); ++block) {
+    Waiting& waiting = state_.waiting[block];
+    allocating_ = {&state_.allocating_lists[list_room * block], waiting.allocating};
+    switching_ = {&state_.switching_lists[list_room * block], waiting.switching};
     routed_ = waiting.routed;
     const bool has_flits =
         has_plain_headers_ ? write_buffers<true>(cycle, block) : write_buffers<false>(cycle, block);
@@ -101,9 +101,9 @@ void FlitRouterBank::tick(FlitCycle cycle) {
 // input and packet only. (An adaptive choice depends on more; VC allocation makes it.)
 template <bool has_plain_headers>
 [[gnu::noinline]] bool FlitRouterBank::write_buffers(FlitCycle cycle, std::uint32_t block) {
-  FlitInputChannel* const inputs = inputs_.data();
-  FlitBuffered* const flits = flits_.data();
-  FlitPacketRoute* const routes = fabric_.routes.data();
+  FlitInputChannel* const inputs = state_.inputs.data();
+  FlitBuffered* const flits = state_.flits.data();
+  FlitPacketRoute* const routes = fabric_.state.routes.data();
   const FlitCubeRequests& fixed = routes_.fixed();
   FlitPlaceList allocating = allocating_;
   FlitCrossingList switching = switching_;
@@ -127,7 +127,7 @@ template <bool has_plain_headers>
       allocating.add_if(before == 0, place);
     } else if (before == 0) {
       const FlitPlace output = first_of_router(place) | input.output;
-      switching.add_if(outputs_[output].credits != 0, {place, output});
+      switching.add_if(state_.outputs[output].credits != 0, {place, output});
     }
   });
   allocating_ = allocating;
@@ -137,10 +137,10 @@ template <bool has_plain_headers>
 
 [[gnu::noinline]] FlitRequest FlitRouterBank::find_request(FlitPlace place, std::uint32_t packet) {
   const std::uint32_t router = place >> channel_bits_;
-  FlitPacketRoute& route = fabric_.routes[packet];
+  FlitPacketRoute& route = fabric_.state.routes[packet];
   const FlitRequest request = routes_.request(router, place & channel_mask_, packet, route);
   if (routes_.is_adaptive(request)) {
-    has_adaptive_ = true;
+    state_.has_adaptive = true;
   } else {
     FlitFabric::note_port(fabric_.port(router, request.port()), route);
   }
@@ -148,10 +148,10 @@ template <bool has_plain_headers>
 }
 
 [[gnu::always_inline]] inline void FlitRouterBank::take_credit(FlitPlace place) {
-  FlitOutputChannel& output = outputs_[place];
+  FlitOutputChannel& output = state_.outputs[place];
   if (output.credits++ != 0 || is_free(place)) return;
   const FlitPlace holder = first_of_router(place) | output.last_granted;
-  if (inputs_[holder].count != 0) switching_.add({holder, place});
+  if (state_.inputs[holder].count != 0) switching_.add({holder, place});
 }
 
 // --- requests
@@ -176,7 +176,7 @@ template <bool has_plain_headers>
   const FlitCycle granted = cycle + fabric_.timing.switch_allocation_cycles - 1;
   const std::size_t before = switch_askers_;
   switch_askers_ = switching_.partition(before, [&](const FlitCrossing& crossing) {
-    return output_free_[port_index(crossing.output())] <= granted;
+    return state_.output_free[port_index(crossing.output())] <= granted;
   });
   is_changed_ |= switch_askers_ != before;
 }

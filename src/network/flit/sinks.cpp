@@ -8,13 +8,11 @@
 namespace apenet {
 
 FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std::int64_t buffer_bytes)
-    : fabric_(fabric),
-      buffer_bytes_(buffer_bytes),
-      ports_(exits.size()),
-      order_(exits.size()),
-      held_(exits.size() * fabric.virtual_channels) {
+    : fabric_(fabric), buffer_bytes_(buffer_bytes), ports_(exits.size()) {
+  state_.order.resize(exits.size());
+  state_.held.resize(exits.size() * fabric.virtual_channels);
   for (std::size_t node = 0; node < ports_.size(); ++node) {
-    ports_[node].room_bytes = buffer_bytes;
+    ports_[node].state.room_bytes = buffer_bytes;
     ports_[node].exit = exits[node];
   }
 }
@@ -28,56 +26,56 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
 [[gnu::always_inline]] inline void FlitSinks::accept_head(Port& port, std::uint32_t channel, Flit flit,
                                                           std::uint32_t wire_bytes, FlitCycle cycle,
                                                           std::vector<Arrived>& arrived) {
-  port.room_bytes -= wire_bytes;
+  port.state.room_bytes -= wire_bytes;
   return_credit(port, channel);
   if (flit.is_tail()) [[likely]] {
     arrived.push_back({flit.packet(), cycle});
-    __builtin_prefetch(&fabric_.packets[flit.packet()]);
+    __builtin_prefetch(&fabric_.state.packets[flit.packet()]);
   } else {
     note_head(flit.packet(), cycle);
   }
 }
 
 void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
-  if (packet >= heads_.size()) heads_.resize(packet + std::size_t{1}, outside);
-  heads_[packet] = cycle;
+  if (packet >= state_.heads.size()) state_.heads.resize(packet + std::size_t{1}, outside);
+  state_.heads[packet] = cycle;
 }
 
 [[gnu::always_inline]] inline void FlitSinks::receive(NodeId node, std::uint32_t channel, Flit flit,
                                                       FlitCycle cycle, std::vector<Arrived>& arrived) {
   Port& port = ports_[node];
   if (flit.is_head()) {
-    const std::uint32_t wire_bytes = fabric_.routes[flit.packet()].wire_bytes;
-    if (port.waiting == 0 && port.room_bytes >= wire_bytes) [[likely]] {
+    const std::uint32_t wire_bytes = fabric_.state.routes[flit.packet()].wire_bytes;
+    if (port.state.waiting == 0 && port.state.room_bytes >= wire_bytes) [[likely]] {
       accept_head(port, channel, flit, wire_bytes, cycle, arrived);
       return;
     }
-  } else if ((port.waiting >> channel & 1) == 0) [[likely]] {
+  } else if ((port.state.waiting >> channel & 1) == 0) [[likely]] {
     return_credit(port, channel);
     if (!flit.is_tail()) return;
-    arrived.push_back({flit.packet(), std::exchange(heads_[flit.packet()], outside)});
-    __builtin_prefetch(&fabric_.packets[flit.packet()]);
+    arrived.push_back({flit.packet(), std::exchange(state_.heads[flit.packet()], outside)});
+    __builtin_prefetch(&fabric_.state.packets[flit.packet()]);
     return;
   }
   hold(node, channel, flit);
 }
 
 void FlitSinks::hold(NodeId node, std::uint32_t channel, Flit flit) {
-  std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
+  std::vector<Flit>& held = state_.held[std::size_t{node} * fabric_.virtual_channels + channel];
   held.push_back(flit);
   APENET_CHECK(held.size() <= fabric_.timing.buffer_flits, "node %u, channel %u: a flit without a credit",
                node, channel);
   const std::uint64_t bit = std::uint64_t{1} << channel;
-  if ((ports_[node].waiting & bit) != 0) return;
-  ports_[node].waiting |= bit;
-  order_[node].push_back(static_cast<std::uint8_t>(channel));
+  if ((ports_[node].state.waiting & bit) != 0) return;
+  ports_[node].state.waiting |= bit;
+  state_.order[node].push_back(static_cast<std::uint8_t>(channel));
 }
 
 void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
-  if (!released_.empty()) {
-    std::sort(released_.begin(), released_.end());
-    for (const NodeId node : released_) admit_waiting(node, cycle, arrived);
-    released_.clear();
+  if (!state_.released.empty()) {
+    std::sort(state_.released.begin(), state_.released.end());
+    for (const NodeId node : state_.released) admit_waiting(node, cycle, arrived);
+    state_.released.clear();
   }
   // Copied: the compiler must assume that any store changes a member.
   const std::uint32_t channel_bits = fabric_.channel_bits;
@@ -88,11 +86,11 @@ void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
 }
 
 void FlitSinks::reset() {
-  for (Port& port : ports_) port.waiting = 0;
-  for (std::vector<std::uint8_t>& order : order_) order.clear();
-  for (std::vector<Flit>& held : held_) held.clear();
-  std::fill(heads_.begin(), heads_.end(), outside);
-  released_.clear();
+  for (Port& port : ports_) port.state.waiting = 0;
+  for (std::vector<std::uint8_t>& order : state_.order) order.clear();
+  for (std::vector<Flit>& held : state_.held) held.clear();
+  std::fill(state_.heads.begin(), state_.heads.end(), outside);
+  state_.released.clear();
 }
 
 // Admits waiting packets in their order while there is room. The first header of the order does not go
@@ -100,14 +98,14 @@ void FlitSinks::reset() {
 // channel does, and takes its place at the end of the order.
 void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle, std::vector<Arrived>& arrived) {
   Port& port = ports_[node];
-  std::vector<std::uint8_t>& order = order_[node];
+  std::vector<std::uint8_t>& order = state_.order[node];
   while (!order.empty()) {
     const std::uint8_t channel = order.front();
-    std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
-    const std::uint32_t wire_bytes = fabric_.routes[held.front().packet()].wire_bytes;
-    if (port.room_bytes < wire_bytes) return;
+    std::vector<Flit>& held = state_.held[std::size_t{node} * fabric_.virtual_channels + channel];
+    const std::uint32_t wire_bytes = fabric_.state.routes[held.front().packet()].wire_bytes;
+    if (port.state.room_bytes < wire_bytes) return;
     order.erase(order.begin());
-    port.waiting &= ~(std::uint64_t{1} << channel);
+    port.state.waiting &= ~(std::uint64_t{1} << channel);
     const std::vector<Flit> flits = std::exchange(held, {});
     accept_head(port, channel, flits.front(), wire_bytes, cycle, arrived);
     for (std::size_t i = 1; i < flits.size(); ++i) receive(node, channel, flits[i], cycle, arrived);

@@ -32,22 +32,22 @@ class FlitSinks {
   // run.
   [[nodiscard]] bool release(NodeId node, std::uint32_t bytes) {
     Port& port = ports_[node];
-    port.room_bytes += bytes;
-    APENET_CHECK(port.room_bytes <= buffer_bytes_,
+    port.state.room_bytes += bytes;
+    APENET_CHECK(port.state.room_bytes <= buffer_bytes_,
                  "node %u consumed more than arrived: room %lld of %lld bytes", node,
-                 static_cast<long long>(port.room_bytes), static_cast<long long>(buffer_bytes_));
-    return port.waiting != 0;
+                 static_cast<long long>(port.state.room_bytes), static_cast<long long>(buffer_bytes_));
+    return port.state.waiting != 0;
   }
   // The next tick admits the node's waiting packets as far as there is room.
-  void admit_next(NodeId node) { released_.push_back(node); }
-  [[nodiscard]] bool is_at_rest() const { return released_.empty(); }
+  void admit_next(NodeId node) { state_.released.push_back(node); }
+  [[nodiscard]] bool is_at_rest() const { return state_.released.empty(); }
 
   // The packet's header has entered the ejection buffer, its tail has not.
   [[nodiscard]] bool is_entering(std::uint32_t packet) const {
-    return packet < heads_.size() && heads_[packet] != outside;
+    return packet < state_.heads.size() && state_.heads[packet] != outside;
   }
   // Frees the room of a packet that tick() has admitted and that is taken back.
-  void give_back(NodeId node, std::uint32_t bytes) { ports_[node].room_bytes += bytes; }
+  void give_back(NodeId node, std::uint32_t bytes) { ports_[node].state.room_bytes += bytes; }
   // Forgets all packets that wait or enter. Their room has been given back.
   void reset();
   template <typename Visit>
@@ -55,13 +55,24 @@ class FlitSinks {
     for (Port& port : ports_) visit(port.exit);
   }
 
- private:
   struct Port {
-    std::int64_t room_bytes = 0;
-    std::uint64_t waiting = 0;  // virtual channels whose packet waits for room
-    FlitPort exit;              // the wires back to the router
+    struct State {
+      std::int64_t room_bytes = 0;
+      std::uint64_t waiting = 0;  // virtual channels whose packet waits for room
+    };
+    State state;
+    FlitPort exit;  // the wires back to the router
+  };
+  static constexpr FlitCycle outside = -1;
+  // The rest of the state is in the ports.
+  struct State {
+    std::vector<std::vector<std::uint8_t>> order;  // per node: Port::State::waiting in the order of admission
+    std::vector<std::vector<Flit>> held;           // per node and virtual channel: flits that wait
+    std::vector<FlitCycle> heads;  // per packet of several flits that enters: Arrived::head; else `outside`
+    std::vector<NodeId> released;
   };
 
+ private:
   void receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle, std::vector<Arrived>& arrived);
   void admit_waiting(NodeId node, FlitCycle cycle, std::vector<Arrived>& arrived);
   void accept_head(Port& port, std::uint32_t channel, Flit flit, std::uint32_t wire_bytes, FlitCycle cycle,
@@ -71,13 +82,9 @@ class FlitSinks {
   void hold(NodeId node, std::uint32_t channel, Flit flit);
 
   FlitFabric& fabric_;
-  std::int64_t buffer_bytes_;
-  std::vector<Port> ports_;                       // per node
-  std::vector<std::vector<std::uint8_t>> order_;  // per node: Port::waiting in the order of admission
-  std::vector<std::vector<Flit>> held_;           // per node and virtual channel: flits that wait
-  static constexpr FlitCycle outside = -1;
-  std::vector<FlitCycle> heads_;  // per packet of several flits that enters: Arrived::head; else `outside`
-  std::vector<NodeId> released_;
+  const std::int64_t buffer_bytes_;
+  std::vector<Port> ports_;  // per node
+  State state_;
 };
 
 }  // namespace apenet

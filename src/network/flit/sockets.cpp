@@ -11,7 +11,7 @@ FlitRouteSource::Answer FlitSockets::Socket::route(std::uint32_t input_port, std
                                                    Flit head) const {
   const FlitRequest request =
       routes.request(router, input_port << fabric.virtual_channel_bits | virtual_channel, head.packet(),
-                     fabric.routes[head.packet()]);
+                     fabric.state.routes[head.packet()]);
   APENET_CHECK(!routes.is_adaptive(request), "router %u of another implementation under an adaptive routing",
                router);
   return {request.port(), routes.mask(request)};
@@ -77,7 +77,7 @@ void FlitSockets::send(Socket& socket) {
     const CreditOnWire& credit = socket.outputs[number].credit;
     if (flit.is_valid) {
       const std::size_t index = fabric_.port_index(socket.router, number);
-      FlitPacketRoute& route = fabric_.routes[flit.flit.packet()];
+      FlitPacketRoute& route = fabric_.state.routes[flit.flit.packet()];
       fabric_.count(fabric_.port_table[index].use, flit.flit);
       if (flit.flit.is_head()) {
         if (fabric_.simulation.is_traced()) fabric_.trace_head(index, flit.flit.packet());

@@ -50,7 +50,9 @@ class FlitSockets {
           outputs(fabric_.ports) {}
     [[nodiscard]] Answer route(std::uint32_t input_port, std::uint32_t virtual_channel,
                                Flit head) const override;
-    [[nodiscard]] std::uint32_t flits(Flit head) const override { return fabric.routes[head.packet()].flits; }
+    [[nodiscard]] std::uint32_t flits(Flit head) const override {
+      return fabric.state.routes[head.packet()].flits;
+    }
 
     const FlitFabric& fabric;
     const FlitRouteUnit& routes;

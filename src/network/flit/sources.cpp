@@ -12,15 +12,13 @@ FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entrie
     : fabric_(fabric),
       card_channels_(card_channels),
       is_lane_(is_lane),
-      takes_any_(!is_lane && !is_cut_through),
       is_slow_(fabric.timing.local.flit_cycles > 1),
-      ends_with_care_(is_slow_),
       ports_(entries.size()),
-      fifos_(entries.size() * card_channels),
-      credits_(entries.size() * fabric.virtual_channels),
-      active_(entries.size()),
-      active_end_(active_.data()) {
-  for (Fifo& fifo : fifos_) fifo.room_bytes = fifo_bytes;
+      memo_{.takes_any = !is_lane && !is_cut_through, .ends_with_care = is_slow_} {
+  state_.fifos.resize(entries.size() * card_channels);
+  state_.credits.resize(entries.size() * fabric.virtual_channels);
+  state_.active.resize(entries.size());
+  for (Fifo& fifo : state_.fifos) fifo.room_bytes = fifo_bytes;
   for (std::size_t node = 0; node < ports_.size(); ++node) {
     ports_[node].entry = entries[node];
     ports_[node].first_credits = static_cast<std::uint32_t>(node) * fabric.virtual_channels;
@@ -31,45 +29,46 @@ FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entrie
 void FlitSources::reset_ports() {
   const std::uint64_t all = low_bits(fabric_.virtual_channels);
   for (Port& port : ports_) {
-    port.free_at = 0;
-    port.idle = all;
-    port.has_credit = all;
-    port.packet = none;
-    port.virtual_channel = static_cast<std::uint8_t>(fabric_.virtual_channels - 1);
-    port.card_channel = static_cast<std::uint16_t>(card_channels_ - 1);
+    port.state.free_at = 0;
+    port.state.idle = all;
+    port.state.has_credit = all;
+    port.state.packet = none;
+    port.state.virtual_channel = static_cast<std::uint8_t>(fabric_.virtual_channels - 1);
+    port.state.card_channel = static_cast<std::uint16_t>(card_channels_ - 1);
   }
-  std::fill(credits_.begin(), credits_.end(), static_cast<std::uint16_t>(fabric_.timing.buffer_flits));
+  std::fill(state_.credits.begin(), state_.credits.end(),
+            static_cast<std::uint16_t>(fabric_.timing.buffer_flits));
 }
 
 // Youngest first, each to the front of its FIFO, so that the oldest becomes the head.
 void FlitSources::take_back(const std::vector<std::uint32_t>& packets) {
   for (auto each = packets.rbegin(); each != packets.rend(); ++each) {
     const std::uint32_t index = *each;
-    FlitPacket& packet = fabric_.packets[index];
+    FlitPacket& packet = fabric_.state.packets[index];
     const NodeId node = packet.packet.source;
     Port& port = ports_[node];
     Fifo& fifo = this->fifo(node, packet.packet.channel);
     packet.next = fifo.head;
     if (fifo.head == none) fifo.tail = index;
     fifo.head = index;
-    if (port.packet == index) continue;  // its tail has not left
+    if (port.state.packet == index) continue;  // its tail has not left
     ++fifo.resent;
-    ++resent_;
-    if (port.packets++ == 0) *active_end_++ = node;
+    ++state_.resent;
+    if (port.state.packets++ == 0) state_.active[state_.active_count++] = node;
   }
-  ends_with_care_ = is_slow_ || resent_ > 0;
-  has_moved_ = active_end_ != active_.data();
+  memo_.ends_with_care = is_slow_ || state_.resent > 0;
+  state_.has_moved = state_.active_count != 0;
   reset_ports();
 }
 
 void FlitSources::set_gate(InjectionGate* gate) {
-  gate_ = gate;
-  takes_any_ = !is_lane_ && !fabric_.is_cut_through && gate == nullptr;
+  state_.gate = gate;
+  memo_.takes_any = !is_lane_ && !fabric_.is_cut_through && gate == nullptr;
 }
 
 // The last flit can leave `interval` cycles before `tail`, because sending it takes that long.
 void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
-  FlitPacket& packet = fabric_.packets[index];
+  FlitPacket& packet = fabric_.state.packets[index];
   const FlitCycle interval = fabric_.timing.local.flit_cycles;
   const FlitCycle span = std::max<FlitCycle>(0, tail - interval - packet.start);
   if (packet.length.flits == 1) {
@@ -83,34 +82,35 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   fabric_.credits_on_wires.take(cycle, fabric_.list_of_cards(), [this](const FlitCredit& credit) {
     Port& port = ports_[fabric_.router_of(credit.place)];
     const std::uint32_t channel = fabric_.channel_of(credit.place);
-    ++credits_[port.first_credits + channel];
-    port.has_credit |= std::uint64_t{1} << channel;
+    ++state_.credits[port.first_credits + channel];
+    port.state.has_credit |= std::uint64_t{1} << channel;
   });
 }
 
 // Returns the virtual channels of the router's local input that the FIFO's first packet can take now.
 [[gnu::always_inline]] inline std::uint64_t FlitSources::usable(const Port& port, const Fifo& fifo,
                                                                 FlitCycle cycle) {
-  const FlitPacket& packet = fabric_.packets[fifo.head];
+  const FlitPacket& packet = fabric_.state.packets[fifo.head];
   if (packet.start > cycle) {
-    has_moved_ = true;  // waits for a known cycle
+    state_.has_moved = true;  // waits for a known cycle
     return 0;
   }
-  const std::uint64_t free = port.idle & port.has_credit;
-  return takes_any_ ? free : allowed(free, port, packet);
+  const std::uint64_t free = port.state.idle & port.state.has_credit;
+  return memo_.takes_any ? free : allowed(free, port, packet);
 }
 
 // Reduces `free` to nothing if the gate refuses the packet, to the packet's lane, and for virtual cut-through
 // to channels with credits for the whole packet.
 [[gnu::noinline]] std::uint64_t FlitSources::allowed(std::uint64_t free, const Port& port,
                                                      const FlitPacket& packet) const {
-  if (gate_ != nullptr && !gate_->admits(packet.packet)) return 0;
+  if (state_.gate != nullptr && !state_.gate->admits(packet.packet)) return 0;
   if (is_lane_) free &= std::uint64_t{1} << packet.packet.channel % fabric_.virtual_channels;
   if (!fabric_.is_cut_through) return free;
   std::uint64_t result = 0;
   for (std::uint64_t rest = free; rest != 0; rest &= rest - 1) {
     const std::uint32_t channel = lowest_bit(rest);
-    if (credits_[port.first_credits + channel] >= packet.length.flits) result |= std::uint64_t{1} << channel;
+    if (state_.credits[port.first_credits + channel] >= packet.length.flits)
+      result |= std::uint64_t{1} << channel;
   }
   return result;
 }
@@ -118,121 +118,124 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
 [[gnu::always_inline]] inline void FlitSources::send_flit(Port& port, std::uint32_t channel, Flit flit) {
   const FlitPort& entry = port.entry;
   fabric_.flits_on_wires.push(entry.flit_wire, {entry.far_end + channel, flit});
-  has_moved_ = true;
-  if (--credits_[port.first_credits + channel] == 0) port.has_credit &= ~(std::uint64_t{1} << channel);
+  state_.has_moved = true;
+  if (--state_.credits[port.first_credits + channel] == 0)
+    port.state.has_credit &= ~(std::uint64_t{1} << channel);
 }
 
 // Call when a tail leaves.
 [[gnu::always_inline]] inline void FlitSources::end_packet(NodeId node, Port& port, Fifo& fifo,
                                                            std::uint32_t wire_bytes, FlitCycle cycle,
                                                            Events& events) {
-  --port.packets;
-  if (ends_with_care_) [[unlikely]] {
+  --port.state.packets;
+  if (memo_.ends_with_care) [[unlikely]] {
     end_with_care(node, port, fifo, wire_bytes, cycle, events);
   } else if (free(fifo, wire_bytes)) [[unlikely]] {
-    events.freed.push_back({node, port.card_channel, wire_bytes});
+    events.freed.push_back({node, port.state.card_channel, wire_bytes});
   }
 }
 
 [[gnu::noinline]] void FlitSources::end_with_care(NodeId node, Port& port, Fifo& fifo,
                                                   std::uint32_t wire_bytes, FlitCycle cycle, Events& events) {
-  if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+  if (is_slow_) port.state.free_at = cycle + fabric_.timing.local.flit_cycles;
   if (fifo.resent != 0) {
     --fifo.resent;
-    --resent_;
-    ends_with_care_ = is_slow_ || resent_ > 0;
+    --state_.resent;
+    memo_.ends_with_care = is_slow_ || state_.resent > 0;
   } else if (is_slow_) {
-    events.sent.push_back({node, port.card_channel, wire_bytes});
+    events.sent.push_back({node, port.state.card_channel, wire_bytes});
   } else if (free(fifo, wire_bytes)) {
-    events.freed.push_back({node, port.card_channel, wire_bytes});
+    events.freed.push_back({node, port.state.card_channel, wire_bytes});
   }
 }
 
 bool FlitSources::is_older(const Fifo& one, const Fifo& other) const {
-  return fabric_.numbers[one.head] < fabric_.numbers[other.head];
+  return fabric_.state.numbers[one.head] < fabric_.state.numbers[other.head];
 }
 
 // Returns the next FIFO, round robin or by age, whose first packet can leave now, and makes it the one served
 // last. nullptr: there is none.
 [[gnu::noinline]] FlitSources::Fifo* FlitSources::next_fifo(NodeId node, Port& port, FlitCycle cycle) {
-  Fifo* const fifos = &fifos_[std::size_t{node} * card_channels_];
+  Fifo* const fifos = &state_.fifos[std::size_t{node} * card_channels_];
   Fifo* next = nullptr;
-  std::uint32_t channel = port.card_channel;
+  std::uint32_t channel = port.state.card_channel;
   for (std::uint32_t i = 0; i < card_channels_; ++i) {
     channel = channel + 1 == card_channels_ ? 0 : channel + 1;
     if (fifos[channel].head == none || usable(port, fifos[channel], cycle) == 0) continue;
     if (next == nullptr || is_older(fifos[channel], *next)) next = &fifos[channel];
     if (!fabric_.is_by_age) break;
   }
-  if (next != nullptr) port.card_channel = static_cast<std::uint16_t>(next - fifos);
+  if (next != nullptr) port.state.card_channel = static_cast<std::uint16_t>(next - fifos);
   return next;
 }
 
 // Sends the header of a FIFO's first packet, if one can leave.
 [[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
                                                              Events& events) {
-  Fifo* const fifo = card_channels_ == 1 ? &fifos_[node] : next_fifo(node, port, cycle);
+  Fifo* const fifo = card_channels_ == 1 ? &state_.fifos[node] : next_fifo(node, port, cycle);
   if (fifo == nullptr) return;
   const std::uint64_t free_channels = usable(port, *fifo, cycle);
   if (free_channels == 0) return;
   const std::uint32_t index = fifo->head;
-  const FlitPacket& packet = fabric_.packets[index];
+  const FlitPacket& packet = fabric_.state.packets[index];
   if (packet.start != cycle) [[unlikely]]
     events.entered.push_back(index);
   fifo->head = packet.next;
-  const std::uint32_t virtual_channel = first_behind(free_channels, port.virtual_channel);
-  port.virtual_channel = static_cast<std::uint8_t>(virtual_channel);
+  const std::uint32_t virtual_channel = first_behind(free_channels, port.state.virtual_channel);
+  port.state.virtual_channel = static_cast<std::uint8_t>(virtual_channel);
   const bool is_tail = packet.length.flits == 1;
   if (is_tail) [[likely]] {
     end_packet(node, port, *fifo, packet.packet.wire_bytes, cycle, events);
   } else {
-    port.packet = index;
-    port.sent = 1;
-    port.idle &= ~(std::uint64_t{1} << virtual_channel);
-    if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+    port.state.packet = index;
+    port.state.sent = 1;
+    port.state.idle &= ~(std::uint64_t{1} << virtual_channel);
+    if (is_slow_) port.state.free_at = cycle + fabric_.timing.local.flit_cycles;
   }
   send_flit(port, virtual_channel, Flit(index, true, is_tail, is_tail && packet.length.is_padded));
 }
 
 // Sends the packet's next flit, if it can leave.
 [[gnu::noinline]] void FlitSources::go_on(NodeId node, Port& port, FlitCycle cycle, Events& events) {
-  const FlitPacket& packet = fabric_.packets[port.packet];
-  if (packet.span != 0 && cycle < packet.start + packet.span * port.sent / (packet.length.flits - 1)) {
-    has_moved_ = true;  // waits for a known cycle: the flit is still on its way into the FIFO
+  const FlitPacket& packet = fabric_.state.packets[port.state.packet];
+  if (packet.span != 0 && cycle < packet.start + packet.span * port.state.sent / (packet.length.flits - 1)) {
+    state_.has_moved = true;  // waits for a known cycle: the flit is still on its way into the FIFO
     return;
   }
-  const std::uint64_t bit = std::uint64_t{1} << port.virtual_channel;
-  if ((port.has_credit & bit) == 0) return;
-  ++port.sent;
-  const bool is_tail = port.sent == packet.length.flits;
-  send_flit(port, port.virtual_channel,
-            Flit(port.packet, false, is_tail, is_tail && packet.length.is_padded));
+  const std::uint64_t bit = std::uint64_t{1} << port.state.virtual_channel;
+  if ((port.state.has_credit & bit) == 0) return;
+  ++port.state.sent;
+  const bool is_tail = port.state.sent == packet.length.flits;
+  send_flit(port, port.state.virtual_channel,
+            Flit(port.state.packet, false, is_tail, is_tail && packet.length.is_padded));
   if (!is_tail) {
-    if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+    if (is_slow_) port.state.free_at = cycle + fabric_.timing.local.flit_cycles;
     return;
   }
-  port.idle |= bit;
-  port.packet = none;
-  end_packet(node, port, fifo(node, port.card_channel), packet.packet.wire_bytes, cycle, events);
+  port.state.idle |= bit;
+  port.state.packet = none;
+  end_packet(node, port, fifo(node, port.state.card_channel), packet.packet.wire_bytes, cycle, events);
 }
 
 void FlitSources::tick(FlitCycle cycle, Events& events) {
   take_credits(cycle);
-  has_moved_ = false;
-  NodeId* stay = active_.data();
-  for (const NodeId* each = stay; each != active_end_; ++each) {
+  state_.has_moved = false;
+  NodeId* const active = state_.active.data();
+  NodeId* const end = active + state_.active_count;
+  NodeId* stay = active;
+  for (const NodeId* each = active; each != end; ++each) {
     const NodeId node = *each;
     Port& port = ports_[node];
-    if (port.free_at > cycle) {
-      has_moved_ = true;  // waits for a known cycle
-    } else if (port.packet != none) {
+    if (port.state.free_at > cycle) {
+      state_.has_moved = true;  // waits for a known cycle
+    } else if (port.state.packet != none) {
       go_on(node, port, cycle, events);
     } else {
       begin_packet(node, port, cycle, events);
     }
-    if (port.packets != 0) *stay++ = node;
+    if (port.state.packets != 0) *stay++ = node;
   }
-  active_end_ = stay;
+  state_.active_count = static_cast<std::size_t>(stay - active);
 }
 
 }  // namespace apenet

@@ -16,7 +16,8 @@ namespace apenet {
 // a virtual channel of the router's local input that is idle, which means that no packet is being sent to it,
 // and that has a credit. Of several, it takes the next one, round robin.
 //
-// The invariant that makes it fast: only nodes with packets are in active_, and a tick visits no others.
+// The invariant that makes it fast: only nodes with packets are in state_.active, and a tick visits no
+// others.
 class FlitSources {
  public:
   // entries: per node, the card's end of the port.
@@ -58,7 +59,7 @@ class FlitSources {
 
   // In the last tick no port sent a flit or waited for a known cycle, and no packet was added since: no port
   // sends before a credit or a packet arrives.
-  [[nodiscard]] bool is_at_rest() const { return !has_moved_; }
+  [[nodiscard]] bool is_at_rest() const { return !state_.has_moved; }
 
   // For a halt. Puts these packets, which have begun to leave and are in the order of injection, in front of
   // their FIFOs, and resets the ports. A packet whose tail has left takes no room there: the card may have
@@ -69,8 +70,8 @@ class FlitSources {
   // The packets whose header is in a FIFO.
   template <typename Visit>
   void for_each_waiting(Visit visit) const {
-    for (const Fifo& fifo : fifos_) {
-      for (std::uint32_t i = fifo.head; i != none; i = fabric_.packets[i].next) visit(i);
+    for (const Fifo& fifo : state_.fifos) {
+      for (std::uint32_t i = fifo.head; i != none; i = fabric_.state.packets[i].next) visit(i);
     }
   }
   template <typename Visit>
@@ -78,7 +79,6 @@ class FlitSources {
     for (Port& port : ports_) visit(port.entry);
   }
 
- private:
   static constexpr std::uint32_t none = FlitPacket::none;
   struct Fifo {
     std::uint32_t head = none;
@@ -89,18 +89,34 @@ class FlitSources {
   };
   // One cache line.
   struct alignas(64) Port {
-    FlitCycle free_at = 0;             // first cycle in which the next flit can leave
-    std::uint64_t idle = 0;            // virtual channels that no packet is being sent to
-    std::uint64_t has_credit = 0;      // virtual channels with a credit
-    std::uint32_t packet = none;       // being sent
-    std::uint32_t sent = 0;            // flits of this packet
-    std::uint32_t packets = 0;         // in the FIFOs, and the one being sent
-    std::uint16_t card_channel = 0;    // served last
-    std::uint8_t virtual_channel = 0;  // taken last
-    FlitPort entry;                    // the wires into the router
-    std::uint32_t first_credits = 0;   // index into credits_: virtual channel 0
+    struct State {
+      FlitCycle free_at = 0;             // first cycle in which the next flit can leave
+      std::uint64_t idle = 0;            // virtual channels that no packet is being sent to
+      std::uint64_t has_credit = 0;      // virtual channels with a credit
+      std::uint32_t packet = none;       // being sent
+      std::uint32_t sent = 0;            // flits of this packet
+      std::uint32_t packets = 0;         // in the FIFOs, and the one being sent
+      std::uint16_t card_channel = 0;    // served last
+      std::uint8_t virtual_channel = 0;  // taken last
+    };
+    State state;
+    FlitPort entry;                   // the wires into the router
+    std::uint32_t first_credits = 0;  // index into State::credits: virtual channel 0
+  };
+  // The rest of the state is in the ports.
+  struct State {
+    bool has_moved = false;              // !is_at_rest()
+    std::vector<Fifo> fifos;             // per node and card channel
+    std::vector<std::uint16_t> credits;  // per node and virtual channel
+    std::uint64_t resent = 0;            // of all FIFOs
+    InjectionGate* gate = nullptr;
+    // Nodes with packets, in the order in which they came to have some. A list, because a loop over bits
+    // would mispredict the branch at the end of every word.
+    std::vector<NodeId> active;
+    std::size_t active_count = 0;  // of them; the others are void
   };
 
+ private:
   void reset_ports();
   void take_credits(FlitCycle cycle);
   void begin_packet(NodeId node, Port& port, FlitCycle cycle, Events& events);
@@ -115,10 +131,10 @@ class FlitSources {
   void end_with_care(NodeId node, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
                      Events& events);
   [[nodiscard]] Fifo& fifo(NodeId node, std::uint16_t channel) {
-    return fifos_[std::size_t{node} * card_channels_ + channel];
+    return state_.fifos[std::size_t{node} * card_channels_ + channel];
   }
   [[nodiscard]] const Fifo& fifo(NodeId node, std::uint16_t channel) const {
-    return fifos_[std::size_t{node} * card_channels_ + channel];
+    return state_.fifos[std::size_t{node} * card_channels_ + channel];
   }
   [[nodiscard]] static bool free(Fifo& fifo, std::uint32_t wire_bytes) {
     fifo.room_bytes += wire_bytes;
@@ -129,21 +145,16 @@ class FlitSources {
   }
 
   FlitFabric& fabric_;
-  std::uint32_t card_channels_;
-  bool is_lane_;
-  bool takes_any_;                      // a packet can take any idle virtual channel with a credit
-  bool is_slow_;                        // a flit takes more than one cycle
-  bool ends_with_care_;                 // is_slow_, or resent_ > 0
-  bool has_moved_ = false;              // !is_at_rest()
-  LargeArray<Port> ports_;              // per node
-  std::vector<Fifo> fifos_;             // per node and card channel
-  std::vector<std::uint16_t> credits_;  // per node and virtual channel
-  std::uint64_t resent_ = 0;            // of all FIFOs
-  InjectionGate* gate_ = nullptr;
-  // Nodes with packets, in the order in which they came to have some. A list, because a loop over bits would
-  // mispredict the branch at the end of every word.
-  std::vector<NodeId> active_;
-  NodeId* active_end_;
+  const std::uint32_t card_channels_;
+  const bool is_lane_;
+  const bool is_slow_;  // a flit takes more than one cycle
+  struct Memo {
+    bool takes_any = false;       // a packet can take any idle virtual channel with a credit
+    bool ends_with_care = false;  // is_slow_, or State::resent > 0
+  };
+  LargeArray<Port> ports_;  // per node
+  State state_;
+  Memo memo_;
 };
 
 [[gnu::always_inline]] inline std::int64_t FlitSources::add(std::uint32_t index, const Packet& packet) {
@@ -155,11 +166,11 @@ class FlitSources {
   if (fifo.head == none) [[likely]] {
     fifo.head = index;
   } else {
-    fabric_.packets[fifo.tail].next = index;
+    fabric_.state.packets[fifo.tail].next = index;
   }
   fifo.tail = index;
-  if (ports_[node].packets++ == 0) *active_end_++ = node;
-  has_moved_ = true;
+  if (ports_[node].state.packets++ == 0) state_.active[state_.active_count++] = node;
+  state_.has_moved = true;
   return room;
 }
 

@@ -50,7 +50,7 @@ FlitCrossingList FlitRouterBank::allocate_switch() {
 // The contended requests of the oldest packets win.
 [[gnu::noinline]] void FlitRouterBank::settle_by_age(std::size_t outputs, std::size_t inputs) {
   const auto turn = [this](const FlitCrossing& request) {
-    return fabric_.turn_by_age(flits_[request.input()].flit.packet());
+    return fabric_.turn_by_age(state_.flits[request.input()].flit.packet());
   };
   for (std::size_t i = 0; i < outputs; ++i) {
     switch_arbiter_.settle(switching_.begin(), ports_at_switch_, FlitSwitchArbiter::by_output, contended_[i],
@@ -69,10 +69,10 @@ template <bool is_plain>
                                                             std::size_t& followed,
                                                             FlitCrossingList& switching) {
   const FlitPlace place = crossing.input();
-  FlitInputChannel& input = inputs_[place];
-  const Flit flit = flits_[place].flit;
+  FlitInputChannel& input = state_.inputs[place];
+  const Flit flit = state_.flits[place].flit;
   const bool is_followed = --input.count != 0;
-  FlitOutputChannel& output = outputs_[crossing.output()];
+  FlitOutputChannel& output = state_.outputs[crossing.output()];
   --output.credits;
 
   FlitRouterPort& out = fabric_.port_table[port_index(crossing.output())];
@@ -87,7 +87,7 @@ template <bool is_plain>
   fabric_.credits_on_wires.push(in.wires.credit_wire, {in.across + place});
 
   if (flit.is_tail()) {
-    free_[crossing.output() / 64] |= bit(crossing.output());
+    state_.free[crossing.output() / 64] |= bit(crossing.output());
   } else {
     switching.add_if(is_followed && output.credits != 0, crossing);
   }
@@ -100,10 +100,10 @@ template <bool is_plain>
 [[gnu::always_inline]] inline void FlitRouterBank::bring_next(std::size_t followed) {
   for (std::size_t i = 0; i < followed; ++i) {
     const FlitPlace place = followed_[i];
-    FlitBuffered& front = flits_[place];
+    FlitBuffered& front = state_.flits[place];
     const bool was_tail = front.flit.is_tail();
-    const FlitBuffered& second = flits_[(1 + front.second) * row_size_ + place];
-    const std::uint32_t third = inputs_[place].count == 1 ? 0 : (front.second + 1U) & ring_mask_;
+    const FlitBuffered& second = state_.flits[(1 + front.second) * row_size_ + place];
+    const std::uint32_t third = state_.inputs[place].count == 1 ? 0 : (front.second + 1U) & ring_mask_;
     front = {second.flit, second.request, static_cast<std::uint16_t>(third)};
     if (was_tail) allocating_.add(place);
   }
@@ -131,10 +131,10 @@ void FlitRouterBank::cross_switch(FlitCycle cycle, FlitCrossingList kept) {
   const FlitPort& wires = fabric_.port_table[port].wires;
   if (flit.is_head()) {
     if (is_traced_) fabric_.trace_head(port, flit.packet());
-    if (routes_.is_adaptive(flits_[crossing.input()].request))
-      FlitFabric::note_port(wires, fabric_.routes[flit.packet()]);
+    if (routes_.is_adaptive(state_.flits[crossing.input()].request))
+      FlitFabric::note_port(wires, fabric_.state.routes[flit.packet()]);
   }
-  if (has_intervals_) output_free_[port] = cycle + fabric_.flit_cycles[wires.speed];
+  if (has_intervals_) state_.output_free[port] = cycle + fabric_.flit_cycles[wires.speed];
   return is_multi_cycle_ ? delay_crossing(crossing.output(), cycle) : 0;
 }
 

@@ -7,9 +7,9 @@
 namespace apenet {
 
 void FlitRouterBank::allocate_channels(FlitCycle cycle) {
-  if (has_adaptive_) {
+  if (state_.has_adaptive) {
     for (std::size_t i = 0; i < channel_askers_; ++i) {
-      FlitRequest& request = flits_[allocating_[i]].request;
+      FlitRequest& request = state_.flits[allocating_[i]].request;
       if (routes_.is_adaptive(request)) request = choose_output(allocating_[i]);
     }
   }
@@ -42,9 +42,9 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
   const std::uint32_t channel_mask = channel_mask_;
   const FlitPlace* const places = allocating_.begin();
   const std::size_t place_count = channel_askers_;
-  const std::uint64_t* const free = free_.data();
+  const std::uint64_t* const free = state_.free.data();
   const FlitRouteUnit::Wanted* const wanted = routes_.wanted();
-  const FlitBuffered* const flits = flits_.data();
+  const FlitBuffered* const flits = state_.flits.data();
   FlitChannelRequest* const requests = channel_requests_.data();
   std::uint32_t* const contended = contended_.data();
   FlitChains<1>::List asked = asked_channels_.begin_list();
@@ -69,7 +69,7 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
         continue;
       }
       channel_arbiter_.grant(requests, asked_channels_, contended[i], want.mask,
-                             &outputs_[requests[contended[i]].port]);
+                             &state_.outputs[requests[contended[i]].port]);
     }
   }
 }
@@ -80,7 +80,7 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
   by_age_.clear();
   asked_channels_.for_each(0, last, [this](std::uint32_t index) { by_age_.push_back(index); });
   const auto turn = [&](std::uint32_t index) {
-    return fabric_.turn_by_age(flits_[requests[index].input].flit.packet());
+    return fabric_.turn_by_age(state_.flits[requests[index].input].flit.packet());
   };
   std::sort(by_age_.begin(), by_age_.end(), [&](std::uint32_t one, std::uint32_t other) {
     return std::pair(turn(one), one) < std::pair(turn(other), other);
@@ -98,11 +98,12 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
 // Virtual cut-through: returns the channels with room for the whole packet.
 [[gnu::noinline]] std::uint64_t FlitRouterBank::with_room(FlitPlace input, FlitPlace port,
                                                           std::uint64_t mask) const {
-  const std::uint32_t flits = fabric_.routes[flits_[input].flit.packet()].flits;
+  const std::uint32_t flits = fabric_.state.routes[state_.flits[input].flit.packet()].flits;
   std::uint64_t result = 0;
   for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
     const std::uint32_t virtual_channel = lowest_bit(rest);
-    if (outputs_[port + virtual_channel].credits >= flits) result |= std::uint64_t{1} << virtual_channel;
+    if (state_.outputs[port + virtual_channel].credits >= flits)
+      result |= std::uint64_t{1} << virtual_channel;
   }
   return result;
 }
@@ -117,16 +118,16 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
   const std::uint32_t router = fabric_.router_of(input);
   const auto room = [&](std::uint32_t number, std::uint64_t mask) {
     const FlitPlace port = fabric_.place(router, number);
-    std::uint64_t usable = mask & free_[port / 64] >> port % 64;
+    std::uint64_t usable = mask & state_.free[port / 64] >> port % 64;
     if (fabric_.is_cut_through) usable = with_room(input, port, usable);
     std::int64_t most = -1;
     for (std::uint64_t rest = usable; rest != 0; rest &= rest - 1) {
       const std::uint32_t virtual_channel = lowest_bit(rest);
-      most = std::max<std::int64_t>(most, outputs_[port + virtual_channel].credits);
+      most = std::max<std::int64_t>(most, state_.outputs[port + virtual_channel].credits);
     }
     return most;
   };
-  const std::uint32_t packet = flits_[input].flit.packet();
+  const std::uint32_t packet = state_.flits[input].flit.packet();
   const FlitRequest request = routes_.most_room(router, fabric_.channel_of(input), packet, room);
   return routes_.for_now(request);
 }

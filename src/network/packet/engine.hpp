@@ -102,7 +102,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
     std::vector<std::string> router_names;        // a link's name is that of its router and of its port
     std::vector<std::string> port_names;
   };
-  // With the states of the outputs, of WaitingQueues, CreditReturns and BitErrors.
+  // The rest is in the states of the outputs, of WaitingQueues, CreditReturns and BitErrors.
   struct State {
     struct Control {
       const Routing* routing = nullptr;  // the one in force

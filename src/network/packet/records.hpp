@@ -125,7 +125,7 @@ struct Stage {
   struct Counters {
     Time waited;  // all headers, from when they could leave until they did
   };
-  // Of the previous packet: the next is usually as long, and then needs no division.
+  // Times of the previous packet: the next is usually as long, and then needs no division.
   struct Memo {
     std::uint32_t last_bytes = 0;
     Time last_duration;

@@ -81,7 +81,7 @@ class WaitingQueues {
                       : state_.more[std::size_t{output_index} * (words_ - 1) + index - 1];
   }
 
-  std::uint32_t words_;  // per output
+  const std::uint32_t words_;  // per output
   State state_;
 };
 

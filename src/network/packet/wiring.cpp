@@ -207,7 +207,7 @@ void PacketEngine::list_way(NodeId source, NodeId destination, StateList& list) 
 LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {
   const std::uint32_t number = spec_.links.at(link);
   const Output& output = outputs_[number];
-  const BitErrors::Link errors = errors_ ? errors_->link(number) : BitErrors::Link{};
+  const BitErrors::Counters errors = errors_ ? errors_->link(number) : BitErrors::Counters{};
   return {spec_.router_names[number / spec_.layout.ports] + spec_.port_names[number % spec_.layout.ports],
           output.counters.packets,
           output.counters.wire_bytes,

@@ -22,12 +22,12 @@ void Resequencer::attach(NodeId node, NetworkClient& client) {
 
 std::int64_t Resequencer::inject(const Packet& packet, Time tail_time) {
   Packet numbered = packet;
-  numbered.order = ports_[packet.source].injected[flow_key(packet.destination, packet.channel)]++;
+  numbered.order = ports_[packet.source].state.injected[flow_key(packet.destination, packet.channel)]++;
   return network_->inject(numbered, tail_time);
 }
 
 void Resequencer::arrived(Port& port, const Packet& packet, Time head_time) {
-  Arriving& flow = port.arriving[flow_key(packet.source, packet.channel)];
+  Arriving& flow = port.state.arriving[flow_key(packet.source, packet.channel)];
   APENET_CHECK(packet.order >= flow.next, "packet %u of %u to %u on channel %u arrives twice", packet.order,
                packet.source, packet.destination, packet.channel);
   if (packet.order != flow.next) {
@@ -44,8 +44,8 @@ void Resequencer::hold(Port& port, Arriving& flow, const Packet& packet) {
   APENET_CHECK(is_new, "packet %u of %u to %u on channel %u arrives twice", packet.order, packet.source,
                packet.destination, packet.channel);
   ++use_.held_packets;
-  port.held_bytes += packet.wire_bytes;
-  use_.peak_bytes = std::max(use_.peak_bytes, port.held_bytes);
+  port.state.held_bytes += packet.wire_bytes;
+  use_.peak_bytes = std::max(use_.peak_bytes, port.state.held_bytes);
   network_->consumed(port.node, packet);
 }
 
@@ -53,7 +53,7 @@ void Resequencer::give_held(Port& port, Arriving& flow) {
   while (!flow.held.empty() && flow.held.begin()->first == flow.next) {
     const Packet packet = flow.held.begin()->second;
     flow.held.erase(flow.held.begin());
-    port.held_bytes -= packet.wire_bytes;
+    port.state.held_bytes -= packet.wire_bytes;
     flow.given_back.insert(packet.order);
     ++flow.next;
     port.client->packet_arrived(packet, simulation_.now());
@@ -61,7 +61,7 @@ void Resequencer::give_held(Port& port, Arriving& flow) {
 }
 
 void Resequencer::consumed(NodeId node, const Packet& packet) {
-  Arriving& flow = ports_[node].arriving[flow_key(packet.source, packet.channel)];
+  Arriving& flow = ports_[node].state.arriving[flow_key(packet.source, packet.channel)];
   if (flow.given_back.erase(packet.order) == 0) network_->consumed(node, packet);
 }
 

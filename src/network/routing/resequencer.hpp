@@ -50,7 +50,6 @@ class Resequencer final : public Network {
   [[nodiscard]] std::size_t faults_ahead() const override { return network_->faults_ahead(); }
   [[nodiscard]] bool has_packets_at_risk() const override { return network_->has_packets_at_risk(); }
 
- private:
   // Identifies a flow: (other node, channel).
   using FlowKey = std::uint64_t;
   static FlowKey flow_key(NodeId other, std::uint16_t channel) {
@@ -76,11 +75,15 @@ class Resequencer final : public Network {
     Resequencer* owner = nullptr;
     NodeId node = 0;
     NetworkClient* client = nullptr;
-    std::unordered_map<FlowKey, std::uint32_t> injected;  // packet counts, by destination and channel
-    std::unordered_map<FlowKey, Arriving> arriving;       // by source and channel
-    std::int64_t held_bytes = 0;
+    struct State {
+      std::unordered_map<FlowKey, std::uint32_t> injected;  // packet counts, by destination and channel
+      std::unordered_map<FlowKey, Arriving> arriving;       // by source and channel
+      std::int64_t held_bytes = 0;
+    };
+    State state;
   };
 
+ private:
   void arrived(Port& port, const Packet& packet, Time head_time);
   void hold(Port& port, Arriving& flow, const Packet& packet);
   void give_held(Port& port, Arriving& flow);

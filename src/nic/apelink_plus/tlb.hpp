@@ -27,7 +27,7 @@ class Tlb {
   };
 
  private:
-  std::size_t entries_;
+  const std::size_t entries_;
   State state_;
 };
 

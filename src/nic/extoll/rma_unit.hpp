@@ -66,8 +66,8 @@ class RmaUnit final : private BusClient, private EventHandler {
   void payload_gone(MessageId id);
 
   Card& card_;
-  Channel channel_;
-  std::int64_t command_cycles_;
+  const Channel channel_;
+  const std::int64_t command_cycles_;
   State state_;
 };
 

@@ -14,7 +14,7 @@
 
 namespace apenet::hca {
 
-// Of all cards of a machine.
+// Counts of all cards of a machine.
 struct Counters {
   std::uint64_t packets = 0;           // packets injected, of every role
   std::uint64_t acknowledgements = 0;  // part of packets

@@ -41,7 +41,7 @@ class ContextCache {
   };
 
  private:
-  std::size_t entries_;
+  const std::size_t entries_;
   State state_;
 };
 

@@ -52,8 +52,8 @@ class Nic final : public apenet::Nic, private EventHandler {
 
   Simulation& simulation_;
   const Protocols& protocols_;
-  Time doorbell_delay_;
-  Time control_latency_;
+  const Time doorbell_delay_;
+  const Time control_latency_;
   MessageTable& messages_;
   const Placement& placement_;
   const Nics& cards_;

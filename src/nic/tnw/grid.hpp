@@ -22,7 +22,7 @@ class Grid {
 
  private:
   CubeShape shape_;
-  bool is_torus_;
+  const bool is_torus_;
 };
 
 }  // namespace apenet::tnw
