@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
@@ -45,7 +46,7 @@ timespec host_deadline(clockid_t clock, std::int64_t remaining_ns) {
 
 LimitedWait::LimitedWait(ipc::Client& client, std::int64_t until_ps, Ender ender, pthread_cond_t* condition)
     : client_(client),
-      pace_(&client),
+      pace_(std::in_place, &client),
       until_ps_(until_ps),
       began_ns_(ipc::host_now_ns()),
       length_ns_(std::max<std::int64_t>(until_ps - now_ps(client), 0) / ps_per_ns),
@@ -78,6 +79,7 @@ timespec LimitedWait::left() {
 
 bool LimitedWait::ends(bool timed_out) {
   if (clock_ == nullptr) {
+    pace_.reset();  // what follows may take real time that is not the wait's
     timed_out_ = timed_out;
     if (timed_out) sleep_until(client_, until_ps_);
     return true;
@@ -85,6 +87,7 @@ bool LimitedWait::ends(bool timed_out) {
   const bool is_over =
       (!is_outside_ && client_.rank_time_ps() >= until_ps_) || ipc::host_now_ns() - began_ns_ >= length_ns_;
   if (timed_out && is_in_parts_ && !is_over) return false;
+  pace_.reset();
   timed_out_ = timed_out || (clock_->is_rung != 0 && client_.rank_time_ps() >= until_ps_);
   client_.end_host_wait(*clock_, until_ps_, timed_out_);
   return true;

@@ -69,7 +69,7 @@ class LimitedWait {
   [[nodiscard]] std::int64_t left_ns();
 
   ipc::Client& client_;
-  HostPace pace_;
+  std::optional<HostPace> pace_;
   std::int64_t until_ps_;
   std::int64_t began_ns_;
   std::int64_t length_ns_;  // in the host
