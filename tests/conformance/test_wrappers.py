@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,36 @@ def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench)
     assert f"'{program}' uses " in done.stderr
     assert "libmpi.so.12 without libapenet-shim.so: it runs by itself" in done.stderr
     assert "It was started by 'sh -c" in done.stderr
+
+
+CLOSES = "import os, sys; os.closerange(3, 256); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def test_a_refusal_is_told_once_for_all_ranks(apenet, bench):
+    """Whatever becomes of the output and the status of the refused program."""
+    script = '"$@" > /dev/null 2>&1; true'
+    command = ("python", "-c", CLOSES, *bench.program("mpich", "C"))
+    done = apenet("run", "-n", "3", "--machine", "ape16", "--", "sh", "-c", script, "sh", *command)
+    assert done.returncode == 2
+    said = done.stderr.splitlines()
+    assert said[0].startswith("apenet: failed: rank 0 was refused: PMI_FD = '100' in the program's environment")
+    assert said[1:] == ["apenet:   then ranks 1, 2 ended for the same reason"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_program_of_another_user_is_refused_once(apenet, bench, closes):
+    """It cannot reach the simulation: it tells the process manager, or prints a line that the run takes."""
+    become = f"import os, sys; os.setuid(65534); {CLOSES if closes else CLOSES.replace('os.closerange(3, 256); ', '')}"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        program = shutil.copy(bench.program("mpich", "C")[0], folder)
+        done = apenet("run", "-n", "2", "--machine", "ape16", "--", "python", "-c", become, program)
+    assert done.returncode == 2
+    said = done.stderr.splitlines()
+    assert said[0].startswith("apenet: failed: rank 0 was refused: APENET_MAPPING = ")
+    assert "which another user, also of a user namespace, may not open" in said[0]
+    assert said[1:] == ["apenet:   then rank 1 ended for the same reason"]
 
 
 def test_a_library_of_the_machine_needs_the_shim_too(apenet, bench):

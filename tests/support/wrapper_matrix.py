@@ -30,6 +30,7 @@ REASONS = (
     "expected an open descriptor, by which MPI reaches the run",
     "it runs by itself, past the simulated network",
     "to which nothing can be added",
+    "was refused: ",
 )
 CLEARED = ("env", "-i", "PATH=/usr/bin:/bin")
 
@@ -44,11 +45,17 @@ class Wrapper:
     tool: str = ""
     is_after: bool = True
     """The program's words follow."""
+    needs_root: bool = False
 
 
 _MAKEFILE = "all:\n\t@unset LD_PRELOAD FI_PROVIDER; {}\n"
 _PYTHON = "import os, sys; os.execve(sys.argv[1], sys.argv[1:], {})"
 _SUBPROCESS = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], env={}, close_fds=%s).returncode)"
+_NODE = (
+    "const {status} = require('child_process').spawnSync(process.argv[1], process.argv.slice(2),"
+    " {env: {}, stdio: 'inherit'}); process.exit(status)"
+)
+_TMUX = 'tmux -S "$0.$PMI_RANK" new-session -d "$*"'
 _PERL = "%ENV = (); exec @ARGV"
 
 WRAPPERS = {
@@ -84,6 +91,22 @@ WRAPPERS = {
             "make",
             is_after=False,
         ),
+        Wrapper("setsid-child", "setsid", ("setsid",), "setsid"),
+        Wrapper("background", "sh -c 'PROGRAM &'", ("sh", "-c", '"$@" &', "sh")),
+        Wrapper("busybox-env", "busybox env -i", ("busybox", "env", "-i"), "busybox"),
+        Wrapper("node", "node, spawnSync with an environment of its own", ("node", "-e", _NODE), "node"),
+        Wrapper("go", "a launcher in Go with cgo, and an environment of its own", ("{go}",), "go"),
+        Wrapper("flock", "flock", ("sh", "-c", 'exec flock "$0.$PMI_RANK" "$@"', "{lock}"), "flock"),
+        Wrapper("script", "script -c", ("sh", "-c", 'exec script -qec "$*" /dev/null', "sh"), "script"),
+        Wrapper("stdbuf", "stdbuf -oL", ("stdbuf", "-oL"), "stdbuf"),
+        Wrapper("unbuffer", "unbuffer", ("unbuffer",), "unbuffer"),
+        Wrapper("fakeroot", "fakeroot", ("fakeroot",), "fakeroot"),
+        Wrapper("record", "perf record", ("perf", "record", "-o", "/dev/null"), "perf"),
+        Wrapper("sudo", "sudo", ("sudo",), "sudo", needs_root=True),
+        Wrapper("processes", "unshare --pid --fork", ("unshare", "--pid", "--fork"), "unshare", needs_root=True),
+        Wrapper("user", "unshare --map-root-user", ("unshare", "--map-root-user"), "unshare"),
+        Wrapper("bwrap", "bwrap --dev-bind / /", ("bwrap", "--dev-bind", "/", "/"), "bwrap"),
+        Wrapper("tmux", "tmux new-session -d", ("sh", "-c", _TMUX, "{lock}"), "tmux"),
         Wrapper("vfork", "a launcher in C, vfork and execvpe", ("{forks}",)),
         Wrapper("container", "a sandbox without ptrace and memfd_create", ("{box}",)),
         Wrapper("static", "a static launcher that passes its environment on", ("{drops}", "keep")),
@@ -107,6 +130,8 @@ class Bench:
         """Why this host cannot run the case; empty if it can."""
         if wrapper.tool and shutil.which(wrapper.tool) is None:
             return f"{wrapper.tool} is not installed"
+        if wrapper.needs_root and os.geteuid() != 0:
+            return "only root may do it"
         if language == "Fortran" and shutil.which("gfortran") is None:
             return "gfortran is not installed"
         if mpi == "openmpi" and not OPENMPI.exists():
@@ -141,6 +166,10 @@ class Bench:
                 values[word] = str(self.launcher("drops", "-static"))
             elif word in ("{forks}", "{box}", "{raw}"):
                 values[word] = str(self.launcher(word.strip("{}")))
+            elif word == "{go}":
+                values[word] = str(self._made("clears", ["go", "build"], [SOURCES / "clears.go"]))
+            elif word == "{lock}":
+                values[word] = str(self._folder / "lock")
             elif word == "{makefile}":
                 path = self._folder / f"Makefile-{abs(hash(tuple(program)))}"
                 path.write_text(_MAKEFILE.format(" ".join(program)), encoding="utf-8")

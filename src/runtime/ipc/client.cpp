@@ -17,6 +17,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <string>
 
 #include "runtime/ipc/futex.hpp"
 #include "runtime/ipc/without_shim.hpp"
@@ -24,9 +25,32 @@
 namespace apenet::ipc {
 namespace {
 
-[[noreturn]] void fail(const char* what, const char* value, const char* expected) {
-  std::fprintf(stderr, "apenet: %s = '%s': expected %s\n", what, value, expected);
+// Tells the run by the process manager's socket, which leads there also where the mapping does not.
+bool tell_manager(std::string line) {
+  const char* descriptor = std::getenv("PMI_FD");
+  if (descriptor == nullptr) return false;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  line = "cmd=apenet_refused why=" + line + "\n";
+  return write(std::atoi(descriptor), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+}
+
+// For a process that has no block of a rank.
+[[noreturn]] void fail(const std::string& why) {
+  if (!tell_manager(why)) std::fprintf(stderr, "%s%s\n", refusal_mark, why.c_str());
   std::_Exit(2);
+}
+
+[[noreturn]] void fail(const char* what, const char* value, const char* expected) {
+  fail(std::string(what) + " = '" + value + "': expected " + expected);
+}
+
+// Why the file of a running simulation cannot be opened.
+const char* expected_access(int error) {
+  return error == ENOENT
+             ? "the mapping of a running simulation, which a program with a /proc of its own does not see "
+               "(unshare --mount-proc, a container with processes of its own)"
+             : "the mapping of a running simulation, which another user, also of a user namespace, may not "
+               "open (sudo -u, setpriv, bwrap, unshare -r)";
 }
 
 // The variables of other launchers name the rank if ours is not set.
@@ -89,10 +113,8 @@ std::byte* map_simulation(const char* path) {
   const int header_fd = open(path, O_RDONLY | O_CLOEXEC);
   struct stat status {};
   // A program that runs as another user may not open it, and has no shim.
-  if (header_fd < 0 && !has_shim()) refuse_without_shim({});
-  if (header_fd < 0 || fstat(header_fd, &status) != 0)
-    fail(mapping_variable, path,
-         "the mapping of a running simulation, which another user, also of a user namespace, may not open");
+  if (header_fd < 0 && !has_shim()) fail(describe_without_shim({}));
+  if (header_fd < 0 || fstat(header_fd, &status) != 0) fail(mapping_variable, path, expected_access(errno));
   const void* first = status.st_size == header_bytes
                           ? mmap(nullptr, header_bytes, PROT_READ, MAP_SHARED, header_fd, 0)
                           : MAP_FAILED;
@@ -182,6 +204,7 @@ Client* Client::instance() {
   Client* client = mapped();
   if (client == nullptr || forked().load(std::memory_order_relaxed)) return nullptr;
   std::uint32_t owner = 0;
+  if (client->block_->identity.process_id == 0) require_namespace();
   if (!client->block_->identity.process_id.compare_exchange_strong(owner, client->process_id_)) {
     return owner == client->process_id_ ? client : nullptr;
   }
@@ -196,7 +219,28 @@ void Client::require_shim() {
   if (has_shim()) return;
   Identity& identity = block_->identity;
   identity.without_shim = 1;
-  refuse_without_shim({identity.unfollowed, strnlen(identity.unfollowed, sizeof identity.unfollowed)});
+  refuse(
+      describe_without_shim({identity.unfollowed, strnlen(identity.unfollowed, sizeof identity.unfollowed)}));
+}
+
+void Client::refuse(const std::string& why) {
+  Client* client = is_fork() ? nullptr : mapped();
+  if (client == nullptr) fail(why);
+  Identity& identity = client->block_->identity;
+  const std::size_t bytes = std::min(why.size(), sizeof identity.refusal - 1);
+  std::memcpy(identity.refusal, why.data(), bytes);
+  identity.refused = 1;
+  std::_Exit(2);
+}
+
+// The simulator knows processes by the numbers that they have for itself, as /proc does.
+void Client::require_namespace() {
+  std::array<char, 16> number{};
+  const ssize_t bytes = readlink("/proc/self", number.data(), number.size() - 1);
+  if (bytes <= 0 || std::atoi(number.data()) == getpid()) return;
+  refuse(
+      "the program runs in a process namespace of its own (unshare --pid, a container): expected that of the "
+      "simulator, which must know its processes and threads by their numbers");
 }
 
 Client::Client(std::byte* base, std::uint32_t rank)

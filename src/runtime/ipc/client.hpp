@@ -33,6 +33,8 @@ class Client {
   static Client* known() { return attached_.load(std::memory_order_acquire); }
   // Whether this process is a fork, without exec, of one that has mapped a simulation.
   static bool is_fork();
+  // Ends the process, which must not go on in a run, with status 2. The run tells why, once for all ranks.
+  [[noreturn]] static void refuse(const std::string& why);
   // The machine's facts for a process that is a rank or may become one. nullptr as for instance(), but claims
   // nothing.
   static const Header* machine();
@@ -235,6 +237,7 @@ class Client {
 
  private:
   static Client* mapped();
+  static void require_namespace();
   static Client* find_attached();
   void require_shim();
   [[nodiscard]] bool is_away() const {

@@ -131,7 +131,13 @@ struct Identity {
   // The last program that the rank started and into which no shim can be loaded, and why; empty if none. The
   // first writer is the simulator, for the program that it starts itself.
   char unfollowed[unfollowed_bytes] = {};
+  // Why a process of the rank has refused to go on, in one or several lines; written before the flag.
+  char refusal[1536] = {};
+  std::atomic<std::uint32_t> refused{0};
 };
+
+// Begins a line of standard error by which a process refuses to go on that can reach the run in no other way.
+inline constexpr const char* refusal_mark = "apenet: refused: ";
 
 // The node of the process. Owner: the simulator, which writes it before any process starts.
 struct Place {

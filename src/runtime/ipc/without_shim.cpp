@@ -67,8 +67,7 @@ std::string parent() {
   if (command.find("apenet-supervisor") != std::string::npos) return {};
   if (command.empty()) return {};
   const char* why = why_unfollowed(("/proc/" + id + "/exe").c_str());
-  return "\napenet:   its parent is '" + command + "'" +
-         (why == nullptr ? "" : std::string(", which ") + why);
+  return "\n  its parent is '" + command + "'" + (why == nullptr ? "" : std::string(", which ") + why);
 }
 
 }  // namespace
@@ -77,17 +76,15 @@ bool has_shim() {
   return apenet_host_time != nullptr;
 }
 
-void refuse_without_shim(std::string_view unfollowed) {
-  std::string text =
-      "apenet: '" + command_of("self") + "' opened the simulated network without " + shim_name +
-      ": its clocks, sleeps and host names would be the host's\napenet:   " + fault() + parent();
-  if (!unfollowed.empty()) text += "\napenet:   the rank has started " + shown(std::string(unfollowed));
+std::string describe_without_shim(std::string_view unfollowed) {
+  std::string text = "'" + command_of("self") + "' opened the simulated network without " + shim_name +
+                     ": its clocks, sleeps and host names would be the host's\n  " + fault() + parent();
+  if (!unfollowed.empty()) text += "\n  the rank has started " + shown(std::string(unfollowed));
   text +=
-      "\napenet:   expected: LD_PRELOAD with " + shim_path() +
+      "\n  expected: LD_PRELOAD with " + shim_path() +
       " reaches the program; let what starts it pass its environment on, or name the program itself after "
-      "apenet run --\n";
-  std::fputs(text.c_str(), stderr);
-  std::_Exit(2);
+      "apenet run --";
+  return text;
 }
 
 }  // namespace apenet::ipc

@@ -1,6 +1,7 @@
 // A process of a run that opens its card, but into which the shim has not been loaded.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace apenet::ipc {
@@ -11,6 +12,6 @@ namespace apenet::ipc {
 
 // Ends the process with a message: what removed the shim, as well as the host tells, and the remedy.
 // `unfollowed`: of this rank's block (Identity::unfollowed).
-[[noreturn]] void refuse_without_shim(std::string_view unfollowed);
+[[nodiscard]] std::string describe_without_shim(std::string_view unfollowed);
 
 }  // namespace apenet::ipc

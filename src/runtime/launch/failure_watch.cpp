@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/scheduler/intake.hpp"
+
 namespace apenet {
 namespace {
 
@@ -41,6 +43,18 @@ void FailureWatch::note_end(std::uint32_t rank, const RankProcesses::End& end, b
     return;
   }
   failures_.add(rank, std::move(failure));
+}
+
+bool FailureWatch::notice_refusal(std::uint32_t rank, const std::string& printed) {
+  if (excused_[rank]) return false;
+  std::string why = intake::refusal(shared_.block(rank).identity);
+  if (why.empty()) why = intake::printable(printed.empty() ? pmi_.refusal(rank) : printed);
+  if (why.empty()) return false;
+  failures_.add(rank, {.time_ps = scheduler_.clock_ps(rank),
+                       .exit_status = 2,
+                       .what = "was refused: " + why,
+                       .is_refusal = true});
+  return true;
 }
 
 // An exit code with bits above the status byte is an error code of MPICH. A rank that aborts exits by itself

@@ -23,6 +23,8 @@ class FailureWatch {
   void note_end(std::uint32_t rank, const RankProcesses::End& end, bool is_leader);
   // Notices the ranks that have called MPI_Abort.
   void notice_aborts();
+  // Notices whether a process of the rank has refused to go on. printed: what it has said of that.
+  bool notice_refusal(std::uint32_t rank, const std::string& printed);
   // Notices the ranks that have ended without MPI, once another rank uses it and would wait for them.
   void notice_strangers();
   // From now on the simulator ends this rank itself.

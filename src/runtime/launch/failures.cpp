@@ -37,7 +37,9 @@ void Failures::report(SessionReport& report) const {
   std::vector<std::string> kinds;
   std::map<std::string, std::vector<std::uint32_t>> ranks;
   for (std::size_t i = 1; i < order.size(); ++i) {
-    const std::string& what = failures_.at(order[i].rank).what;
+    const RankFailure& failure = failures_.at(order[i].rank);
+    const bool is_same = failure.is_refusal && failure.what == first.what;
+    const std::string what = is_same ? "ended for the same reason" : failure.what;
     if (!ranks.contains(what)) kinds.push_back(what);
     ranks[what].push_back(order[i].rank);
   }

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -211,6 +212,20 @@ std::string shared_file_at(int process_id, std::uint64_t address) {
     return access.size() == 4 && access[3] == 's' ? file : std::string{};
   }
   return {};
+}
+
+std::vector<int> children_of(int process_id) {
+  std::vector<int> children;
+  for (const int thread : threads_of(process_id)) {
+    std::istringstream listed(process_file(process_id, "task/" + std::to_string(thread) + "/children"));
+    for (int child = 0; listed >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+std::string process_file(int process_id, const std::string& name) {
+  std::ifstream file(process_path(process_id) + "/" + name);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::vector<HostProcess> host_processes() {

@@ -60,6 +60,12 @@ struct AddressRange {
 // The file that a process has mapped at an address to share it, as named in /proc/PID/maps; empty if none.
 [[nodiscard]] std::string shared_file_at(int process_id, std::uint64_t address);
 
+// The running children of all threads of a process.
+[[nodiscard]] std::vector<int> children_of(int process_id);
+
+// A file of /proc/PID; empty if it cannot be read.
+[[nodiscard]] std::string process_file(int process_id, const std::string& name);
+
 struct HostProcess {
   int process_id = 0;
   int parent_id = 0;

@@ -11,6 +11,8 @@
 #include <span>
 #include <utility>
 
+#include "runtime/ipc/protocol.hpp"
+
 namespace apenet {
 namespace {
 
@@ -65,8 +67,23 @@ void Output::read(std::uint32_t rank, int stream, std::int64_t time_ps) {
     // Only the first line can be too long. It is cut at a fixed place, not where the pipe happened to end.
     const std::size_t first_end = std::min(unfinished.find('\n', before), unfinished.size());
     if (first_end >= most_unfinished_bytes) take(rank, stream, time_ps, most_unfinished_bytes);
+    if (stream == 1) take_refusals(ranks_[rank], unfinished);
     const std::size_t last_end = unfinished.rfind('\n');
     if (last_end != std::string::npos) take(rank, stream, time_ps, last_end + 1);
+  }
+}
+
+void Output::take_refusals(Rank& rank, std::string& lines) {
+  const std::string_view mark = ipc::refusal_mark;
+  for (std::size_t begin = lines.find(mark); begin != std::string::npos; begin = lines.find(mark, begin)) {
+    const std::size_t end = lines.find('\n', begin);
+    if (end == std::string::npos) return;
+    if (begin > 0 && lines[begin - 1] != '\n') {
+      begin += mark.size();
+      continue;
+    }
+    rank.refusal = lines.substr(begin + mark.size(), end - begin - mark.size());
+    lines.erase(begin, end + 1 - begin);
   }
 }
 

@@ -64,6 +64,9 @@ class Output {
   [[nodiscard]] bool is_open(std::uint32_t rank) const {
     return ranks_[rank].pipes[0] >= 0 || ranks_[rank].pipes[1] >= 0;
   }
+  // Why a process of the rank has refused to go on (ipc::refusal_mark), which is not forwarded; empty if none
+  // has.
+  [[nodiscard]] const std::string& refusal(std::uint32_t rank) const { return ranks_[rank].refusal; }
   // Forwards all remaining lines.
   void pass_all();
   // The errno of a failed write to a sink: EPIPE if the reader has closed it; 0 if all writes succeeded.
@@ -74,10 +77,12 @@ class Output {
   struct Rank {
     std::array<int, 2> pipes{-1, -1};
     Streams unfinished;  // text after the last newline
+    std::string refusal;
     bool ended = false;
   };
   using HeldStreams = std::array<HeldText, 2>;
   void take(std::uint32_t rank, int stream, std::int64_t time_ps, std::size_t size);
+  void take_refusals(Rank& rank, std::string& lines);
   void hold(HeldText& held, std::string text);
   void write(int stream, HeldText& held);
   void write(int stream, std::string_view text);

@@ -28,6 +28,7 @@ class OutputPump {
   // A process can still write to a pipe of the rank.
   [[nodiscard]] bool is_open(std::uint32_t rank) const { return output_.is_open(rank); }
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
+  [[nodiscard]] const std::string& refusal(std::uint32_t rank) const { return output_.refusal(rank); }
   [[nodiscard]] int sink_error() const { return output_.sink_error(); }
 
  private:

@@ -119,6 +119,11 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
     answer(rank, "cmd=spawn_result rc=-1 msg=a_simulated_machine_cannot_spawn");
     return;
   }
+  constexpr std::string_view refused = "cmd=apenet_refused why=";
+  if (line.starts_with(refused)) {
+    ranks_[rank].refusal = line.substr(refused.size());
+    return;
+  }
   const Fields fields = parse_fields(line);
   const auto field = [&fields](std::string_view key) {
     const auto found = fields.find(key);

@@ -44,6 +44,8 @@ class PmiServer {
   [[nodiscard]] const std::vector<Abort>& aborts() const { return aborts_; }
   // The rank waits in the barrier for other ranks.
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return ranks_[rank].in_barrier; }
+  // Why a process of the rank has refused to go on; empty if none has.
+  [[nodiscard]] const std::string& refusal(std::uint32_t rank) const { return ranks_[rank].refusal; }
   [[nodiscard]] bool spawn_refused() const { return spawn_refused_; }
 
  private:
@@ -67,7 +69,8 @@ class PmiServer {
   };
   struct Rank {
     Row row;
-    std::string unread;         // incomplete line
+    std::string unread;  // incomplete line
+    std::string refusal;
     std::uint32_t entries = 0;  // number of keys and names put or published
     bool spoke = false;
     bool in_barrier = false;

@@ -9,6 +9,8 @@
 #include <string>
 #include <system_error>
 
+#include "runtime/launch/host_thread.hpp"
+
 namespace apenet {
 namespace {
 
@@ -115,22 +117,34 @@ void RankServer::on_end(std::uint32_t rank) {
   // report first.
   serve_pmi(rank);
   failure_watch_.notice_aborts();
+  output_.read(rank, 1);
   if (processes_.is_leaderless(rank)) output_.end(rank);
+  if (failure_watch_.notice_refusal(rank, output_.refusal(rank))) return;
   const bool is_leader = processes_.end_of_leader(rank).how != RankReport::End::running;
   failure_watch_.note_end(rank, processes_.end_of_rank(rank), is_leader);
 }
 
 // The leader has ended without an error and without MPI, and a process that it has left behind may still call
 // MPI_Init. As with other launchers, one that holds the rank's output counts. One that holds only the socket
-// of the process manager may be a daemon that calls no MPI.
+// of the process manager, or the rank's number in its environment, may be a daemon that calls no MPI.
 bool RankServer::is_left_to_a_child(std::uint32_t rank) {
   const RankProcesses::End& leader = processes_.end_of_leader(rank);
   const bool has_succeeded = leader.how == RankReport::End::exited && leader.status == 0;
   if (!processes_.has_supervisor() || !has_succeeded || failures().has(rank)) return false;
   for (int stream = 0; stream < 2; ++stream) output_.read(rank, stream);
-  const bool holds_manager = serve_pmi(rank);
+  const bool has_daemon = serve_pmi(rank) || has_orphan(rank);
   const auto since = left_to_children_.try_emplace(rank, WallClock::now()).first->second;
-  return output_.is_open(rank) || (holds_manager && WallClock::now() - since < patience_);
+  return output_.is_open(rank) || (has_daemon && WallClock::now() - since < patience_);
+}
+
+bool RankServer::has_orphan(std::uint32_t rank) const {
+  const std::string variable = std::string(ipc::rank_variable) + "=" + std::to_string(rank) + '\0';
+  for (const int child : children_of(scheduler_.tree().root())) {
+    if (scheduler_.tree().is_orphan(child) &&
+        process_file(child, "environ").find(variable) != std::string::npos)
+      return true;
+  }
+  return false;
 }
 
 bool RankServer::abandon_daemons() {
@@ -145,6 +159,7 @@ bool RankServer::abandon_daemons() {
 
 void RankServer::watch_attached() {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    failure_watch_.notice_refusal(rank, output_.refusal(rank));
     const int process_id = watch_attached(rank);
     if (!left_to_children_.contains(rank)) continue;
     if (process_id == 0) {

@@ -70,6 +70,7 @@ class RankServer {
   void on_end(std::uint32_t rank);
   int watch_attached(std::uint32_t rank);
   [[nodiscard]] bool is_left_to_a_child(std::uint32_t rank);
+  [[nodiscard]] bool has_orphan(std::uint32_t rank) const;
   std::string find_launcher(std::uint32_t rank, const std::string& library);
 
   Scheduler& scheduler_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -15,11 +14,6 @@ namespace apenet {
 namespace {
 
 constexpr int least_share = 10;  // of the time goes into looks: one part in so many
-
-std::string contents(int process_id, const char* name) {
-  std::ifstream file("/proc/" + std::to_string(process_id) + "/" + name);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // The MPI library whose code a process has mapped; empty if it has none, or has the shim, too.
 std::string stray_library(int process_id) {
@@ -42,7 +36,7 @@ std::string stray_library(int process_id) {
 // Its command, fit for a message.
 std::string command_of(int process_id) {
   constexpr std::size_t longest = 200;
-  std::string text = contents(process_id, "cmdline");
+  std::string text = process_file(process_id, "cmdline");
   for (char& letter : text) {
     if (std::iscntrl(static_cast<unsigned char>(letter)) != 0) letter = ' ';
   }
@@ -66,10 +60,7 @@ std::vector<Descendant> descendants(int root) {
   std::vector<Descendant> family{{.process_id = root}};
   for (std::size_t next = 0; next < family.size(); ++next) {
     const int parent = family[next].process_id;
-    for (const int thread : threads_of(parent)) {
-      std::istringstream children(contents(parent, ("task/" + std::to_string(thread) + "/children").c_str()));
-      for (int child = 0; children >> child;) family.push_back({child, parent});
-    }
+    for (const int child : children_of(parent)) family.push_back({child, parent});
   }
   family.erase(family.begin());
   return family;
@@ -105,7 +96,7 @@ std::string StrayWatch::look() {
     // Twice: the table may change while it is read.
     if (stray_library(id).empty()) continue;
     const std::string library = stray_library(id);
-    if (library.empty() || is_known_otherwise(contents(id, "environ"))) continue;
+    if (library.empty() || is_known_otherwise(process_file(id, "environ"))) continue;
     return describe(process, library, root);
   }
   const auto end = WallClock::now();

@@ -12,18 +12,13 @@ void finish_copy() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-// The text of a field, with unprintable characters replaced.
+// The text of a field.
 template <std::size_t bytes>
-std::string printable(const char (&field)[bytes]) {
+std::string text_of(const char (&field)[bytes]) {
   std::array<char, bytes> copy{};
   std::memcpy(copy.data(), field, bytes);
   finish_copy();
-  std::string text(copy.data(), strnlen(copy.data(), bytes));
-  for (char& c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code < 0x20 || code > 0x7e) c = '?';
-  }
-  return text;
+  return {copy.data(), strnlen(copy.data(), bytes)};
 }
 
 // One field of data written by a process.
@@ -210,12 +205,24 @@ Returned returned(std::uint32_t rank, const std::uint32_t (&shared)[2], std::uin
   return slot;
 }
 
+std::string printable(std::string text, bool has_lines) {
+  for (char& c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if ((code < 0x20 || code > 0x7e) && !(has_lines && c == '\n')) c = '?';
+  }
+  return text;
+}
+
 std::string library(const ipc::Identity& identity) {
-  return printable(identity.library);
+  return printable(text_of(identity.library));
 }
 
 std::string unfollowed(const ipc::Identity& identity) {
-  return printable(identity.unfollowed);
+  return printable(text_of(identity.unfollowed));
+}
+
+std::string refusal(const ipc::Identity& identity) {
+  return identity.refused != 0 ? printable(text_of(identity.refusal), true) : std::string{};
 }
 
 }  // namespace apenet::intake

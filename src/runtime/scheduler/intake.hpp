@@ -57,10 +57,14 @@ struct Returned {
 };
 Returned returned(std::uint32_t rank, const std::uint32_t (&shared)[2], std::uint32_t process_count);
 
+// The text, with unprintable characters replaced; lines stay if it has them.
+std::string printable(std::string text, bool has_lines = false);
 // Returns the name of the process's MPI library, with unprintable characters replaced.
 std::string library(const ipc::Identity& identity);
 // Returns Identity::unfollowed, likewise.
 std::string unfollowed(const ipc::Identity& identity);
+// Returns Identity::refusal, likewise, but with its lines; empty if there is none.
+std::string refusal(const ipc::Identity& identity);
 
 // Throws for example "rank 3 wrote an invalid request: inline_length = 4096, expected at most 192".
 [[noreturn]] void refuse(std::uint32_t rank, const char* what, const char* field, std::int64_t value,

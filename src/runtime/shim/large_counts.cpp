@@ -97,11 +97,10 @@ std::optional<CountArguments> find_arguments(std::string_view plain) {
 }
 
 [[noreturn]] void refuse_count(Word count) {
-  std::fprintf(stderr,
-               "apenet: a count of %lld in a call of MPI: this MPI library counts to %d, since it lacks the "
-               "functions that count in MPI_Count\n",
-               static_cast<long long>(count), std::numeric_limits<int>::max());
-  std::_Exit(2);
+  ipc::Client::refuse("a count of " + std::to_string(count) +
+                      " in a call of MPI: this MPI library counts to " +
+                      std::to_string(std::numeric_limits<int>::max()) +
+                      ", since it lacks the functions that count in MPI_Count");
 }
 
 int as_int(Word count) {

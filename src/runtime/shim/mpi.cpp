@@ -40,11 +40,9 @@ void refuse_bypass() {
   for (const Setting& setting : needed) {
     const char* value = std::getenv(setting.name);
     if (value != nullptr && std::strcmp(value, setting.value) == 0) continue;
-    std::fprintf(
-        stderr,
-        "apenet: %s = '%s' in the program's environment bypasses the simulated network: expected %s, %s\n",
-        setting.name, value == nullptr ? "" : value, setting.value, setting.why);
-    std::_Exit(2);
+    ipc::Client::refuse(std::string(setting.name) + " = '" + (value == nullptr ? "" : value) +
+                        "' in the program's environment bypasses the simulated network: expected " +
+                        setting.value + ", " + setting.why);
   }
 }
 
@@ -53,13 +51,11 @@ void refuse_bypass() {
 void refuse_closed_manager() {
   const char* descriptor = std::getenv("PMI_FD");
   if (descriptor == nullptr || fcntl(std::atoi(descriptor), F_GETFD) >= 0) return;
-  std::fprintf(
-      stderr,
-      "apenet: PMI_FD = '%s' in the program's environment: expected an open descriptor, by which MPI reaches "
-      "the "
-      "run; what has started the program has closed it (Python's subprocess does, unless close_fds=False)\n",
-      descriptor);
-  std::_Exit(2);
+  ipc::Client::refuse(
+      std::string("PMI_FD = '") + descriptor +
+      "' in the program's environment: expected an open descriptor, by which MPI reaches the run; "
+      "what has started the program has closed it (sudo, unless sudo -C 200; Python's subprocess, "
+      "unless close_fds=False; Java; tmux)");
 }
 
 // Whether this thread is inside a library call that the shim has already entered. A library may call its own

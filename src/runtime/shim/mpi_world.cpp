@@ -23,12 +23,8 @@ constexpr const char* manager_variable = "PMI_FD";
 // The last variable that the launcher's process sends (late_launcher.py).
 constexpr std::string_view last_variable{"APENET_END=1\0", 13};
 
-[[noreturn]] void refuse_library(const ipc::Client& client, const std::string& why) {
-  constexpr std::uint32_t most_named = 4;
-  if (client.rank() < most_named)
-    std::fprintf(stderr, "apenet: rank %u: the MPI library %s %s\n", client.rank(), library_file(),
-                 why.c_str());
-  std::_Exit(2);
+[[noreturn]] void refuse_library(const std::string& why) {
+  ipc::Client::refuse(std::string("the MPI library ") + library_file() + " " + why);
 }
 
 std::string read_until(int fd, std::string_view end) {
@@ -131,17 +127,17 @@ bool is_mpich() {
 }
 
 void find_process_manager(const ipc::Client& client) {
-  if (client.size() > 1 && has_ucx_alone()) refuse_library(client, past_the_network);
+  if (client.size() > 1 && has_ucx_alone()) refuse_library(past_the_network);
   if (!is_mpich() || abi() != Abi::openmpi) return;
   const int fd = std::atoi(std::getenv(manager_variable));
   const std::string answer = ask_manager(fd, std::string("cmd=apenet_launcher library=") + library_file());
   const std::string path = field(answer, " path=");
-  if (path.empty()) refuse_library(client, "needs its own launcher: " + field(answer, " msg="));
+  if (path.empty()) refuse_library("needs its own launcher: " + field(answer, " msg="));
   const int source = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const std::string variables = source < 0 ? std::string{} : read_until(source, last_variable);
   if (source >= 0) close(source);
   if (variables.empty())
-    refuse_library(client, "needs its own launcher, which has ended at its start; its words follow");
+    refuse_library("needs its own launcher, which has ended at its start; its words follow");
   take_over(variables);
 }
 
@@ -161,14 +157,13 @@ void check_world(ipc::Client& client) {
   call(profiling_symbol("PMPI_Comm_size"), static_cast<Word>(client.notes().library.world.get()), &size);
   const std::string library = std::string("(") + client.block().identity.library + ")";
   if (size != static_cast<int>(client.size())) {
-    refuse_library(client,
-                   library + " began a world of size " + std::to_string(size) + ", but the run has " +
-                       std::to_string(client.size()) +
-                       " ranks: PMI_FD, PMI_RANK and PMI_SIZE must reach the program, and its library must "
-                       "use them, as MPICH and Intel MPI do, or be Open MPI");
+    refuse_library(library + " began a world of size " + std::to_string(size) + ", but the run has " +
+                   std::to_string(client.size()) +
+                   " ranks: PMI_FD, PMI_RANK and PMI_SIZE must reach the program, and its library must "
+                   "use them, as MPICH and Intel MPI do, or be Open MPI");
   }
   if (size > 1 && client.block().identity.used_network == 0) {
-    refuse_library(client, library + " " + past_the_network);
+    refuse_library(library + " " + past_the_network);
   }
 }
 
