@@ -14,6 +14,8 @@ from apenet.base.infiles import UnreadableError, read_bytes
 
 LARGEST_BYTES = 2**26
 """Size limit of a file; a table of measurements has kilobytes."""
+MOST_LINES = 100_000
+"""Every reader looks at every line: a second for so many."""
 
 _EXPECTED = "the text that a benchmark prints, CSV or JSON"
 
@@ -86,6 +88,8 @@ def lines_of(name: str, content: bytes) -> list[Line]:
     if markup is not None:
         raise MeasurementError(name, None, Quoted(str(markup)), _EXPECTED)
     pieces = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if len(pieces) > MOST_LINES:
+        raise MeasurementError(name, None, Quoted(f"{len(pieces)} lines"), f"a table of at most {MOST_LINES} lines")
     return [Line(name, number, piece) for number, piece in enumerate(pieces, start=1)]
 
 

@@ -170,6 +170,7 @@ def test_json_of_others():
     [
         (b"", "my.txt: the file is empty: expected measured points"),
         (b"  \n\n", "the file is empty"),
+        (b"1 2\n" * 200_000, "my.txt: 200001 lines: expected a table of at most 100000 lines"),
         (b"\x89PNG\r\n\x1a\n\0\0", "a picture (PNG)"),
         (b"\xff\xfes\0i\0", "UTF-16"),
         (b"size_bytes,latency_us\n1,2\n\xe9,3\n", "my.txt:3: the byte 0xe9: expected text in UTF-8"),
