@@ -58,7 +58,15 @@ void bind_schema(nb::module_& module) {
   nb::class_<CardKind>(module, "CardKind")
       .def_ro("name", &CardKind::name)
       .def_ro("has_network", &CardKind::has_network)
-      .def_ro("has_bus", &CardKind::has_bus);
+      .def_ro("has_bus", &CardKind::has_bus)
+      .def_prop_ro("layers",
+                   [](const CardKind& self) {
+                     std::vector<std::string> layers;
+                     for (const std::string_view layer : self.layers)
+                       if (!layer.empty()) layers.emplace_back(layer);
+                     return layers;
+                   })
+      .def_ro("conduit", &CardKind::conduit);
   nb::class_<CardSection>(module, "CardSection")
       .def_ro("kind", &CardSection::kind)
       .def_ro("section", &CardSection::section);
@@ -67,7 +75,10 @@ void bind_schema(nb::module_& module) {
       .def_ro("needs", &TopologyKeys::needs)
       .def_ro("allows", &TopologyKeys::allows)
       .def_ro("routings", &TopologyKeys::routings)
-      .def_ro("links", &TopologyKeys::links);
+      .def_ro("links", &TopologyKeys::links)
+      .def_ro("has_routers", &TopologyKeys::has_routers)
+      .def_ro("is_grid", &TopologyKeys::is_grid)
+      .def_ro("wraps", &TopologyKeys::wraps);
   nb::class_<Schema>(module, "Schema")
       .def_ro("sections", &Schema::sections)
       .def_ro("cards", &Schema::cards)

@@ -162,7 +162,12 @@ schema::Section network_section() {
 
 TopologyKeys keys_of(const TopologyDescription& topology) {
   const TopologyKind kind = topology.kind();
-  TopologyKeys keys{.name = std::string(kind.name), .routings = routings_of(kind), .links = kind.link_tables};
+  TopologyKeys keys{.name = std::string(kind.name),
+                    .routings = routings_of(kind),
+                    .links = kind.link_tables,
+                    .has_routers = kind.has_routers,
+                    .is_grid = kind.is_grid,
+                    .wraps = kind.wraps};
   const schema::Section own = own_keys(topology);
   for (const schema::ListedField& field : own.fields)
     (field.is_optional ? keys.allows : keys.needs).push_back(field.key);

@@ -17,6 +17,9 @@ struct TopologyKeys {
   std::vector<std::string> allows = {};
   std::vector<std::string> routings;
   std::vector<std::string> links;  // tables below [network.link]; of a cube, as many as it has dimensions
+  bool has_routers = true;         // as in TopologyKind
+  bool is_grid = false;
+  bool wraps = false;
 };
 [[nodiscard]] std::vector<TopologyKeys> topology_keys();
 

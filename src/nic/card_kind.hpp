@@ -12,6 +12,7 @@
 // nic/cards.txt registers the card: folder, namespace and line have one name, and the struct is Description.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string_view>
 
@@ -26,6 +27,9 @@ struct CardKind {
   std::string_view name;    // card.kind
   bool has_network = true;  // and so links and routers
   bool has_bus = true;
+  // The layers of `apenet bench` whose library drives this card.
+  std::array<std::string_view, 2> layers = {};
+  std::string_view conduit = {};  // GASNet's own for this card
 };
 
 }  // namespace apenet

@@ -55,7 +55,7 @@ void describe_grid(const TopologyDescription& topology, ipc::Grid& grid) {
   const std::vector<std::uint32_t> extents = topology.dims();
   grid.dimensions = static_cast<std::uint32_t>(std::min<std::size_t>(extents.size(), ipc::most_dimensions));
   std::copy_n(extents.begin(), grid.dimensions, grid.extents);
-  grid.wraps = topology.kind().name == "torus" ? 1 : 0;
+  grid.wraps = topology.kind().wraps ? 1 : 0;
 }
 
 struct Session::Parts {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from apenet.host.compiling import PACKAGES, flags
+from apenet.host.compiling import flags, libraries
 
 
 def asked(folder: Path, package: str) -> dict[str, list[str]]:
@@ -36,10 +36,20 @@ def path_prefix(option: str) -> str:
     return next((prefix for prefix in ("-I", "-L", "-Wl,-rpath,") if option.startswith(prefix)), "")
 
 
-@pytest.mark.parametrize("library", PACKAGES)
+LIBRARIES = ("am", "apelib", "extoll", "gasnet-par", "gasnet-parsync", "gasnet-seq", "qmp", "rdma", "tnw", "udp")
+
+
+def test_each_installed_library_is_an_option(apenet):
+    assert tuple(libraries()) == LIBRARIES
+    shown = apenet("cc", "--help").stdout
+    assert all(f"  --{library} " in shown for library in LIBRARIES)
+    assert libraries()["gasnet-par"].definitions == ("-DGASNET_PAR",)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_pkg_config_says_what_the_compiler_gets(apenet, library):
     folder = Path(apenet("cc", "--pkg-config-path").stdout.strip())
     compiling, linking = flags([library])
-    package = asked(folder, PACKAGES[library])
+    package = asked(folder, libraries()[library].package)
     assert resolved(package["Cflags"]) == resolved(compiling)
     assert resolved(package["Libs"]) == resolved(linking)

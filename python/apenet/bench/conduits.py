@@ -1,20 +1,24 @@
-"""GASNet's conduits: those that a machine makes possible, and the one that it chooses. As src/api/gasnet does."""
+"""GASNet's conduits: those that a machine makes possible, and the one that it chooses.
+
+The core knows which cards have a conduit of their own (`CardKind.conduit`). In a program the library decides, alike:
+src/api/gasnet/choose_conduit.cpp.
+"""
 
 from __future__ import annotations
 
 from apenet.base.errors import InputError
 from apenet.machine import Machine
-from apenet.machine.schema import MachineFile, Rail
+from apenet.machine.schema import CARD_KINDS, MachineFile, Rail
 
-_CARDS = {"extoll": ("extoll",), "ibv": ("hca",), "apelink": ("apelink", "apelink-plus")}
 _ANYWHERE = "mpi"
-CONDUITS = (*_CARDS, "udp", _ANYWHERE)
+_OWN = tuple(dict.fromkeys(kind.conduit for kind in CARD_KINDS.values() if kind.conduit))
+CONDUITS = (*_OWN, "udp", _ANYWHERE)
 
 
 def possible(machine: Machine) -> list[str]:
     """The conduits that run on this machine."""
     rails: list[MachineFile | Rail] = [machine.file, *machine.file.rail.values()]
-    found = [name for name, kinds in _CARDS.items() if any(rail.card.kind in kinds for rail in rails)]
+    found = [name for name in _OWN if any(rail.card_kind.conduit == name for rail in rails)]
     if any(rail.software.udp is not None for rail in rails):
         found.append("udp")
     return [*found, _ANYWHERE]
@@ -22,8 +26,7 @@ def possible(machine: Machine) -> list[str]:
 
 def default(machine: Machine) -> str:
     """The conduit of the first card, or MPI's."""
-    kind = machine.file.card.kind
-    return next((name for name, kinds in _CARDS.items() if kind in kinds), _ANYWHERE)
+    return machine.file.card_kind.conduit or _ANYWHERE
 
 
 def check(machine: Machine, conduit: str | None, active_messages: str | None) -> None:

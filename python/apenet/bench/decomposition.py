@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apenet.base.errors import InputError
+from apenet.base.grid import number_of, place_of
 from apenet.machine import Machine
 from apenet.machine.cart import GRAY, factors
 
@@ -96,7 +97,7 @@ def folded(grid: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
         *place, side = place_of(finer, rank)
         along = place[dimension]
         place[dimension] = int(GRAY[along + 2 * side]) if half == _SQUARE[0] else 2 * along + side
-        places.append(_number(grid, place))
+        places.append(number_of(grid, place))
     return finer, places
 
 
@@ -142,14 +143,13 @@ def _arrangements(grid: tuple[int, ...], dims: Sequence[int]) -> Iterator[tuple[
 
 def _open_rings(grid: tuple[int, ...], arrangement: tuple[Along, ...], machine: Machine) -> int:
     """Dimensions of the grid whose first and last ranks are not on neighbouring nodes."""
-    is_torus = machine.file.network.topology.value == "torus"
     count = 0
     for along, extent in zip(arrangement, machine.dims, strict=False):
         if len(along) == len(_SQUARE):
-            count += not is_torus
+            count += not machine.topology.wraps
         elif along:
             ranks = grid[along[0]]
-            count += ranks > _SQUARE[0] and not (is_torus and ranks == extent)
+            count += ranks > _SQUARE[0] and not (machine.topology.wraps and ranks == extent)
     return count
 
 
@@ -166,21 +166,5 @@ def _placed(grid: tuple[int, ...], arrangement: tuple[Along, ...], dims: Sequenc
                 on_machine.append(int(GRAY[place[along[0]] + 2 * place[along[1]]]))
             else:
                 on_machine.append(place[along[0]] if along else 0)
-        nodes.append(_number(dims, on_machine))
+        nodes.append(number_of(dims, on_machine))
     return tuple(nodes)
-
-
-def place_of(grid: Sequence[int], number: int) -> list[int]:
-    """The coordinates of a node or process; the first dimension runs fastest."""
-    place = []
-    for extent in grid:
-        place.append(number % extent)
-        number //= extent
-    return place
-
-
-def _number(grid: Sequence[int], place: Sequence[int]) -> int:
-    number = 0
-    for extent, coordinate in zip(reversed(grid), reversed(place), strict=True):
-        number = number * extent + coordinate
-    return number

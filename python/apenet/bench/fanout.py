@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apenet.base.errors import InputError
+from apenet.base.grid import number_of
 from apenet.base.numbers import whole
 from apenet.bench.layer_table import MPI, MPI_LARGEST_BYTES
 from apenet.bench.mpi import run_on
@@ -91,17 +91,16 @@ class FanOut(ProgramRequest[FanOutResult]):
 
 def neighbours_of_0(machine: Machine) -> list[int]:
     """The nodes one cable away from node 0: +x, -x, +y, ... Without a grid, the next nodes."""
-    topology = machine.file.network.topology.value
-    if topology not in {"torus", "mesh"}:
+    if not machine.topology.is_grid:
         most = MOST_WITHOUT_GRID + 1 if machine.node_count is None else machine.node_count
         return list(range(1, min(most, MOST_WITHOUT_GRID + 1)))
     found = []
     for dimension, size in enumerate(machine.dims):
-        stride = math.prod(machine.dims[:dimension])
-        if size > 1:
-            found.append(stride)
-        if topology == "torus" and size >= _TWO_DIRECTIONS:
-            found.append((size - 1) * stride)
+        steps = ([1] if size > 1 else []) + ([size - 1] if machine.topology.wraps and size >= _TWO_DIRECTIONS else [])
+        for step in steps:
+            place = [0] * len(machine.dims)
+            place[dimension] = step
+            found.append(number_of(machine.dims, place))
     if not found:
         raise InputError("machine", machine.name, "one with at least two nodes")
     return found

@@ -18,31 +18,33 @@ HALO = "halo"
 TNW = "tnw"
 UDP = "udp"
 MPI = "mpi"
-ANY_CARD = ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")
 MPI_LARGEST_BYTES = 2**30  # counts of MPI calls are C ints
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Software over the card: its name for `apenet cc` (None: MPI), and the kinds of cards that it drives."""
+    """Software over the card: its name for `apenet cc` (None: MPI), and whether it drives every card.
+
+    The core knows which cards have a layer of their own (`CardKind.layers`).
+    """
 
     library: str | None
-    cards: tuple[str, ...]
+    drives_all: bool = True
     most_bytes: int = LARGEST_BYTES
     """Of a message."""
     tests: tuple[str, ...] = (*PAIR_TESTS, HALO)
 
 
 LAYERS = {
-    "rdma": Layer("rdma", ("apelink", "apelink-plus"), tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
-    "velo": Layer("extoll", ("extoll",)),
-    "rma": Layer("extoll", ("extoll",), tests=(*PAIR_TESTS, "get", HALO)),
-    TNW: Layer("tnw", ("tnw",), 2048),
-    "apelib": Layer("apelib", ANY_CARD),
-    UDP: Layer("udp", ANY_CARD, 65507, PAIR_TESTS),
-    "gasnet": Layer("gasnet-seq", ANY_CARD, tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
-    "upc": Layer("gasnet-seq", ANY_CARD, tests=()),
-    MPI: Layer(None, ANY_CARD, MPI_LARGEST_BYTES),
+    "rdma": Layer("rdma", drives_all=False, tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
+    "velo": Layer("extoll", drives_all=False),
+    "rma": Layer("extoll", drives_all=False, tests=(*PAIR_TESTS, "get", HALO)),
+    TNW: Layer("tnw", drives_all=False, most_bytes=2048),
+    "apelib": Layer("apelib"),
+    UDP: Layer("udp", most_bytes=65507, tests=PAIR_TESTS),
+    "gasnet": Layer("gasnet-seq", tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
+    "upc": Layer("gasnet-seq", tests=()),
+    MPI: Layer(None, most_bytes=MPI_LARGEST_BYTES),
 }
 
 
@@ -50,4 +52,4 @@ def drives(machine: Machine, layer: str) -> bool:
     """Whether the layer exists on the machine: over its card, and udp with the kernel's costs."""
     if layer == UDP:
         return UDP in conduits.possible(machine)
-    return machine.file.card.kind in LAYERS[layer].cards
+    return LAYERS[layer].drives_all or layer in machine.file.card_kind.layers

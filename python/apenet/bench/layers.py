@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from apenet.base.errors import InputError
+from apenet.base.grid import place_of
 from apenet.base.tempfolder import temporary_folder
-from apenet.bench.decomposition import place_of
 from apenet.bench.layer_table import ACCESS_TESTS, LAYERS, PAIR, TNW, UDP, drives
 from apenet.bench.mpi import run_on
 from apenet.bench.request import LayerRequest

@@ -90,15 +90,16 @@ def grown(machine: Machine, nodes: int) -> Machine:
     number of nodes.
     """
     network = machine.file.network
-    topology = network.topology.value
-    if topology == "none" or nodes == machine.node_count:
+    if not machine.topology.has_routers or nodes == machine.node_count:
         return machine
     if network.dims is not None:
         return machine.with_settings(f"network.dims={list(nearly_cubic(nodes, len(network.dims.value)))}")
-    if topology == "crossbar":
+    if network.nodes is not None:
         return machine.with_settings(f"network.nodes={nodes}")
     if network.children is None:
-        raise InputError("partitions", nodes, f"none for the {topology} of {machine.name}: it has one size")
+        raise InputError(
+            "partitions", nodes, f"none for the {network.topology.value} of {machine.name}: it has one size"
+        )
     below = network.children.value[:-1]
     if nodes % math.prod(below):
         raise InputError("partitions", nodes, f"multiples of the {math.prod(below)} nodes of a part of {machine.name}")

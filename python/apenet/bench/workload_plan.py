@@ -67,7 +67,7 @@ def make_plan(
     options = _core.WorkloadOptions()
     options.grid = list(grid)
     options.nodes = nodes
-    options.periodic = _topology(machine) != "mesh"
+    options.periodic = machine.topology.wraps or not machine.topology.is_grid
     options.rounds = (request.iterations or DEFAULT_ITERATIONS) * workload.rounds
     options.algorithm = algorithm or ""
     if lattice is not None:
@@ -153,10 +153,6 @@ def _moved(traits: Traits, size: int, sent: float, nodes: int) -> float:
     return sent if traits.bandwidth_of == "cut" else sent / nodes
 
 
-def _topology(machine: Machine) -> str:
-    return str(machine.file.network.topology.value)
-
-
 def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) -> list[int]:
     """The nodes that take part: these, or the first `count`, or all."""
     if nodes is not None:
@@ -173,7 +169,7 @@ def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) ->
 
 def grid_of(machine: Machine, count: int) -> tuple[int, ...]:
     """The grid of processes: the machine's own if all nodes of a torus or mesh take part, otherwise nearly a cube."""
-    if _topology(machine) in ("torus", "mesh") and count == machine.node_count:
+    if machine.topology.is_grid and count == machine.node_count:
         return machine.dims
     return nearly_cubic(count, GRID_DIMENSIONS)
 

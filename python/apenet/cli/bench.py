@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -108,10 +109,10 @@ class TestCommand(TyperCommand):
         own = {flag for parameter in self.params for flag in parameter.opts + parameter.secondary_opts}
         for number, argument in enumerate(args):
             flag, _, value = argument.partition("=")
-            if flag in own or flag not in FOREIGN:
+            if flag in own or flag not in _flags():
                 continue
             value = value or next(iter(args[number + 1 :]), "")
-            raise CATALOGUE.foreign(self.name or "", FOREIGN[flag], value)
+            raise CATALOGUE.foreign(self.name or "", _flags()[flag], value)
         return super().parse_args(ctx, args)
 
 
@@ -145,13 +146,12 @@ class TestGroup(TyperGroup):
         return ["TEST", "[OPTIONS]"]
 
 
-def _flags() -> Iterator[tuple[str, str]]:
-    for kind in CATALOGUE.requests.values():
-        yield from ((one.flag, one.name) for one in options_of(kind))
+@cache
+def _flags() -> dict[str, str]:
+    """The flags of all tests, and the names of their options."""
+    return {one.flag: one.name for kind in CATALOGUE.requests.values() for one in options_of(kind)}
 
 
-FOREIGN = dict(_flags())
-"""The flags of all tests, and the names of their options."""
 WITHOUT_VALUE = {"--json", "--pin", "--no-pin"}
 
 

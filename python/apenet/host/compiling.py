@@ -5,28 +5,37 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from apenet.base.errors import HostError, InputError
 from apenet.host.fortran import fortran_flags, module_flags
-from apenet.host.toolchain import INCLUDE, LIBRARIES, search_path
+from apenet.host.toolchain import INCLUDE, LIBRARIES, PKG_CONFIG, search_path
 
-PACKAGES = {
-    "am": "apenet-am",
-    "apelib": "apelib",
-    "extoll": "apenet-extoll",
-    "gasnet-par": "gasnet-par",
-    "gasnet-parsync": "gasnet-parsync",
-    "gasnet-seq": "gasnet-seq",
-    "qmp": "qmp",
-    "rdma": "apenet-rdma",
-    "tnw": "apenet-tnw",
-    "udp": "apenet-udp",
-}
-"""The libraries that programs can link, and their pkg-config packages, which are also the names of their files."""
 
-# What a library's header must find defined.
-_DEFINITIONS = {f"gasnet-{mode}": f"-DGASNET_{mode.upper()}" for mode in ("par", "parsync", "seq")}
+@dataclass(frozen=True)
+class Library:
+    """A library that programs can link, as its pkg-config file describes it."""
+
+    package: str
+    """Of pkg-config, and the name of its file."""
+    summary: str
+    definitions: tuple[str, ...]
+    """What its header must find defined."""
+
+
+@cache
+def libraries() -> dict[str, Library]:
+    """The libraries by their names for `apenet cc`: those of their packages without `apenet-`."""
+    found = {}
+    for path in PKG_CONFIG.glob("*.pc"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        fields = dict(line.split(": ", maxsplit=1) for line in lines if ": " in line)
+        definitions = tuple(flag for flag in fields["Cflags"].split() if flag.startswith("-D"))
+        found[path.stem.removeprefix("apenet-")] = Library(path.stem, fields["Description"], definitions)
+    return dict(sorted(found.items()))
+
 
 # By the suffix of a source: the compiler, and MPI's wrapper of it.
 _FORTRAN = "gfortran"
@@ -35,21 +44,21 @@ _COMPILERS = {
     **dict.fromkeys((".f90", ".F90", ".f03", ".f08", ".f", ".F"), (_FORTRAN, _FORTRAN)),
 }
 _C = ("cc", "mpicc")
-_FORTRAN_MODULES = {"apelib": "apelib.f90"}
 
 
-def flags(libraries: Sequence[str]) -> tuple[list[str], list[str]]:
+def flags(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """What a compiler and a linker need for these libraries. Raises InputError for an unknown one."""
-    for library in libraries:
-        if library not in PACKAGES:
-            raise InputError("library", library, "one of " + ", ".join(PACKAGES))
-    linked = [f"-l{PACKAGES[library]}" for library in libraries]
-    defined = [_DEFINITIONS[library] for library in libraries if library in _DEFINITIONS]
+    known = libraries()
+    for name in names:
+        if name not in known:
+            raise InputError("library", name, "one of " + ", ".join(known))
+    linked = [f"-l{known[name].package}" for name in names]
+    defined = [definition for name in names for definition in known[name].definitions]
     return [f"-I{INCLUDE}", *defined], [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *linked] if linked else []
 
 
 def command(
-    arguments: Sequence[str], libraries: Sequence[str], *, mpi: bool = False, compiler: str | None = None
+    arguments: Sequence[str], names: Sequence[str], *, mpi: bool = False, compiler: str | None = None
 ) -> list[str]:
     """The compiler's whole command for `arguments`, which are those of any C, C++ or Fortran compiler.
 
@@ -58,15 +67,15 @@ def command(
     Raises InputError for an unknown library, HostError if there is no such compiler.
     """
     suffixes = [Path(argument).suffix for argument in arguments if not argument.startswith("-")]
-    names = next((_COMPILERS[suffix] for suffix in suffixes if suffix in _COMPILERS), _C)
-    wanted = compiler if compiler is not None else names[1 if mpi else 0]
+    compilers = next((_COMPILERS[suffix] for suffix in suffixes if suffix in _COMPILERS), _C)
+    wanted = compiler if compiler is not None else compilers[1 if mpi else 0]
     path = shutil.which(wanted, path=search_path())
     if path is None:
         hint = "; pip install mpich brings it" if compiler is None and mpi else ""
         raise HostError(f"{wanted}: no such compiler in PATH{hint}")
-    compiling, linking = flags(libraries)
+    compiling, linking = flags(names)
     if Path(wanted).name.startswith(_FORTRAN):
-        files = [INCLUDE / _FORTRAN_MODULES[name] for name in libraries if name in _FORTRAN_MODULES]
+        files = [file for name in names if (file := INCLUDE / f"{name}.f90").exists()]
         parts = [module_flags(path, file) for file in files] + ([fortran_flags(path)] if mpi else [])
         for including, linked in parts:
             compiling, linking = [*including, *compiling], [*linked, *linking]
@@ -76,10 +85,10 @@ def command(
 
 
 def compile_program(
-    arguments: Sequence[str | Path], libraries: Sequence[str], *, mpi: bool = False, compiler: str | None = None
+    arguments: Sequence[str | Path], names: Sequence[str], *, mpi: bool = False, compiler: str | None = None
 ) -> None:
     """Runs the compiler. Raises HostError with what it said if it fails; otherwise as command()."""
-    wanted = command([str(argument) for argument in arguments], libraries, mpi=mpi, compiler=compiler)
+    wanted = command([str(argument) for argument in arguments], names, mpi=mpi, compiler=compiler)
     made = subprocess.run(wanted, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise HostError(f"{' '.join(wanted)}\n{made.stderr.strip()}")

@@ -26,7 +26,7 @@ from apenet.machine.inherit import base_of, merged, merged_rail, rail_bases
 from apenet.machine.lower import lower, read_named
 from apenet.machine.quantity import Quantity, Section
 from apenet.machine.rails import FIRST_RAIL, alone
-from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable
+from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable, Shape
 from apenet.machine.write import to_toml
 
 __all__ = ["ENGINES", "FIRST_RAIL", "Machine", "MachineFile", "machine", "machine_names", "machines"]
@@ -68,10 +68,15 @@ class Machine:
         """Nodes along each dimension of a torus or mesh, X first; empty for any other machine."""
         return tuple(self.file.network.dims.value) if self.file.network.dims is not None else ()
 
+    @property
+    def topology(self) -> Shape:
+        """What the core says about the topology of its network."""
+        return SHAPES[self.file.network.topology.value]
+
     @cached_property
     def node_count(self) -> int | None:
         """Number of nodes, None for a machine that has as many as are asked for."""
-        if self.file.network.topology.value == "none":
+        if not self.topology.has_routers:
             return math.prod(self.dims) if self.dims else None
         try:
             return _core.count_network_nodes(self.description().network)
@@ -140,7 +145,7 @@ class Machine:
 
     def arrangement(self) -> _core.ArrangementFacts | None:
         """Its topology and routing, and whether they are free of deadlock; None where there is no network."""
-        if self.file.network.topology.value == "none":
+        if not self.topology.has_routers:
             return None
         try:
             return _core.inspect_arrangement(self.description().network)

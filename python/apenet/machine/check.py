@@ -261,8 +261,8 @@ def _of_rail(rail: MachineFile | Rail) -> Iterator[Problem]:
     if is_shared and rail.bus is not None:
         yield Problem("bus", "a section", 'none with slot = "shared": the card is at the bus of the first rail')
     if card.has_network:
-        if topology == "none":
-            others = ", ".join(f"'{name}'" for name in SHAPES if name != "none")
+        if not SHAPES[topology].has_routers:
+            others = ", ".join(f"'{name}'" for name, shape in SHAPES.items() if shape.has_routers)
             yield Problem("network.topology", topology, f'one of {others} for card.kind = "{card.name}"')
         needed = {"router": rail.router, **({"bus": rail.bus} if card.has_bus and not is_shared else {})}
         for key, value in needed.items():
@@ -270,7 +270,7 @@ def _of_rail(rail: MachineFile | Rail) -> Iterator[Problem]:
                 yield Problem(key, ABSENT, f'what card.kind = "{card.name}" needs')
         if rail.bus is not None and not card.has_bus:
             yield Problem("bus", "a section", f'none for card.kind = "{card.name}", which has no bus')
-    elif topology != "none":
+    elif SHAPES[topology].has_routers:
         yield Problem("network.topology", topology, f"'none' for card.kind = \"{card.name}\", which has no network")
     yield from _misshapen(rail.network)
     if rail.router is not None:
@@ -309,7 +309,7 @@ def _misshapen(network: Network) -> Iterator[Problem]:
             known = ", ".join((*shape.needs, *shape.allows)) or "no further key"
             yield Problem(f"network.{key}", _bare_model(value), f'with network.topology = "{topology}": {known}')
     routing = network.routing.value if network.routing is not None else None
-    if routing is not None and topology != "none" and routing not in shape.routings:
+    if routing is not None and shape.has_routers and routing not in shape.routings:
         yield Problem("network.routing", routing, f'{_one_of(shape.routings)} with network.topology = "{topology}"')
     if (routing == "table") != (network.table_file is not None):
         value = ABSENT if network.table_file is None else network.table_file.value

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from apenet.base.errors import InputError
 from apenet.base.foreign import recognise_text
+from apenet.base.grid import number_of
 from apenet.base.infiles import UnreadableError, read_text
 from apenet.base.numbers import whole
 from apenet.base.outfiles import given_path
@@ -87,10 +88,9 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
 
 def torus_of(machine: Machine) -> Torus | None:
     """The machine as a block of nodes, None if it is no torus and no mesh."""
-    topology = machine.file.network.topology.value
-    if topology not in {"torus", "mesh"}:
+    if not machine.topology.is_grid:
         return None
-    return Torus(machine.dims, (topology == "torus",) * len(machine.dims))
+    return Torus(machine.dims, (machine.topology.wraps,) * len(machine.dims))
 
 
 def _folded(machine: Machine, ranks: int, ranks_per_node: int, text: str) -> list[int]:
@@ -177,13 +177,9 @@ def _node_of_line(machine: Machine, content: str, place: str) -> int:
         if machine.node_count is not None and values[0] >= machine.node_count:
             raise InputError(place, content, _node_expected(machine))
         return values[0]
-    node, stride = 0, 1
-    for value, extent in zip(values, machine.dims, strict=True):
-        if value >= extent:
-            raise InputError(place, content, "coordinates below " + " ".join(map(str, machine.dims)))
-        node += value * stride
-        stride *= extent
-    return node
+    if any(value >= extent for value, extent in zip(values, machine.dims, strict=True)):
+        raise InputError(place, content, "coordinates below " + " ".join(map(str, machine.dims)))
+    return number_of(machine.dims, values)
 
 
 def _node_expected(machine: Machine) -> str:

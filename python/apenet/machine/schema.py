@@ -47,10 +47,21 @@ class Shape(NamedTuple):
     allows: tuple[str, ...]
     routings: tuple[str, ...]
     overrides: tuple[str, ...]  # of [network.link]; those of a cube: as many as it has dimensions
+    has_routers: bool
+    is_grid: bool  # nodes that are neighbours by their coordinates are one cable apart
+    wraps: bool  # a grid whose lines are closed
 
 
 SHAPES = {
-    keys.name: Shape(tuple(keys.needs), tuple(keys.allows), tuple(keys.routings), tuple(keys.links))
+    keys.name: Shape(
+        tuple(keys.needs),
+        tuple(keys.allows),
+        tuple(keys.routings),
+        tuple(keys.links),
+        keys.has_routers,
+        keys.is_grid,
+        keys.wraps,
+    )
     for keys in _SCHEMA.topologies
 }
 DIMENSIONS = SHAPES["torus"].overrides

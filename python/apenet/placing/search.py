@@ -90,7 +90,7 @@ def optimise_placement(
     seed = checked_seed(seed)
     given = np.array(map_ranks(chosen, sent.ranks, ranks_per_node, start), dtype=np.int64)
     node_count = chosen.node_count
-    if node_count is None or chosen.file.network.topology.value == "none":
+    if node_count is None or not chosen.topology.has_routers:
         raise InputError("machine", chosen.name, "a machine with a network: here all nodes are equally near")
     if node_count > MOST_NODES:
         raise InputError("machine", f"{chosen.name} with {node_count} nodes", f"at most {MOST_NODES} nodes")

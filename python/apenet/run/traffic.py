@@ -157,7 +157,7 @@ def traffic(
         hint = f'; did you mean "{close[0]}"?' if close else ""
         raise InputError("pattern", pattern, "one of " + ", ".join(PATTERNS) + hint)
     checked = parse_loads(loads if isinstance(loads, str) else ",".join(map(_as_text, loads)))
-    if chosen.file.network.topology.value == "none":
+    if not chosen.topology.has_routers:
         raise InputError("machine", chosen.name, "a machine with a network: every topology but none")
     packet_flits = whole("packet_flits", packet_flits, 1, MOST_FLITS, f"a whole number from 1 to {MOST_FLITS}")
     seed = checked_seed(seed)

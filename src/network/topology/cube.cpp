@@ -87,11 +87,8 @@ Topology make_mesh(const CubeShape& shape) {
 
 namespace {
 
-TopologyKind cube_kind(std::string_view name, std::vector<std::string> routings, bool has_routers = true) {
-  return {.name = name,
-          .routings = std::move(routings),
-          .link_tables = {"x", "y", "z", "u", "v", "w"},
-          .has_routers = has_routers};
+TopologyKind cube_kind(std::string_view name, std::vector<std::string> routings) {
+  return {.name = name, .routings = std::move(routings), .link_tables = {"x", "y", "z", "u", "v", "w"}};
 }
 
 constexpr schema::List dims_range{schema::ranges::count, 1, CubeShape::max_dimensions};
@@ -100,16 +97,23 @@ constexpr const char* dims_meaning = "nodes along each dimension, X first";
 }  // namespace
 
 TopologyKind TorusDescription::kind() {
-  return cube_kind("torus",
-                   {"dimension-order", "dimension-order-entry-class", "minimal-adaptive", "valiant"});
+  TopologyKind kind =
+      cube_kind("torus", {"dimension-order", "dimension-order-entry-class", "minimal-adaptive", "valiant"});
+  kind.is_grid = true;
+  kind.wraps = true;
+  return kind;
 }
 
 TopologyKind MeshDescription::kind() {
-  return cube_kind("mesh", {"dimension-order", "minimal-adaptive", "valiant"});
+  TopologyKind kind = cube_kind("mesh", {"dimension-order", "minimal-adaptive", "valiant"});
+  kind.is_grid = true;
+  return kind;
 }
 
 TopologyKind NoTopologyDescription::kind() {
-  return cube_kind("none", {"dimension-order"}, false);
+  TopologyKind kind = cube_kind("none", {"dimension-order"});
+  kind.has_routers = false;
+  return kind;
 }
 
 void list_fields(schema::Fields& fields, CubeDescription& cube) {

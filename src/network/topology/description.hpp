@@ -44,6 +44,8 @@ struct TopologyKind {
   std::vector<std::string> link_tables = {};  // the tables that [network.link] can have
   bool has_links = true;                      // between routers
   bool has_routers = true;                    // "none" has no routers
+  bool is_grid = false;  // the dims of its nodes are those of the cables: neighbours are one cable apart
+  bool wraps = false;    // a grid whose lines are closed
 
   // Names of the first tables.
   [[nodiscard]] std::vector<std::string> link_sections(

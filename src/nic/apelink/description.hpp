@@ -51,7 +51,7 @@ inline void list_fields(schema::Fields& fields, CommonDescription& card) {
 }
 
 struct Description : CommonDescription {
-  static constexpr CardKind kind{"apelink"};
+  static constexpr CardKind kind{.name = "apelink", .layers = {"rdma"}, .conduit = "apelink"};
   std::int64_t lookup_cycles = 0;
 };
 

@@ -10,7 +10,7 @@
 namespace apenet::apelink_plus {
 
 struct Description : apelink::CommonDescription {
-  static constexpr CardKind kind{"apelink-plus"};
+  static constexpr CardKind kind{.name = "apelink-plus", .layers = {"rdma"}, .conduit = "apelink"};
   std::int64_t page_bytes = 0;
   std::int64_t tlb_entries = 0;
   Time tlb_hit;

@@ -10,7 +10,7 @@
 namespace apenet::extoll {
 
 struct Description {
-  static constexpr CardKind kind{"extoll"};
+  static constexpr CardKind kind{.name = "extoll", .layers = {"velo", "rma"}, .conduit = "extoll"};
   ClockDomain clock;
   std::int64_t header_bytes = 0;
   std::int64_t footer_bytes = 0;

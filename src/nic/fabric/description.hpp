@@ -37,7 +37,7 @@ inline void list_fields(schema::Fields& fields, Path& path) {
 // A fabric of which only times are known. A message uses all paths at the same time, and the slowest decides.
 // Messages of up to switch_bytes[i] travel by protocol i, larger ones by the last.
 struct Description {
-  static constexpr CardKind kind{"fabric", false, true};
+  static constexpr CardKind kind{.name = "fabric", .has_network = false};
   std::vector<std::int64_t> switch_bytes;
   std::vector<std::pair<std::string, Path>> paths;
 };

@@ -10,7 +10,7 @@
 namespace apenet::hca {
 
 struct Description {
-  static constexpr CardKind kind{"hca"};
+  static constexpr CardKind kind{.name = "hca", .conduit = "ibv"};
   std::int64_t mtu_bytes = 0;
   std::int64_t header_bytes = 0;
   std::int64_t trailer_bytes = 0;

@@ -10,7 +10,7 @@ namespace apenet::ideal {
 
 // A constant latency and bandwidth between any two processes: latency + b / rate.
 struct Description {
-  static constexpr CardKind kind{"ideal", false, false};
+  static constexpr CardKind kind{.name = "ideal", .has_network = false, .has_bus = false};
   Time latency;
   DataRate rate;
 };

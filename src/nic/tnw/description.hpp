@@ -11,7 +11,7 @@
 namespace apenet::tnw {
 
 struct Description {
-  static constexpr CardKind kind{.name = "tnw", .has_bus = false};
+  static constexpr CardKind kind{.name = "tnw", .has_bus = false, .layers = {"tnw"}};
   Time put_latency;  // the lookahead of the simulation
   Time notify_latency;
   Time operation;

@@ -85,7 +85,7 @@ std::vector<NodeId> nodes_of(const WorkloadOptions& options, std::uint32_t count
 struct Pieces {
   std::int64_t largest_bytes = 0;
   [[nodiscard]] std::int64_t count(std::int64_t bytes) const {
-    return std::max<std::int64_t>(1, (bytes + largest_bytes - 1) / largest_bytes);
+    return bytes <= largest_bytes ? 1 : (bytes + largest_bytes - 1) / largest_bytes;
   }
   [[nodiscard]] std::int64_t bytes(std::int64_t bytes, std::int64_t number) const {
     return std::min(bytes - number * largest_bytes, largest_bytes);

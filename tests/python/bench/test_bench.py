@@ -9,7 +9,9 @@ import pytest
 import apenet
 from apenet.base.errors import InputError
 from apenet.base.gather import gather_warnings
+from apenet.bench import conduits
 from apenet.bench.fanout import neighbours_of_0
+from apenet.bench.layer_table import LAYERS
 from apenet.bench.mpi import doubling_stretches
 
 
@@ -435,3 +437,25 @@ def test_large_pages_outrun_the_soft_processor():
     # A card that drops received data does no translation.
     flushed = apenet.bench.measure("flush", "apenetplus-v5", sizes=[2**16, 2**22])
     assert flushed.bandwidths_mib_s[1] == pytest.approx(flushed.bandwidths_mib_s[0], rel=0.05)
+
+
+def test_the_core_says_what_drives_a_card():
+    """Each layer with a library for some cards alone is that of a card, and so are the conduits."""
+    cards = {card.kind.name: card.kind for card in apenet._core.schema().cards}
+    own = {layer for kind in cards.values() for layer in kind.layers}
+    assert own == {name for name, layer in LAYERS.items() if not layer.drives_all} == {"rdma", "velo", "rma", "tnw"}
+    assert {name: kind.conduit for name, kind in cards.items() if kind.conduit} == {
+        "apelink": "apelink",
+        "apelink-plus": "apelink",
+        "extoll": "extoll",
+        "hca": "ibv",
+    }
+    assert conduits.possible(apenet.machine("quong")) == ["apelink", "ibv", "udp", "mpi"]
+    assert [conduits.default(apenet.machine(name)) for name in ("quong", "pax", "qpace")] == ["apelink", "ibv", "mpi"]
+
+
+def test_the_core_says_what_a_topology_is():
+    shapes = {topology.name: topology for topology in apenet._core.schema().topologies}
+    assert {name for name, shape in shapes.items() if shape.is_grid} == {"torus", "mesh"}
+    assert {name for name, shape in shapes.items() if shape.wraps} == {"torus"}
+    assert {name for name, shape in shapes.items() if not shape.has_routers} == {"none"}

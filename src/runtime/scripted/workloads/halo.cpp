@@ -20,6 +20,7 @@ class Halo final : public WorkloadPattern {
   // As many bytes come back from each neighbour.
   [[nodiscard]] std::vector<Operation> to_neighbours(ProcessId process) const {
     std::vector<Operation> messages;
+    messages.reserve(2 * shape_.grid.size());
     for (std::size_t d = 0; d < shape_.grid.size(); ++d) {
       const GridLine line(shape_.grid, process, d);
       if (line.extent == 1) continue;
