@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/ipc/client.hpp"
+
 namespace apenet::shim {
 namespace {
 
