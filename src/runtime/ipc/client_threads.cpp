@@ -261,8 +261,7 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
   const std::int64_t first_ps = threads.earliest_ps();
   timespec pause = patience.next();
   // A thread that waits in the simulation moves the clock when it comes to that.
-  const auto in_simulation = [&threads] { return threads.in_simulation != 0; };
-  Others others = in_simulation() ? Others::act : look_at_others();
+  Others others = threads.any_in_simulation() ? Others::act : look_at_others();
   if (others == Others::outside) {
     // As long as on the machine, and in one piece, so that the simulator sees that the rank sleeps.
     constexpr std::int64_t longest_ns = 2'000 * ns_per_ms;
@@ -270,11 +269,11 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
     if (left_ns <= 0) others = Others::blocked;
     pause = pause_of(std::clamp<std::int64_t>(left_ns, 0, longest_ns));
   }
-  if (others == Others::blocked && threads.changes() == changes && !in_simulation()) {
+  if (others == Others::blocked && threads.changes() == changes && !threads.any_in_simulation()) {
     move_to(first_ps);
     return true;
   }
-  if (others == Others::act && !in_simulation() && patience.is_over()) {
+  if (others == Others::act && !threads.any_in_simulation() && patience.is_over()) {
     block_->lock.note_several();
     return false;
   }
@@ -296,6 +295,7 @@ void Client::pass_over_if_left(ThreadClock& sleeper, std::uint32_t changes) {
 // From now on the thread acts at until_ps, unless another one wakes it.
 void Client::fall_asleep(ThreadClock& clock, std::int64_t until_ps) {
   clock.until_ps = until_ps;
+  clock.since_ps = process_time_ps();
   clock.cpu_ns = cpu_ns_of(clock.id);
   clock.is_passed_over = clock.looks = clock.is_rung = 0;
   clock.state = ThreadClock::sleeps;
@@ -321,9 +321,9 @@ void Client::end_host_wait(ThreadClock& wait, std::int64_t until_ps, bool timed_
   until_ps = std::min(until_ps + header_->epoch_ps, end_of_time_ps);
   ThreadClocks& threads = block_->threads;
   const std::int64_t now_ps = process_time_ps();
-  const bool may_move = timed_out && until_ps > now_ps && threads.in_simulation == 0;
+  const bool may_move = timed_out && until_ps > now_ps && !threads.any_in_simulation();
   if (may_move && threads.earliest_ps() >= until_ps && look_at_others() == Others::blocked &&
-      threads.in_simulation == 0) {
+      !threads.any_in_simulation()) {
     move_to(until_ps);
   } else if (may_move) {
     block_->lock.note_several();  // it ended by the host's time, beside a thread that has not come so far

@@ -29,6 +29,10 @@ constexpr std::uint32_t polls_between_ways = 64;
 // Fewer looks than this between long sleeps do not count as polling without end.
 constexpr std::uint32_t least_looks = 1000;
 
+// Between sleeps, so much of the looks is enough, once they have taken so much of the time.
+constexpr std::uint32_t fewer_with_sleeps = 10;
+constexpr std::int64_t parts_with_sleeps = 60;
+
 // Of a row that counts as polling without end, one look in this many hands over.
 constexpr std::uint32_t looks_between_reports = 1024;
 
@@ -46,8 +50,11 @@ Progress::Poll Progress::poll_in_vain() {
 bool Progress::looks_for_ever(const VainLimits& limits, std::int64_t clock_ps) const {
   const std::uint32_t looks = get(calls_in_vain_);
   if (looks < least_looks) return false;
-  if (looks >= limits.looks && get(clock_reads_) == 0) return true;
-  return clock_ps - limits.time_ps >= vain_since_ps_.load(std::memory_order_relaxed);
+  const std::int64_t passed_ps = clock_ps - vain_since_ps_.load(std::memory_order_relaxed);
+  if (passed_ps >= limits.time_ps) return true;
+  if (get(clock_reads_) != 0) return false;
+  const bool sleeps = passed_ps >= limits.time_ps / parts_with_sleeps;
+  return looks >= (sleeps ? limits.looks / fewer_with_sleeps : limits.looks);
 }
 
 bool Progress::reports_row(const VainLimits& limits, std::int64_t clock_ps) {

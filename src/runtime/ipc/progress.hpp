@@ -13,7 +13,8 @@
 namespace apenet::ipc {
 
 // Limits after which a program counts as polling without end: this many looks in a row that found nothing,
-// without a clock read between them; or this much virtual time, which includes sleeps.
+// without a clock read between them; or this much virtual time, which includes sleeps; or a tenth of the
+// looks in a sixtieth of the time.
 struct VainLimits {
   std::uint32_t looks = 0;
   std::int64_t time_ps = 0;

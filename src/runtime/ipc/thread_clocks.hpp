@@ -23,6 +23,7 @@ struct ThreadClock {
   std::atomic<std::int32_t> id{0};               // of the host; 0: the thread has not begun
   std::atomic<std::int64_t> own_ps{of_rank_ps};  // its clock, unless it takes part in the rank's
   std::atomic<std::int64_t> until_ps{0};         // State::sleeps
+  std::atomic<std::int64_t> since_ps{0};         // the rank's clock when the thread fell asleep
   // It waits for another thread in the host, and may wake before until_ps.
   std::atomic<std::uint32_t> is_in_host{0};
   std::atomic<pthread_cond_t*> condition{nullptr};  // the one at which it waits in the host
@@ -117,6 +118,9 @@ class ThreadClocks {
   std::atomic<std::uint32_t> is_awaited{0};
   // A thread waits in the simulation, or has been told to go on and has not yet woken.
   std::atomic<std::uint32_t> in_simulation{0};
+  // Threads that sleep for a moment in a wait of MPI, and look again.
+  std::atomic<std::uint32_t> give_way{0};
+  [[nodiscard]] bool any_in_simulation() const { return in_simulation != 0 || give_way != 0; }
 
  private:
   template <typename Holds>

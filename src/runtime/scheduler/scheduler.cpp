@@ -11,13 +11,7 @@
 #include "runtime/scheduler/deadlock_report.hpp"
 
 namespace apenet {
-namespace {
-
-// So often the sleeping threads of all ranks wake, while all ranks wait for events and none comes, before
-// they count as without effect.
-constexpr std::uint64_t most_vain_alarms = 10'000;
-
-}  // namespace
+namespace {}  // namespace
 
 Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& shared)
     : simulation_(simulation),
@@ -33,7 +27,8 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& sha
                     [this](std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
                       tell_answered(rank, request, fault);
                     }),
-      alive_(machine.process_count()) {
+      alive_(machine.process_count()),
+      vain_alarms_(machine.process_count()) {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) ran_.push_back(rank);
   for (std::uint8_t rail = 0; rail < rail_count(machine.description()); ++rail) {
     const MachineDescription alone = rail_alone(machine.description(), rail);
@@ -74,7 +69,7 @@ void Scheduler::collect() {
     process.wait = state.wait;
     process.clock_ps = state.clock_ps;
     process.deadline_ps = state.deadline_ps;
-    if (process.has_alarm() && vain_alarms_ >= most_vain_alarms) process.deadline_ps = 0;
+    if (process.has_alarm() && alarms_are_vain_) process.deadline_ps = 0;
     if (process.clock_ps >= ipc::end_of_time_ps) throw EndOfTime(rank);
     process.shares_memory = shared_.block(rank).turn.shares_memory != 0;
     process.least_events = wakes_for_each_event_ || process.shares_memory ? 1 : state.least_events;
@@ -141,7 +136,8 @@ void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
     ++totals_.startup_messages;
   }
   ++activity_;
-  vain_alarms_ = 0;
+  vain_alarms_.reset();
+  alarms_are_vain_ = false;
   try {
     machine_.post(Time::from_ps(when), descriptor);
   } catch (const std::invalid_argument& refusal) {
@@ -240,10 +236,22 @@ void Scheduler::note_alarms() {
     return processes_[rank].has_alarm() && processes_[rank].acts_on_ps == never_ps;
   };
   if (std::all_of(to_wake_.begin(), to_wake_.end(), is_alarm)) {
-    vain_alarms_ += to_wake_.size();
+    for (const std::uint32_t rank : to_wake_) vain_alarms_.note(rank, processes_[rank].deadline_ps);
+    alarms_are_vain_ = alarms_are_vain_ || are_alarms_vain();
   } else {
-    vain_alarms_ = 0;
+    vain_alarms_.reset();
+    alarms_are_vain_ = false;
   }
+}
+
+bool Scheduler::are_alarms_vain() {
+  const auto is_vain = [this](std::uint32_t rank) { return vain_alarms_.are_vain(rank); };
+  if (std::none_of(to_wake_.begin(), to_wake_.end(), is_vain)) return false;
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    if (processes_[rank].has_alarm() && !vain_alarms_.have_all_woken(rank, shared_.block(rank).threads))
+      return false;
+  }
+  return true;
 }
 
 // Nothing else will happen: the processes that sleep until more events come take those that have. What they

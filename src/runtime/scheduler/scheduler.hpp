@@ -20,6 +20,7 @@
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/route_orders.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
+#include "runtime/scheduler/vain_alarms.hpp"
 
 namespace apenet {
 
@@ -103,6 +104,10 @@ class Scheduler final : public CompletionSink {
   // The ranks that are left out and have not come back.
   [[nodiscard]] std::vector<std::uint32_t> left_out() const;
   // No other process is left that could continue.
+  // How many MPI calls the rank has made.
+  [[nodiscard]] std::uint32_t calls_of(std::uint32_t rank) const {
+    return shared_.block(rank).progress.calls();
+  }
   [[nodiscard]] bool all_are_left_out() const { return !absent_.empty() && absent_.size() == alive_; }
 
   [[nodiscard]] bool started() const { return started_; }
@@ -229,6 +234,7 @@ class Scheduler final : public CompletionSink {
   void wake_concerned();
   void wake_sleepers();
   void note_alarms();
+  [[nodiscard]] bool are_alarms_vain();
   void refill(std::uint32_t rank);
   void wake(std::uint32_t rank, std::int64_t horizon_ps);
   void plan_turns();
@@ -277,8 +283,9 @@ class Scheduler final : public CompletionSink {
   std::int64_t epoch_ps_ = 0;
   std::uint32_t alive_ = 0;
   std::uint64_t activity_ = 0;
-  UnreceivedMessages untaken_;             // by processes that have left
-  std::uint64_t vain_alarms_ = 0;          // since anything else happened
+  UnreceivedMessages untaken_;  // by processes that have left
+  VainAlarms vain_alarms_;
+  bool alarms_are_vain_ = false;
   std::optional<std::uint64_t> stuck_at_;  // activity when all waited but the count was not zero
   bool started_ = false;
   RunTotals totals_;

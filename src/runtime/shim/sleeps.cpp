@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
@@ -248,7 +249,10 @@ APENET_EXPORT int sched_yield() noexcept {
   // Sleep instead of yielding: on a loaded host, a yield may return before the woken thread has run.
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
   timespec* const remaining = nullptr;
+  std::atomic<std::uint32_t>& give_way = client->block().threads.give_way;
+  ++give_way;
   apenet::ipc::host_call(SYS_nanosleep, &moment, remaining);
+  --give_way;
   return 0;
 }
 

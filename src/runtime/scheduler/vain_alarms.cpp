@@ -1,0 +1,56 @@
+#include "runtime/scheduler/vain_alarms.hpp"
+
+namespace apenet {
+namespace {
+
+constexpr std::int64_t ps_per_s = 1'000'000'000'000;
+
+// The number of wakes, and the virtual time that they must have taken at least.
+struct Limit {
+  std::uint64_t wakes;
+  std::int64_t ps;
+};
+constexpr Limit limits[] = {
+    {8, 10 * 86'400 * ps_per_s},  // virtual time ends after 104 days
+    {10'000, 30 * ps_per_s},
+    {30'000, 0},
+};
+
+// Then even a long sleep of another thread is waited for no longer.
+constexpr std::uint64_t most_wakes = 300'000;
+
+}  // namespace
+
+void VainAlarms::reset() {
+  if (is_empty_) return;
+  rows_.assign(rows_.size(), Row{});
+  is_empty_ = true;
+}
+
+void VainAlarms::note(std::uint32_t rank, std::int64_t clock_ps) {
+  is_empty_ = false;
+  Row& row = rows_[rank];
+  if (row.wakes++ == 0) row.since_ps = clock_ps;
+  row.last_ps = clock_ps;
+}
+
+bool VainAlarms::are_vain(std::uint32_t rank) const {
+  const Row& row = rows_[rank];
+  for (const Limit& limit : limits) {
+    if (row.wakes >= limit.wakes && row.last_ps - row.since_ps >= limit.ps) return true;
+  }
+  return false;
+}
+
+bool VainAlarms::have_all_woken(std::uint32_t rank, const ipc::ThreadClocks& threads) const {
+  const Row& row = rows_[rank];
+  if (row.wakes >= most_wakes) return true;
+  bool all = row.wakes > 0;
+  threads.for_each([&](const ipc::ThreadClock& clock) {
+    if (ipc::ThreadClocks::sleeps(clock) && clock.is_passed_over == 0 && clock.since_ps < row.since_ps)
+      all = false;
+  });
+  return all;
+}
+
+}  // namespace apenet
