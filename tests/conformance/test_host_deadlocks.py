@@ -1,5 +1,6 @@
 """Ranks that wait for each other in the host for ever are reported; what can go on from outside is waited for."""
 
+import re
 import socket
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 FAILING = Path(__file__).with_name("failing_runs")
 HEADLINE = "deadlock: every thread of the ranks waits, and none of them can wake another"
+IDLE_HEADLINE = "deadlock: every process waits and the network is empty"
 WAITS = {
     "join": [
         "ranks 0, 1: waits in pthread_join for thread 2 to end",
@@ -56,6 +58,44 @@ def test_what_each_thread_waits_for_is_reported(run, tmp_path, case):
     assert report_of(done.stderr) == [line.format(folder=tmp_path) for line in WAITS[case]]
 
 
+EACH_WAY = [  # of the ranks of waits_in_host.c; regular expressions
+    "rank 0: waits in sigwait for SIGUSR1",
+    "rank 1: waits in pause for a signal",
+    "rank 2: waits in sigsuspend for a signal",
+    "rank 3: reads from the signalfd, for SIGUSR1",
+    r"rank 4: waits in semop for the System V semaphores \d+",
+    r"rank 5: waits in msgrcv for a message of the System V queue \d+",
+    r"rank 6: waits in mq_receive for a message of the queue /apenet-test\.\d+ \(deleted\)",
+    "rank 7: reads from the eventfd",
+    "rank 8: reads from the inotify",
+    r"rank 9: waits for a connection to the Unix socket /tmp/apenet-test\.\d+",
+    "ranks 10, 11: is blocked in opening {folder}/fifo, such as a fifo whose other end is not open",
+    "rank 12: reads from a pipe",
+    "rank 13: waits in poll",
+]
+CHILD = "waits for a process that it has started: waits_in_host.*"
+STOPPED = "rank 14, process 'waits_in_host.*': is stopped by a signal, and SIGCONT would let it go on"
+CHILDREN = {
+    16: [STOPPED, f"ranks 14, 15: {CHILD}", "rank 15, process 'waits_in_host.*': is stopped by a debugger"],
+    15: [f"rank 14: {CHILD}", STOPPED],
+}
+
+
+@pytest.mark.parametrize("waiting", CHILDREN)
+def test_each_way_to_wait_in_the_host_for_ever_is_reported(apenet, build, tmp_path, waiting):
+    """All ranks wait there, or the last one waits in MPI for the others."""
+    program = build(FAILING / "waits_in_host.c")
+    options = ("-n", "16", "--stall-timeout", "0.5")
+    done = apenet("run", *options, "--", program, tmp_path, str(waiting), timeout_s=100)
+    assert done.returncode == 1
+    lines = report_of(done.stderr, HEADLINE if waiting == 16 else IDLE_HEADLINE)
+    ways = EACH_WAY + CHILDREN[waiting]
+    lines = lines[max(len(lines) - len(ways), 0) :]
+    patterns = [way.format(folder=re.escape(str(tmp_path))) for way in ways]
+    wrong = [(line, way) for line, way in zip(lines, patterns, strict=True) if not re.fullmatch(way, line)]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_rank_may_sleep_for_ever_before_and_after_mpi(run, when):
     done = run("join", when)
@@ -77,7 +117,7 @@ def test_a_rank_alone_may_wait_for_a_child_that_waits_for_it(run):
 def test_others_go_on_while_a_child_of_a_rank_waits_for_it(run):
     done = run("child", "one", "--stall-timeout", "0.5", ranks=3)
     assert done.returncode == 1
-    assert report_of(done.stderr, "deadlock: every process waits and the network is empty")[:2] == [
+    assert report_of(done.stderr, IDLE_HEADLINE)[:2] == [
         "ranks 1, 2: MPI_Barrier on MPI_COMM_WORLD (3 ranks)",
         "MPI_Barrier on MPI_COMM_WORLD: ranks 1, 2 are in it, rank 0 is not",
     ]

@@ -78,3 +78,17 @@ def test_a_thread_that_sleeps_again_and_again_hides_no_deadlock(run):
     done = run("deadlock", "--stall-timeout", "0.5")
     assert done.returncode == 1
     assert "every process waits and the network is empty" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("period_s", ["2", "100000"])
+def test_a_deadlock_beside_housekeeping_is_known_without_the_stall_timeout(apenet, build, period_s):
+    """The sleeps take no real time, and so does the end: it does not wait for the timeout of an hour."""
+    program = build(HERE / "threads" / "housekeeping.c")
+    done = apenet("run", "-n", "2", "--stall-timeout", "3600", "--", program, period_s)
+    assert done.returncode == 1
+    assert "deadlock: every process waits and the network is empty" in done.stderr, done.stderr
+
+
+def test_a_long_sleep_beside_many_short_ones_is_waited_for(apenet, build):
+    done = apenet("run", "-n", "2", "--", build(HERE / "threads" / "housekeeping.c"), "once")
+    assert (done.returncode, done.stdout) == (0, "3600 s\n3600 s\n"), done.stderr

@@ -111,8 +111,10 @@ void pause_for(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
-std::string nothing_outside() {
-  return {};
+const IdleWatch::Questions& questions() {
+  static const IdleWatch::Questions unanswered{
+      .only_run_can_act = [] { return false; }, .outside_wait = [] { return std::string{}; }, .left_out = {}};
+  return unanswered;
 }
 
 // Looks until the watch reports a deadlock, at most `most` times. Calls `between` after each look that does
@@ -121,7 +123,7 @@ int looks_until_stuck(IdleWatch& watch, int process_id, int most, const std::fun
   watch.note(0);
   pause_for(110);  // the watch does not examine shorter waits
   for (int look = 1; look <= most; ++look) {
-    if (watch.is_stuck(true, {process_id}, pause_for, nothing_outside)) return look;
+    if (watch.is_stuck(true, {process_id}, pause_for, questions())) return look;
     between();
   }
   return 0;

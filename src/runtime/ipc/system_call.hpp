@@ -65,6 +65,14 @@ struct SystemCall {
       return call.arguments[4] != 0;
     case SYS_rt_sigtimedwait:
       return call.arguments[2] != 0;
+    case SYS_semtimedop:
+    case SYS_futex_waitv:
+    case SYS_epoll_pwait2:
+      return call.arguments[3] != 0;
+    case SYS_recvmmsg:
+    case SYS_mq_timedreceive:
+    case SYS_mq_timedsend:
+      return call.arguments[4] != 0;
     default:
       return false;
   }

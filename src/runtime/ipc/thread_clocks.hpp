@@ -107,7 +107,8 @@ class ThreadClocks {
   }
   template <typename Use>
   void for_each(Use use) const {
-    for (std::uint32_t i = 0; i < used_.load(); ++i) use(clocks_[i]);
+    // The simulator trusts no number of a rank.
+    for (std::uint32_t i = 0; i < std::min(used_.load(), room); ++i) use(clocks_[i]);
   }
   static bool sleeps(const ThreadClock& clock) { return clock.state == ThreadClock::sleeps; }
 

@@ -19,7 +19,12 @@ constexpr int shorter_factor = 10;
 
 void HoldUps::note_busy() {
   const auto now = WallClock::now();
-  if (!busy_since_) busy_since_ = now;
+  if (!busy_since_) {
+    busy_since_ = now;
+    calls_before_.resize(scheduler_.process_ids().size());
+    for (std::uint32_t rank = 0; rank < calls_before_.size(); ++rank)
+      calls_before_[rank] = scheduler_.calls_of(rank);
+  }
   if (told_ || now - *busy_since_ < notice_) return;
   const std::vector<int> processes = scheduler_.process_ids();
   std::vector<std::uint32_t> busy;
@@ -42,7 +47,15 @@ void HoldUps::note_busy() {
   dprintf(error_fd_,
           "apenet: rank %u has been busy in the host for %.1f s%s: it %s; virtual time waits for it\n",
           busy.front(), std::chrono::duration<double>(now - *busy_since_).count(), more.c_str(),
-          describe_work(processes, busy.front(), lines_).c_str());
+          describe_busy(busy.front(), processes).c_str());
+}
+
+// A rank that polls does not return to the simulator either.
+std::string HoldUps::describe_busy(std::uint32_t rank, const std::vector<int>& processes) {
+  constexpr std::uint32_t least_polls = 1000;
+  if (scheduler_.calls_of(rank) - calls_before_[rank] >= least_polls)
+    return "calls MPI again and again, and finds nothing";
+  return describe_work(processes, rank, lines_);
 }
 
 void HoldUps::leave_out_sleepers() {
@@ -84,18 +97,38 @@ bool HoldUps::waits_for_absent() {
   return !ranks.empty() && !sleep_.still_asleep(ranks);
 }
 
+bool HoldUps::only_run_can_act(const std::vector<int>& rank_processes) const {
+  std::vector<int> with_launcher = rank_processes;
+  with_launcher.push_back(server_.launcher_id());
+  const std::map<int, std::uint32_t> family = families(with_launcher);
+  HostWaits waits(rank_processes, family, server_.wait_facts());
+  return std::all_of(family.begin(), family.end(), [&](const auto& member) {
+    const auto [process_id, rank] = member;
+    if (rank >= rank_processes.size()) return true;
+    if (waits.has_timer(process_id)) return false;
+    const std::vector<int> threads = threads_of(process_id);
+    return std::all_of(threads.begin(), threads.end(), [&](int thread_id) {
+      const auto state = thread_state(process_id, thread_id);
+      if (state && (state->state == 'Z' || state->state == 'X')) return true;
+      return waits.end_of(process_id, thread_id) == WaitEnd::inside ||
+             is_library_thread(process_id, thread_id);
+    });
+  });
+}
+
 std::string HoldUps::outside_wait(const std::vector<int>& rank_processes) {
   const std::vector<std::uint32_t> ranks = scheduler_.left_out();
   if (ranks.empty()) return {};
   std::vector<int> with_launcher = rank_processes;
   with_launcher.push_back(server_.launcher_id());
   const std::map<int, std::uint32_t> family = families(with_launcher);
-  HostWaits waits(rank_processes, family, [this](std::uint32_t rank) { return server_.in_barrier(rank); });
+  HostWaits waits(rank_processes, family, server_.wait_facts());
   for (const auto& [process_id, rank] : family) {
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
     for (const int thread_id : threads_of(process_id)) {
-      if (waits.end_of(process_id, thread_id) != WaitEnd::outside || is_library_thread(process_id, thread_id))
-        continue;
+      const bool may_go_on =
+          waits.end_of(process_id, thread_id) == WaitEnd::outside || waits.has_timer(process_id);
+      if (!may_go_on || is_library_thread(process_id, thread_id)) continue;
       return "rank " + std::to_string(rank) + " " +
              describe_wait(process_id, thread_id, rank_processes, lines_);
     }

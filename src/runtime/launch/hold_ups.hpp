@@ -28,7 +28,7 @@ class HoldUps {
         notice_(options.busy_notice_ms),
         spin_patience_(options.stall_timeout_ms),
         error_fd_(options.error_fd),
-        sleep_([this](std::uint32_t rank) { return server_.in_barrier(rank); }) {}
+        sleep_(server.wait_facts()) {}
   HoldUps(const HoldUps&) = delete;
   HoldUps& operator=(const HoldUps&) = delete;
 
@@ -42,6 +42,8 @@ class HoldUps {
   void leave_out_spinners();
   // Whether the next step has to wait for a left-out rank. A left-out rank that has woken counts as running.
   [[nodiscard]] bool waits_for_absent();
+  // Whether only threads of the run can end what its threads wait for.
+  [[nodiscard]] bool only_run_can_act(const std::vector<int>& rank_processes) const;
   // "rank 0 waits for a connection to ...": of a rank that has been left out, if something outside the run
   // can end its wait; empty if there is none.
   [[nodiscard]] std::string outside_wait(const std::vector<int>& rank_processes);
@@ -51,6 +53,9 @@ class HoldUps {
  private:
   using WallClock = std::chrono::steady_clock;
 
+  // What the rank does in the host.
+  [[nodiscard]] std::string describe_busy(std::uint32_t rank, const std::vector<int>& processes);
+
   Scheduler& scheduler_;
   const RankServer& server_;
   SourceLines& lines_;
@@ -59,6 +64,7 @@ class HoldUps {
   int error_fd_;
   SleepWatch sleep_;
   std::optional<WallClock::time_point> busy_since_;
+  std::vector<std::uint32_t> calls_before_;  // of each rank, when that began
   bool told_ = false;
   std::set<std::uint32_t> spinners_;   // left out while they ran
   std::set<std::uint32_t> have_spun_;  // all that were

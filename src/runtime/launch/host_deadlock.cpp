@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/launch/host_timers.hpp"
-#include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/wait_text.hpp"
 
 namespace apenet {
@@ -54,7 +52,12 @@ bool HostDeadlock::is_stuck() {
   if (++looks_ < least_deadlock_looks || now - asleep_since_ < patience_ || now < next_examination_)
     return false;
   next_examination_ = now + between_examinations;
-  if (!only_ranks_can_act(processes)) return false;
+  const WaitEnd end = end_of_waits(processes);
+  if (end > WaitEnd::unlikely) return false;
+  if (end == WaitEnd::unlikely && now - asleep_since_ < unlikely_patience_) {
+    next_examination_ = std::min(next_examination_, asleep_since_ + unlikely_patience_);
+    return false;
+  }
   const auto examined = threads_;
   return look(processes) && threads_ == examined;
 }
@@ -88,16 +91,17 @@ bool HostDeadlock::is_library_thread(const ThreadKey& thread) {
   return known->second;
 }
 
-bool HostDeadlock::only_ranks_can_act(const std::vector<int>& processes) {
-  for (const auto& [process_id, rank] : family_) {
-    const bool is_rank = rank < processes.size() && processes[rank] == process_id;
-    if (has_handled_timer(process_id, is_rank ? scheduler_.outside(rank).alarm_ns.load() : 0)) return false;
+WaitEnd HostDeadlock::end_of_waits(const std::vector<int>& processes) {
+  HostWaits waits(processes, family_, server_.wait_facts());
+  WaitEnd end = WaitEnd::inside;
+  for (const auto& [thread, pulse] : threads_) {
+    const auto [process_id, thread_id] = thread;
+    // What is stopped may become a rank.
+    if (waits.has_timer(process_id) || (pulse.state == 'T' && !scheduler_.started())) return WaitEnd::outside;
+    end = std::max(end, waits.end_of(process_id, thread_id));
+    if (end > WaitEnd::unlikely) return end;
   }
-  HostWaits waits(processes, family_, [this](std::uint32_t rank) { return server_.in_barrier(rank); });
-  return std::all_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
-    return thread.second.state == 'S' &&
-           waits.end_of(thread.first.first, thread.first.second) == WaitEnd::inside;
-  });
+  return end;
 }
 
 std::string HostDeadlock::describe(SourceLines& lines) const {

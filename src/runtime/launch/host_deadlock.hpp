@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/source_lines.hpp"
@@ -19,11 +21,15 @@ namespace apenet {
 // For the scheduler such ranks run, so IdleWatch is never asked: a lone rank that joins a thread that waits
 // for ever, ranks that read from each other's pipes, before virtual time, in it, or after MPI_Finalize.
 // Nothing can happen any more if no thread of the run has run for a while, and only such threads can end each
-// wait (HostWaits). What waits for time, or for anything outside the run, is waited for without limit.
+// wait (HostWaits). What waits for time, or for anything outside the run, is waited for without limit; what
+// only somebody unknown could end, as with a signal, gets the stall timeout.
 class HostDeadlock {
  public:
   HostDeadlock(Scheduler& scheduler, const RankServer& server, const SessionOptions& options)
-      : scheduler_(scheduler), server_(server), patience_(options.deadlock_wait_ms) {}
+      : scheduler_(scheduler),
+        server_(server),
+        patience_(options.deadlock_wait_ms),
+        unlikely_patience_(options.stall_timeout_ms) {}
 
   // Call when the scheduler can take a step.
   void note_progress() { since_.reset(); }
@@ -40,11 +46,13 @@ class HostDeadlock {
   // Returns false if a thread is awake.
   [[nodiscard]] bool look(const std::vector<int>& processes);
   [[nodiscard]] bool is_library_thread(const ThreadKey& thread);
-  [[nodiscard]] bool only_ranks_can_act(const std::vector<int>& processes);
+  // Who can end the waits of all threads.
+  [[nodiscard]] WaitEnd end_of_waits(const std::vector<int>& processes);
 
   Scheduler& scheduler_;
   const RankServer& server_;
   std::chrono::milliseconds patience_;
+  std::chrono::milliseconds unlikely_patience_;
   std::optional<WallClock::time_point> since_;  // no step has been possible
   WallClock::time_point next_look_{};
   WallClock::time_point asleep_since_{};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -110,6 +111,15 @@ std::chrono::nanoseconds runnable_time(int process_id, int thread_id) {
 
 SystemCall system_call(int process_id, int thread_id) {
   return ipc::parse_system_call(first_line(task_path(process_id, thread_id) + "/syscall"));
+}
+
+int tracer_of(int process_id) {
+  std::ifstream lines(process_path(process_id) + "/status");
+  const std::string key = "TracerPid:";
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(key)) return static_cast<int>(std::strtol(line.c_str() + key.size(), nullptr, 10));
+  }
+  return 0;
 }
 
 std::optional<Pulse> pulse_of(int process_id, int thread_id) {

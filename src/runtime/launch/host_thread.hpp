@@ -31,6 +31,9 @@ using ipc::waits_for_thread;
 
 [[nodiscard]] SystemCall system_call(int process_id, int thread_id);
 
+// The process that traces this one (strace, a debugger); 0 if none does.
+[[nodiscard]] int tracer_of(int process_id);
+
 // The activity counters of a thread. Two equal pulses of a sleeping thread mean that it has not run between
 // them. pulse_of() returns nothing if the thread has ended or the host does not tell.
 struct Pulse {

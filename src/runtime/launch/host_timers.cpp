@@ -9,7 +9,12 @@
 namespace apenet {
 namespace {
 
-// The signals that the process handles, one bit each.
+bool has_signal(std::uint64_t signals, int signal) {
+  return signal > 0 && signal <= 64 && (signals >> (signal - 1) & 1) != 0;
+}
+
+}  // namespace
+
 std::uint64_t handled_signals(int process_id) {
   std::ifstream lines("/proc/" + std::to_string(process_id) + "/status");
   for (std::string line; std::getline(lines, line);) {
@@ -21,14 +26,8 @@ std::uint64_t handled_signals(int process_id) {
   return 0;
 }
 
-bool has_signal(std::uint64_t signals, int signal) {
-  return signal > 0 && signal <= 64 && (signals >> (signal - 1) & 1) != 0;
-}
-
-}  // namespace
-
-bool has_handled_timer(int process_id, std::int64_t alarm_ns) {
-  const std::uint64_t handled = handled_signals(process_id);
+bool has_timer(int process_id, std::int64_t alarm_ns, std::uint64_t awaited) {
+  const std::uint64_t handled = handled_signals(process_id) | awaited;
   const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
   if (alarm_ns > now.count() && has_signal(handled, SIGALRM)) return true;
   std::ifstream lines("/proc/" + std::to_string(process_id) + "/timers");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,29 +26,51 @@ namespace apenet {
 // The descriptors that an epoll descriptor watches.
 [[nodiscard]] std::vector<int> watched_by_epoll(int process_id, std::uint64_t epoll);
 
+// The signals for which a call waits other than for one that is handled: those of sigwait(). One bit each.
+[[nodiscard]] std::uint64_t awaited_signals(int process_id, const SystemCall& call);
+// The same of a signalfd.
+[[nodiscard]] std::uint64_t awaited_signals(int process_id, std::uint64_t signalfd);
+
 // Valid as long as no thread of the run runs: looks at the files that processes have open only once.
 class HostWaits {
  public:
-  // family: the processes of the run, with the rank of each; the launcher's have the number of ranks.
-  // in_barrier: whether a rank waits in the barrier of the simulator's process manager, which only the other
-  // ranks can end.
-  HostWaits(const std::vector<int>& rank_processes, std::map<int, std::uint32_t> family,
-            std::function<bool(std::uint32_t rank)> in_barrier);
+  // What the host does not show of a rank.
+  struct Facts {
+    // Whether it waits in the barrier of the simulator's process manager, which only the other ranks can end.
+    std::function<bool(std::uint32_t rank)> in_barrier;
+    // When its timer rings, as in ipc::OutsideNote.
+    std::function<std::int64_t(std::uint32_t rank)> alarm_ns;
+  };
 
-  // Who can end the wait of a thread that sleeps.
+  // family: the processes of the run, with the rank of each; the launcher's have the number of ranks.
+  HostWaits(std::vector<int> rank_processes, std::map<int, std::uint32_t> family, Facts facts);
+
+  // Who can end the wait of a thread that sleeps or has been stopped.
   [[nodiscard]] WaitEnd end_of(int process_id, int thread_id);
+  // Whether a signal of a timer may interrupt the waits of the process.
+  [[nodiscard]] bool has_timer(int process_id) const;
 
  private:
+  [[nodiscard]] WaitEnd end_of_stop(int process_id, char state) const;
+  [[nodiscard]] WaitEnd end_of_call(int process_id, const SystemCall& call);
+  [[nodiscard]] WaitEnd end_of_signal(int process_id, std::uint64_t awaited) const;
+  [[nodiscard]] WaitEnd end_of_copy(int process_id, std::uint64_t from, std::uint64_t to);
+  [[nodiscard]] WaitEnd end_of_open(int process_id, std::uint64_t folder, std::uint64_t path) const;
+  [[nodiscard]] WaitEnd end_of_connect(int process_id, const SystemCall& call);
   [[nodiscard]] WaitEnd end_of_futex(int process_id, const SystemCall& call) const;
+  [[nodiscard]] WaitEnd end_of_word(int process_id, std::uint64_t word, bool is_private) const;
+  [[nodiscard]] WaitEnd end_of_futexes(int process_id, const SystemCall& call) const;
   [[nodiscard]] WaitEnd end_of_read(int process_id, std::uint64_t fd);
   [[nodiscard]] WaitEnd end_of_poll(int process_id, std::uint64_t address, std::uint64_t count);
   [[nodiscard]] WaitEnd end_of_select(int process_id, const SystemCall& call);
   [[nodiscard]] WaitEnd end_of_epoll(int process_id, std::uint64_t epoll);
   [[nodiscard]] WaitEnd end_of_child(int process_id) const;
+  // The rank whose own process this is.
+  [[nodiscard]] std::optional<std::uint32_t> rank_of(int process_id) const;
 
+  std::vector<int> rank_processes_;
   std::map<int, std::uint32_t> family_;
-  std::uint32_t rank_count_;
-  std::function<bool(std::uint32_t rank)> in_barrier_;
+  Facts facts_;
   OpenFiles files_;
 };
 

@@ -3,9 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <string>
 
 #include "runtime/launch/host_thread.hpp"
 
@@ -24,15 +21,6 @@ struct Activity {
   bool is_traced = false;     // by strace, a debugger
 };
 
-bool has_tracer(int process_id) {
-  std::ifstream lines("/proc/" + std::to_string(process_id) + "/status");
-  const std::string key = "TracerPid:";
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(key)) return std::strtol(line.c_str() + key.size(), nullptr, 10) != 0;
-  }
-  return false;
-}
-
 // R: runs, D: waits for a disk, T: stopped by a signal, t: stopped by its tracer.
 bool wants_to_run(char state) {
   return state == 'R' || state == 'D' || state == 'T' || state == 't';
@@ -44,7 +32,7 @@ Activity activity_of(const std::vector<int>& groups) {
     if (std::find(groups.begin(), groups.end(), process.group_id) == groups.end()) continue;
     activity.cpu_ticks += process.cpu_ticks;
     activity.wants_to_run = activity.wants_to_run || wants_to_run(process.state);
-    activity.is_traced = activity.is_traced || has_tracer(process.process_id);
+    activity.is_traced = activity.is_traced || tracer_of(process.process_id) != 0;
   }
   return activity;
 }

@@ -14,7 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto before_watching = 100ms;   // shorter waits are not examined
+constexpr auto before_watching = 100ms;  // shorter waits are not examined
+constexpr auto between_questions = 2s;
 constexpr int look_ms = 20;               // interval between the two looks at the threads
 constexpr std::uint32_t least_looks = 8;  // before the run is called stuck: a loaded host delays the looks
 constexpr int sleep_factor = 10;          // multiple of the stall timeout, for a single timed wait
@@ -45,12 +46,11 @@ IdleWatch::WallClock::duration IdleWatch::note(std::uint64_t activity) {
 }
 
 bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
-                         const std::function<void(int)>& pause,
-                         const std::function<std::string()>& outside_wait) {
+                         const std::function<void(int)>& pause, const Questions& questions) {
   const auto idle = WallClock::now() - idle_.since;
   if (!started) return idle > startup_wait_;
   if (idle < std::min<WallClock::duration>(before_watching, deadlock_wait_)) return false;
-  stalls_.begin(rank_processes);
+  stalls_.begin(rank_processes, questions.left_out);
   pause(look_ms);
   const StallWatch::Finding finding = stalls_.end();
   const auto now = WallClock::now();
@@ -64,13 +64,20 @@ bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
   if (finding <= StallWatch::Finding::sleeps) no_sleeper_.restart(now);
   if (finding <= StallWatch::Finding::may_wake) asleep_.restart(now);
   const bool is_stuck = asleep_.exceeds(deadlock_wait_, now) || no_sleeper_.exceeds(stall_timeout_, now) ||
-                        idle_.exceeds(stall_timeout_ * sleep_factor, now);
+                        idle_.exceeds(stall_timeout_ * sleep_factor, now) || only_run_can_act(now, questions);
   if (!is_stuck) return false;
-  const std::string wait = outside_wait();
+  const std::string wait = questions.outside_wait();
   if (wait.empty()) return true;
   notice_outside(wait);
   for (Stretch* stretch : {&idle_, &no_sleeper_, &asleep_}) stretch->restart(now);
   return false;
+}
+
+// Threads that wait in pipes, for processes or locks may be as unable to wake as those that wait in futexes.
+bool IdleWatch::only_run_can_act(WallClock::time_point now, const Questions& questions) {
+  if (!no_sleeper_.exceeds(deadlock_wait_, now) || now < next_question_) return false;
+  next_question_ = now + between_questions;
+  return questions.only_run_can_act();
 }
 
 // Such a rank is not in MPI, so the others may go on when the wait ends.

@@ -27,11 +27,19 @@ class IdleWatch {
   // Call when the ranks are idle. `activity` changes whenever a rank does anything. Returns how long the
   // ranks have been idle.
   WallClock::duration note(std::uint64_t activity);
+  // Questions about what the threads of the run wait for. Expensive.
+  struct Questions {
+    // Whether only threads of the run can end all these waits.
+    std::function<bool()> only_run_can_act;
+    // Describes what a rank waits for that has been left out, if something outside the run can end the wait;
+    // empty if there is none. Asked only before the run would be called stuck.
+    std::function<std::string()> outside_wait;
+    // Ranks that do not wait in the simulation, because they sleep in the host.
+    std::vector<std::uint32_t> left_out;
+  };
   // Call after note(). `pause` waits for the given number of milliseconds without waking any rank.
-  // outside_wait: describes what a rank waits for that has been left out, if something outside the run can
-  // end the wait; empty if there is none. Asked only before the run would be called stuck.
   bool is_stuck(bool started, const std::vector<int>& rank_processes, const std::function<void(int)>& pause,
-                const std::function<std::string()>& outside_wait);
+                const Questions& questions);
   // Counts a release. Returns true if the last releases had no effect, so that the caller may slow them down.
   bool has_released_often() { return ++releases_ > 3; }
   // Returns lines that describe what waits outside MPI, for a deadlock report. Equal lines are merged.
@@ -51,6 +59,7 @@ class IdleWatch {
   };
   void notice_work(WallClock::time_point now);
   void notice_outside(const std::string& wait);
+  [[nodiscard]] bool only_run_can_act(WallClock::time_point now, const Questions& questions);
 
   std::chrono::milliseconds deadlock_wait_;
   std::chrono::milliseconds stall_timeout_;
@@ -64,6 +73,7 @@ class IdleWatch {
   Stretch no_sleeper_;  // as idle_, and no thread is in a wait with a time limit
   Stretch asleep_;      // as no_sleeper_, and no thread can wake by itself
   std::optional<WallClock::time_point> working_since_;
+  WallClock::time_point next_question_{};
   bool told_ = false;
   bool told_outside_ = false;
 };

@@ -38,19 +38,30 @@ std::string link_of(const std::string& path) {
   return error ? std::string{} : target.string();
 }
 
-std::string link_of(int process_id, std::uint64_t fd) {
-  return link_of(folder_of(process_id) + "/fd/" + std::to_string(fd));
-}
+// Each line of /proc/net/unix, with its socket's inode, flags and path.
+struct UnixSocket {
+  std::string inode;
+  bool listens = false;
+  std::string path;
+};
 
-// The value of a line such as "flags:	02" of a descriptor's information.
-std::string fd_information(int process_id, std::uint64_t fd, const std::string& key) {
-  std::ifstream lines(folder_of(process_id) + "/fdinfo/" + std::to_string(fd));
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(key + ":")) continue;
-    const std::size_t value = line.find_first_not_of(" \t", key.size() + 1);
-    return value == std::string::npos ? std::string{} : line.substr(value);
+std::vector<UnixSocket> unix_sockets(int process_id) {
+  constexpr unsigned long accepts = 0x10000;  // the kernel's flag of a socket that listens
+  std::ifstream lines(folder_of(process_id) + "/net/unix");
+  std::vector<UnixSocket> sockets;
+  std::string line;
+  std::getline(lines, line);  // skip the column headings
+  while (std::getline(lines, line)) {
+    std::istringstream fields(line);
+    std::string skipped;
+    std::string flags;
+    UnixSocket socket;
+    fields >> skipped >> skipped >> skipped >> flags >> skipped >> skipped >> socket.inode;
+    socket.listens = (std::strtoul(flags.c_str(), nullptr, 16) & accepts) != 0;
+    std::getline(fields >> std::ws, socket.path);
+    sockets.push_back(std::move(socket));
   }
-  return {};
+  return sockets;
 }
 
 // Who can end a transfer if the other end of the socket does not: time, if the program has set a limit
@@ -71,7 +82,7 @@ WaitEnd end_of_limit(int process_id, std::uint64_t fd, bool reads) {
 
 // Whether data can pass from (`reads`: to) a descriptor that was opened with this access.
 bool is_other_end(int process_id, int fd, bool reads) {
-  const std::string flags = fd_information(process_id, static_cast<std::uint64_t>(fd), "flags");
+  const std::string flags = descriptor_field(process_id, static_cast<std::uint64_t>(fd), "flags");
   if (flags.empty()) return false;
   const auto access = static_cast<int>(std::strtoul(flags.c_str(), nullptr, 8)) & O_ACCMODE;
   return access == O_RDWR || access == (reads ? O_WRONLY : O_RDONLY);
@@ -140,6 +151,20 @@ std::uint32_t unix_peer(std::uint32_t inode) {
 
 }  // namespace
 
+std::string descriptor_link(int process_id, std::uint64_t fd) {
+  return link_of(folder_of(process_id) + "/fd/" + std::to_string(fd));
+}
+
+std::string descriptor_field(int process_id, std::uint64_t fd, const std::string& key) {
+  std::ifstream lines(folder_of(process_id) + "/fdinfo/" + std::to_string(fd));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    const std::size_t value = line.find_first_not_of(" \t", key.size() + 1);
+    return value == std::string::npos ? std::string{} : line.substr(value);
+  }
+  return {};
+}
+
 OpenFiles::OpenFiles(std::vector<int> rank_processes, std::set<int> run, std::set<int> launcher)
     : rank_processes_(std::move(rank_processes)), run_(std::move(run)), launcher_(std::move(launcher)) {}
 
@@ -147,7 +172,7 @@ const std::vector<OpenFiles::Holder>& OpenFiles::holders_of(const std::string& l
   if (!std::exchange(is_indexed_, true)) {
     for (const HostProcess& process : host_processes()) {
       for (const int fd : open_descriptors(process.process_id)) {
-        const std::string to = link_of(process.process_id, static_cast<std::uint64_t>(fd));
+        const std::string to = descriptor_link(process.process_id, static_cast<std::uint64_t>(fd));
         if (!to.empty() && !to.starts_with("anon_inode:")) holders_[to].push_back({process.process_id, fd});
       }
     }
@@ -169,8 +194,9 @@ WaitEnd OpenFiles::end_of_transfer(int process_id, std::uint64_t fd, bool reads)
   if (link.starts_with("anon_inode:")) return end_of_anonymous(process_id, fd, link, run_);
   if (link.starts_with("socket:[")) {
     const std::string peer = peer_of(process_id, link);
-    if (peer.empty() || !are_inside("socket:[" + peer + "]", true)) return WaitEnd::outside;
-    return end_of_limit(process_id, fd, reads);
+    const bool is_inside = peer.empty() ? reads && has_lost_name(process_id, link) && are_inside(link, false)
+                                        : are_inside("socket:[" + peer + "]", true);
+    return is_inside ? end_of_limit(process_id, fd, reads) : WaitEnd::outside;
   }
   struct stat status {};
   if (stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return WaitEnd::outside;
@@ -187,18 +213,21 @@ WaitEnd OpenFiles::end_of_anonymous(int process_id, std::uint64_t fd, const std:
                                     const std::set<int>& run) {
   if (link == "anon_inode:[eventfd]") return WaitEnd::inside;
   if (link == "anon_inode:[timerfd]") {
-    const bool is_armed = fd_information(process_id, fd, "it_value") != "(0, 0)";
+    const bool is_armed = descriptor_field(process_id, fd, "it_value") != "(0, 0)";
     return is_armed ? WaitEnd::by_time : WaitEnd::inside;
   }
+  // The kernel writes no brackets here.
+  if (link == "anon_inode:inotify")
+    return descriptor_field(process_id, fd, "inotify wd").empty() ? WaitEnd::inside : WaitEnd::outside;
   if (link != "anon_inode:[pidfd]") return WaitEnd::outside;
-  const std::string awaited = fd_information(process_id, fd, "Pid");
+  const std::string awaited = descriptor_field(process_id, fd, "Pid");
   return run.contains(std::atoi(awaited.c_str())) ? WaitEnd::inside : WaitEnd::outside;
 }
 
 // Locks of flock() and of fcntl() with F_OFD_SETLKW belong to an open file, whichever processes have it;
 // those of F_SETLKW to the process that /proc/locks names.
 WaitEnd OpenFiles::end_of_lock(int process_id, std::uint64_t fd) {
-  if (are_inside(link_of(process_id, fd), false)) return WaitEnd::inside;
+  if (are_inside(descriptor_link(process_id, fd), false)) return WaitEnd::inside;
   std::ifstream lines("/proc/locks");
   std::map<std::string, int> owners;  // by the lock's number
   for (std::string line; std::getline(lines, line);) {
@@ -214,6 +243,38 @@ WaitEnd OpenFiles::end_of_lock(int process_id, std::uint64_t fd) {
     if (waits && process == process_id && run_.contains(owners[number])) return WaitEnd::inside;
   }
   return WaitEnd::outside;
+}
+
+// A queue that has a name can be opened at any time.
+WaitEnd OpenFiles::end_of_queue(int process_id, std::uint64_t fd) {
+  const std::string link = descriptor_link(process_id, fd);
+  if (!are_inside(link, false)) return WaitEnd::outside;
+  const std::vector<Holder>& holders = holders_of(link);
+  const bool is_common = std::any_of(holders.begin(), holders.end(), [process_id](const Holder& holder) {
+    return holder.process_id != process_id;
+  });
+  return is_common || link.ends_with(" (deleted)") ? WaitEnd::inside : WaitEnd::unlikely;
+}
+
+// A socket that listens in a file that is gone.
+bool OpenFiles::has_lost_name(int process_id, const std::string& link) {
+  for (const UnixSocket& socket : unix_sockets(process_id)) {
+    if (socket.inode != inode_of(link)) continue;
+    std::error_code error;
+    const bool has_path = socket.path.starts_with('/');
+    return socket.listens && has_path && !fs::exists(folder_of(process_id) + "/root" + socket.path, error) &&
+           !error;
+  }
+  return false;
+}
+
+WaitEnd OpenFiles::end_of_connect(int process_id, const std::string& path) {
+  const std::vector<UnixSocket> sockets = unix_sockets(process_id);
+  const auto listener = std::find_if(sockets.begin(), sockets.end(), [&path](const UnixSocket& socket) {
+    return socket.listens && socket.path == path;
+  });
+  if (path.empty() || listener == sockets.end()) return WaitEnd::outside;
+  return are_inside("socket:[" + listener->inode + "]", false) ? WaitEnd::inside : WaitEnd::outside;
 }
 
 std::vector<OpenFiles::Connection> OpenFiles::connections(int process_id, const std::string& file) {
@@ -258,7 +319,7 @@ std::string OpenFiles::holding_ranks(const std::string& link, int process_id) co
     if (other == 0 || other == process_id) continue;
     const std::vector<int> fds = open_descriptors(other);
     const bool holds = std::any_of(fds.begin(), fds.end(), [&](int fd) {
-      return link_of(other, static_cast<std::uint64_t>(fd)) == link;
+      return descriptor_link(other, static_cast<std::uint64_t>(fd)) == link;
     });
     if (!holds) continue;
     ranks += (count++ > 0 ? ", " : "") + std::to_string(rank);
@@ -287,15 +348,9 @@ std::string OpenFiles::describe_socket(const std::string& link, int process_id) 
   for (const char* file : {"tcp", "tcp6"}) {
     if (std::string text = describe_tcp(file, inode, process_id); !text.empty()) return text;
   }
-  std::ifstream lines(folder_of(process_id) + "/net/unix");
-  std::string line;
-  while (std::getline(lines, line)) {
-    std::istringstream fields(line);
-    std::string field;
-    for (int i = 0; i < 7; ++i) fields >> field;
-    std::string path;
-    if (field != inode) continue;
-    if (fields >> path) return "the Unix socket " + path;
+  for (const UnixSocket& socket : unix_sockets(process_id)) {
+    if (socket.inode != inode) continue;
+    if (!socket.path.empty()) return "the Unix socket " + socket.path;
     const std::uint32_t peer =
         unix_peer(static_cast<std::uint32_t>(std::strtoul(inode.c_str(), nullptr, 10)));
     return "a Unix socket" +
@@ -311,9 +366,12 @@ std::string OpenFiles::describe(int process_id, std::uint64_t fd) const {
   if (link.starts_with("socket:[")) return standard + describe_socket(link, process_id);
   if (link.starts_with("pipe:[")) return standard + "a pipe" + holding_ranks(link, process_id);
   // All files of such a kind have one link.
-  constexpr std::string_view anonymous = "anon_inode:[";
-  if (link.starts_with(anonymous))
-    return standard + "the " + link.substr(anonymous.size(), link.size() - anonymous.size() - 1);
+  constexpr std::string_view anonymous = "anon_inode:";
+  if (link.starts_with(anonymous)) {
+    std::string name = link.substr(anonymous.size());
+    std::erase_if(name, [](char c) { return c == '[' || c == ']'; });
+    return standard + "the " + name;
+  }
   struct stat status {};
   const bool is_fifo = stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
   if (link.empty()) return standard + "a file";

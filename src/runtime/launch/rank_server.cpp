@@ -98,6 +98,11 @@ std::string RankServer::find_launcher(std::uint32_t rank, const std::string& lib
   return "rc=-1 msg=" + late_launcher_->refused;
 }
 
+HostWaits::Facts RankServer::wait_facts() const {
+  return {.in_barrier = [this](std::uint32_t rank) { return in_barrier(rank); },
+          .alarm_ns = [this](std::uint32_t rank) { return scheduler_.outside(rank).alarm_ns.load(); }};
+}
+
 int RankServer::launcher_id() const {
   return late_launcher_ ? late_launcher_->process_id : 0;
 }

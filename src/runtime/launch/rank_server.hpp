@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/launch/failure_watch.hpp"
+#include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/output_pump.hpp"
 #include "runtime/launch/pmi_server.hpp"
 #include "runtime/launch/poller.hpp"
@@ -55,6 +56,8 @@ class RankServer {
   // The rank and the process started for it have ended.
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
+  // What HostWaits needs to know of the ranks. Valid as long as this object and the scheduler.
+  [[nodiscard]] HostWaits::Facts wait_facts() const;
   // The rank has spoken with the process manager.
   [[nodiscard]] bool spoke(std::uint32_t rank) const { return pmi_.spoke(rank); }
   // The process that serves the ranks of another MPI library; 0 for none.

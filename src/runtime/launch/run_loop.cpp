@@ -191,7 +191,11 @@ void RunLoop::on_idle() {
   const bool started = scheduler_.started();
   const std::vector<int> process_ids = scheduler_.process_ids();
   const auto pause = [this](int ms) { server_.serve(ms); };
-  if (idle_.is_stuck(started, process_ids, pause, [&] { return hold_ups_.outside_wait(process_ids); })) {
+  const IdleWatch::Questions questions{
+      .only_run_can_act = [&] { return hold_ups_.only_run_can_act(process_ids); },
+      .outside_wait = [&] { return hold_ups_.outside_wait(process_ids); },
+      .left_out = scheduler_.left_out()};
+  if (idle_.is_stuck(started, process_ids, pause, questions)) {
     verdict_.stop(SessionReport::Outcome::deadlock, 1,
                   "every process waits and the network is empty\n" + describe_waiting() +
                       idle_.describe_sleepers(process_ids, scheduler_.left_out(), lines_));

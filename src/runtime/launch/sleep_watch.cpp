@@ -21,7 +21,7 @@ constexpr int limited_factor = 10;  // multiplies both if a rank may wake by its
 constexpr std::uint32_t least_sleep_looks = 3;
 constexpr auto rest = 2ms;  // of a left-out rank that has run
 
-// Returns what the rank waits for if another rank may supply it, depending on who holds it.
+// Returns what the rank waits for if another rank may supply it, depending on who else can.
 std::string meeting_to_prove(const SystemCall& call) {
   switch (call.number) {
     case SYS_wait4:
@@ -30,6 +30,27 @@ std::string meeting_to_prove(const SystemCall& call) {
     case SYS_flock:
     case SYS_fcntl:
       return "a lock on a file";
+    case SYS_semop:
+    case SYS_semtimedop:
+      return "a semaphore";
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+    case SYS_mq_timedreceive:
+    case SYS_mq_timedsend:
+      return "a message queue";
+    case SYS_pause:
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+      return "a signal";
+    case SYS_futex_waitv:
+      return "shared memory";
+    case SYS_read:
+    case SYS_readv:
+    case SYS_splice:
+    case SYS_tee:
+    case SYS_vmsplice:
+    case SYS_sendfile:
+      return "a file";
     default:
       return {};
   }
@@ -106,14 +127,15 @@ bool SleepWatch::wait_for_others(const std::vector<std::uint32_t>& ranks, std::v
   std::vector<int> all = rank_processes;
   all.push_back(launcher_id);
   const std::map<int, std::uint32_t> family = families(all);
-  HostWaits waits(rank_processes, family, in_barrier_);
+  HostWaits waits(rank_processes, family, facts_);
   for (const auto& [process_id, number] : family) {
     if (std::find(ranks.begin(), ranks.end(), number) == ranks.end()) continue;
     for (const int thread_id : threads_of(process_id)) {
       const auto pulse = pulse_of(process_id, thread_id);
       if (pulse && pulse->state == 'Z') continue;
-      const bool is_inside = pulse && pulse->state == 'S' &&
-                             (waits.end_of(process_id, thread_id) == WaitEnd::inside ||
+      const bool is_stopped = pulse && (pulse->state == 'T' || pulse->state == 't');
+      const bool is_inside = pulse && (pulse->state == 'S' || is_stopped) &&
+                             (waits.end_of(process_id, thread_id) <= WaitEnd::unlikely ||
                               is_library_thread(process_id, thread_id));
       if (!is_inside) return false;
       proven_.emplace(std::pair(process_id, thread_id), *pulse);

@@ -3,13 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
 
 namespace apenet {
 
@@ -22,9 +22,7 @@ class SleepWatch {
  public:
   using WallClock = std::chrono::steady_clock;
 
-  // in_barrier: see HostWaits.
-  explicit SleepWatch(std::function<bool(std::uint32_t rank)> in_barrier)
-      : in_barrier_(std::move(in_barrier)) {}
+  explicit SleepWatch(HostWaits::Facts facts) : facts_(std::move(facts)) {}
 
   // Looks at all processes of the run, at most once per interval. Returns true if all these ranks are
   // asleep. A process id of 0 means unknown. launcher_id: the process that started the ranks, or 0.
@@ -52,12 +50,12 @@ class SleepWatch {
   [[nodiscard]] bool something_works(std::vector<int> rank_processes, int launcher_id);
   [[nodiscard]] bool has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const;
   [[nodiscard]] bool is_library(int process_id, int thread_id);
-  // Whether only threads of the run can end the waits of these ranks and of the processes that they started,
-  // and none of them has run since the last call.
+  // Whether nobody outside the run is known who could end the waits of these ranks and of the processes that
+  // they started, and none of them has run since the last call.
   [[nodiscard]] bool wait_for_others(const std::vector<std::uint32_t>& ranks, std::vector<int> rank_processes,
                                      int launcher_id);
 
-  std::function<bool(std::uint32_t rank)> in_barrier_;
+  HostWaits::Facts facts_;
   std::map<std::uint32_t, Rank> ranks_;
   std::map<std::uint32_t, std::string> left_out_;  // what each rank waited for
   WallClock::time_point next_look_{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/host_waits.hpp"
@@ -12,6 +13,8 @@ namespace {
 // A thread that polls a few times a second uses less CPU time than this. A thread that works but has to share
 // the processor is found in state R.
 constexpr std::int64_t least_share_per_mille = 10;
+// It wakes from time to time, so its share shows only over a longer time than that of two looks.
+constexpr std::int64_t span_ns = 1'000'000'000;
 
 // A thread that has been found to contend more often than this is taken to wait for a lock that no thread
 // will ever release.
@@ -24,8 +27,7 @@ std::int64_t now_ns() {
 }
 
 StallWatch::Finding finding_of(char state, int process_id, int thread_id) {
-  const bool is_stopped = state == 'T' || state == 't';  // whoever has stopped it may let it go on
-  if (state == 'R' || state == 'D' || is_stopped) return StallWatch::Finding::works;
+  if (state == 'R' || state == 'D' || state == 'T' || state == 't') return StallWatch::Finding::works;
   const SystemCall call = system_call(process_id, thread_id);
   if (has_time_limit(call)) return StallWatch::Finding::sleeps;
   return waits_for_thread(call) ? StallWatch::Finding::asleep : StallWatch::Finding::may_wake;
@@ -34,6 +36,7 @@ StallWatch::Finding finding_of(char state, int process_id, int thread_id) {
 }  // namespace
 
 void StallWatch::forget() {
+  spans_.clear();
   first_used_ns_.clear();
   last_used_ns_.clear();
   tries_.clear();
@@ -42,21 +45,33 @@ void StallWatch::forget() {
   is_library_.clear();
 }
 
+// Whoever has stopped a rank may let it go on. A process that a rank has started mostly stops itself, or is
+// traced by another one of the run.
+bool StallWatch::is_stopped_by_run(int process_id, char state,
+                                   const std::map<int, std::uint32_t>& family) const {
+  if (state == 't') return family.contains(tracer_of(process_id));
+  return state == 'T' && process_ids_.at(family.at(process_id)) != process_id;
+}
+
 std::map<int, StallWatch::Task> StallWatch::look() const {
   std::map<int, Task> tasks;
-  for (const auto& [process_id, rank] : families(process_ids_)) {
+  const std::map<int, std::uint32_t> family = families(process_ids_);
+  for (const auto& [process_id, rank] : family) {
     for (const int thread_id : threads_of(process_id)) {
       const auto state = thread_state(process_id, thread_id);
       if (!state || state->state == 'Z' || state->state == 'X') continue;
-      const Finding finding = finding_of(state->state, process_id, thread_id);
+      const bool is_stopped = is_stopped_by_run(process_id, state->state, family);
+      const Finding finding =
+          is_stopped ? Finding::may_wake : finding_of(state->state, process_id, thread_id);
       tasks[thread_id] = {{process_id, thread_id, state->name, rank, finding}, state->used_ns};
     }
   }
   return tasks;
 }
 
-void StallWatch::begin(const std::vector<int>& process_ids) {
+void StallWatch::begin(const std::vector<int>& process_ids, std::vector<std::uint32_t> left_out) {
   process_ids_ = process_ids;
+  left_out_ = std::move(left_out);
   before_ = look();
   began_ns_ = now_ns();
 }
@@ -74,6 +89,19 @@ bool StallWatch::contends(const Thread& thread, std::uint64_t used_ns) {
     return false;
   }
   return ++tries_[thread.thread_id] <= most_tries;
+}
+
+bool StallWatch::uses_processor(int thread_id, std::uint64_t used_ns, bool uses_now) {
+  const std::int64_t now = now_ns();
+  const auto [entry, is_new] = spans_.try_emplace(thread_id, Span{.since_ns = now, .used_ns = used_ns});
+  Span& span = entry->second;
+  if (const std::int64_t passed_ns = now - span.since_ns; passed_ns >= span_ns) {
+    const auto used_since_ns = static_cast<std::int64_t>(used_ns - span.used_ns);
+    span = {.since_ns = now,
+            .used_ns = used_ns,
+            .worked = used_since_ns * 1000 >= passed_ns * least_share_per_mille};
+  }
+  return uses_now && span.worked;
 }
 
 bool StallWatch::is_library(const Thread& thread) {
@@ -101,10 +129,19 @@ StallWatch::Finding StallWatch::end() {
     const std::uint64_t used_before = before == before_.end() ? 0 : before->second.used_ns;
     const auto used_ns = static_cast<std::int64_t>(task.used_ns - used_before);
     const std::uint64_t first_ns = first_used_ns_.emplace(thread_id, task.used_ns).first->second;
-    if (task.thread.finding == Finding::sleeps && (first_ns != task.used_ns || is_library(task.thread)))
-      task.thread.finding = Finding::may_wake;
+    const bool is_left_out =
+        std::find(left_out_.begin(), left_out_.end(), task.thread.rank) != left_out_.end();
+    if (task.thread.finding == Finding::sleeps) {
+      const bool is_repeated = first_ns != task.used_ns || is_library(task.thread);
+      if (!is_in_simulation(task.thread)) {
+        if (is_repeated) task.thread.finding = Finding::may_wake;
+      } else if (!is_left_out) {
+        task.thread.finding = Finding::asleep;
+      }
+    }
     if (contends(task.thread, task.used_ns)) task.thread.finding = Finding::contends;
-    if (used_ns * 1000 >= passed_ns * least_share_per_mille) task.thread.finding = Finding::works;
+    if (uses_processor(thread_id, task.used_ns, used_ns * 1000 >= passed_ns * least_share_per_mille))
+      task.thread.finding = Finding::works;
     if (task.thread.finding != Finding::asleep) threads_.push_back(task.thread);
   }
   std::stable_sort(threads_.begin(), threads_.end(), [](const Thread& a, const Thread& b) {

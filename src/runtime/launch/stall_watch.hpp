@@ -22,7 +22,7 @@ namespace apenet {
 class StallWatch {
  public:
   enum class Finding : std::uint8_t {
-    works,     // a thread runs, waits for a disk, has used the processor, or is stopped
+    works,     // a thread runs, waits for a disk, has used the processor, or somebody has stopped it
     contends,  // a thread waits for another one, and has run since the last look (tries to get a lock)
     sleeps,    // a thread is in a wait with a time limit, and has been in it since the watch began
     may_wake,  // a thread waits for an outside event, or repeatedly for a limited time; the MPI library's own
@@ -39,8 +39,9 @@ class StallWatch {
 
   // Call when a rank has acted: discards what the threads did before.
   void forget();
-  // The processes of the ranks; 0 means unknown.
-  void begin(const std::vector<int>& process_ids);
+  // The processes of the ranks; 0 means unknown. left_out: ranks that do not wait in the simulation. Threads
+  // of the others that sleep in virtual time do not wake. Those of left_out sleep in parts.
+  void begin(const std::vector<int>& process_ids, std::vector<std::uint32_t> left_out = {});
   // Call some time after begin().
   Finding end();
 
@@ -48,18 +49,29 @@ class StallWatch {
   [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
 
  private:
+  struct Span {  // of CPU time
+    std::int64_t since_ns = 0;
+    std::uint64_t used_ns = 0;
+    bool worked = true;  // in the span before; true if there is none
+  };
   struct Task {
     Thread thread;
     std::uint64_t used_ns = 0;  // CPU time
   };
   [[nodiscard]] std::map<int, Task> look() const;
+  [[nodiscard]] bool is_stopped_by_run(int process_id, char state,
+                                       const std::map<int, std::uint32_t>& family) const;
+  // used_ns: CPU time of the thread. uses_now: it has had its share since begin().
+  [[nodiscard]] bool uses_processor(int thread_id, std::uint64_t used_ns, bool uses_now);
   [[nodiscard]] bool contends(const Thread& thread, std::uint64_t used_ns);
   [[nodiscard]] bool is_in_simulation(const Thread& thread);
   [[nodiscard]] bool is_library(const Thread& thread);
 
   std::vector<int> process_ids_;
+  std::vector<std::uint32_t> left_out_;
   std::map<int, Task> before_;
   std::int64_t began_ns_ = 0;
+  std::map<int, Span> spans_;                            // the last second of each thread
   std::map<int, std::uint64_t> first_used_ns_;           // CPU time of each thread when first seen
   std::map<int, std::uint64_t> last_used_ns_;            // ... and at the last call of end()
   std::map<int, std::uint32_t> tries_;                   // how often each thread was found to contend

@@ -1,12 +1,13 @@
 #include "runtime/launch/wait_text.hpp"
 
 #include <linux/futex.h>
+#include <poll.h>
+#include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -16,6 +17,7 @@
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/open_files.hpp"
+#include "runtime/launch/remote_memory.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {
@@ -29,16 +31,6 @@ std::optional<std::size_t> number_of(int process_id, int thread_id) {
   const auto at = std::find(threads.begin(), threads.end(), thread_id);
   if (at == threads.end()) return std::nullopt;
   return static_cast<std::size_t>(at - threads.begin()) + 1;
-}
-
-template <typename T>
-std::optional<T> read_value(int process_id, std::uint64_t address) {
-  T value{};
-  iovec here{&value, sizeof value};
-  // The address belongs to the other process.
-  iovec there{reinterpret_cast<void*>(address), sizeof value};  // NOLINT(performance-no-int-to-ptr)
-  const bool is_read = process_vm_readv(process_id, &here, 1, &there, 1, 0) == sizeof value;
-  return is_read ? std::optional(value) : std::nullopt;
 }
 
 // The C library's function in which a thread waits, and the line that calls it.
@@ -91,19 +83,31 @@ std::string describe_futex(int process_id, const SystemCall& call, const Caller&
              : "waits " + where + "for another thread or process for a limited time, in a futex";
 }
 
-// Describes the files that an epoll descriptor watches.
-std::string describe_epoll(std::uint64_t epoll, int process_id, const OpenFiles& files) {
+// Describes the files for which a call waits.
+std::string describe_files(const std::string& call, const std::vector<int>& fds, int process_id,
+                           const OpenFiles& files) {
   constexpr int most_named = 3;
   std::string text;
   int count = 0;
-  for (const int fd : watched_by_epoll(process_id, epoll)) {
+  for (const int fd : fds) {
     // A library uses eventfds and timerfds to wake itself.
     const std::string description = files.describe(process_id, static_cast<std::uint64_t>(fd));
     if (description == "the eventfd" || description == "the timerfd") continue;
     if (count++ < most_named) text += (text.empty() ? "" : "; ") + description;
   }
   if (count > most_named) text += "; and " + std::to_string(count - most_named) + " more";
-  return "waits in epoll_wait" + (text.empty() ? "" : " for " + text);
+  return "waits in " + call + (text.empty() ? "" : " for " + text);
+}
+
+std::vector<int> polled_files(int process_id, const SystemCall& call) {
+  constexpr std::uint64_t most_polled = 1024;
+  std::vector<pollfd> polled(std::min(call.arguments[1], most_polled));
+  std::vector<int> fds;
+  if (!read_values(process_id, call.arguments[0], polled.data(), polled.size())) return fds;
+  for (const pollfd& one : polled) {
+    if (one.fd >= 0) fds.push_back(one.fd);
+  }
+  return fds;
 }
 
 std::string describe_children(int process_id) {
@@ -126,20 +130,72 @@ std::string call_name(long number) {
   return found != std::end(known) ? found->second : std::to_string(number);
 }
 
+// "SIGUSR1, SIGUSR2 or SIGTERM", or "a signal" of a set that is empty or large.
+std::string name_signals(std::uint64_t set) {
+  constexpr int most_named = 4;
+  const int count = std::popcount(set);
+  if (count == 0 || count > most_named) return "a signal";
+  std::string text;
+  for (int signal = 1, named = 0; signal <= 64; ++signal) {
+    if ((set >> (signal - 1) & 1) == 0) continue;
+    const char* const name = sigabbrev_np(signal);
+    const char* const before = named == 0 ? "" : named + 1 == count ? " or " : ", ";
+    ++named;
+    text += before + (name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name));
+  }
+  return text;
+}
+
+// An object that has a number and no name.
+std::string numbered(const std::string& object, std::uint64_t number) {
+  return object + " " + std::to_string(static_cast<int>(number));
+}
+
+std::string describe_opening(const std::string& path) {
+  const std::string what = path.empty() ? "a file" : path;
+  return "is blocked in opening " + what + ", such as a fifo whose other end is not open";
+}
+
+std::string describe_reading(int process_id, std::uint64_t fd, const OpenFiles& files) {
+  const std::uint64_t signals = awaited_signals(process_id, fd);
+  return "reads from " + files.describe(process_id, fd) +
+         (signals == 0 ? "" : ", for " + name_signals(signals));
+}
+
 std::string describe_call(int process_id, const SystemCall& call, const OpenFiles& files,
                           const Caller& caller) {
   const auto file = [&] { return files.describe(process_id, call.arguments[0]); };
   switch (call.number) {
     case SYS_read:
     case SYS_readv:
+    case SYS_preadv2:
     case SYS_recvfrom:
     case SYS_recvmsg:
-      return "reads from " + file();
+    case SYS_recvmmsg:
+    case SYS_splice:
+    case SYS_tee:
+      return describe_reading(process_id, call.arguments[0], files);
     case SYS_write:
     case SYS_writev:
+    case SYS_pwritev2:
+    case SYS_vmsplice:
     case SYS_sendto:
     case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_sendfile:
       return "writes to " + file();
+    case SYS_semop:
+    case SYS_semtimedop:
+      return "waits in semop for " + numbered("the System V semaphores", call.arguments[0]);
+    case SYS_msgrcv:
+      return "waits in msgrcv for a message of " + numbered("the System V queue", call.arguments[0]);
+    case SYS_msgsnd:
+      return "waits in msgsnd for room in " + numbered("the System V queue", call.arguments[0]);
+    case SYS_mq_timedreceive:
+      return "waits in mq_receive for a message of the queue " +
+             descriptor_link(process_id, call.arguments[0]);
+    case SYS_mq_timedsend:
+      return "waits in mq_send for room in the queue " + descriptor_link(process_id, call.arguments[0]);
     case SYS_accept:
     case SYS_accept4:
       return "waits for a connection to " + file();
@@ -149,16 +205,19 @@ std::string describe_call(int process_id, const SystemCall& call, const OpenFile
     case SYS_fcntl:
       return "waits for a lock on " + file();
     case SYS_open:
+      return describe_opening(read_text(process_id, call.arguments[0]));
     case SYS_openat:
-      return "is blocked in opening a file, such as a fifo whose other end is not open";
+      return describe_opening(read_text(process_id, call.arguments[1]));
     case SYS_epoll_wait:
     case SYS_epoll_pwait:
-      return describe_epoll(call.arguments[0], process_id, files);
+    case SYS_epoll_pwait2:
+      return describe_files("epoll_wait", watched_by_epoll(process_id, call.arguments[0]), process_id, files);
     case SYS_poll:
     case SYS_ppoll:
+      return describe_files("poll", polled_files(process_id, call), process_id, files);
     case SYS_select:
     case SYS_pselect6:
-      return "waits for files or sockets, in poll or select";
+      return "waits in select for files or sockets";
     case SYS_wait4:
     case SYS_waitid:
       return describe_children(process_id);
@@ -166,9 +225,13 @@ std::string describe_call(int process_id, const SystemCall& call, const OpenFile
     case SYS_clock_nanosleep:
       return "sleeps";
     case SYS_pause:
+      return "waits in pause for a signal";
     case SYS_rt_sigsuspend:
+      return "waits in sigsuspend for a signal";
     case SYS_rt_sigtimedwait:
-      return "waits for a signal";
+      return "waits in sigwait for " + name_signals(awaited_signals(process_id, call));
+    case SYS_futex_waitv:
+      return "waits for another thread or process, at several futexes";
     case SYS_futex:
       return describe_futex(process_id, call, caller);
     default:

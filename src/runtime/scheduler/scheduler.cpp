@@ -11,7 +11,6 @@
 #include "runtime/scheduler/deadlock_report.hpp"
 
 namespace apenet {
-namespace {}  // namespace
 
 Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& shared)
     : simulation_(simulation),
