@@ -50,10 +50,12 @@ Progress::Poll Progress::poll_in_vain() {
 bool Progress::looks_for_ever(const VainLimits& limits, std::int64_t clock_ps) const {
   const std::uint32_t looks = get(calls_in_vain_);
   if (looks < least_looks) return false;
-  const std::int64_t passed_ps = clock_ps - vain_since_ps_.load(std::memory_order_relaxed);
-  if (passed_ps >= limits.time_ps) return true;
+  const std::int64_t since_ps = vain_since_ps_.load(std::memory_order_relaxed);
+  // Does not overflow, whatever a rank has written.
+  const auto has_taken = [&](std::int64_t ps) { return clock_ps - ps >= since_ps; };
+  if (has_taken(limits.time_ps)) return true;
   if (get(clock_reads_) != 0) return false;
-  const bool sleeps = passed_ps >= limits.time_ps / parts_with_sleeps;
+  const bool sleeps = has_taken(limits.time_ps / parts_with_sleeps);
   return looks >= (sleeps ? limits.looks / fewer_with_sleeps : limits.looks);
 }
 
