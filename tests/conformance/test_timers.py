@@ -6,7 +6,7 @@ import pytest
 
 HERE = Path(__file__).parent
 
-# Error of the wait, runs of the handler, when it ran, and when the wait ended: see c/timers.c.
+# Error of the wait, runs of the handler, when it ran, and when the wait ended: see timers/timers.c.
 INTERRUPTED = ("EINTR", "1", "1.00", "1.00")
 TAKEN = ("0", "0", "0.00", "1.00")
 GOES_ON = ("0", "1", "1.00", "3.00")
@@ -44,7 +44,7 @@ EXPECTED = {
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_each_timer_ends_each_wait_in_virtual_time(apenet, build, ranks):
     """The errors are those that the program gets on Linux without a simulation."""
-    done = apenet("run", "-n", str(ranks), "--machine", "ape16", "--", build(HERE / "c" / "timers.c"))
+    done = apenet("run", "-n", str(ranks), "--machine", "ape16", "--", build(HERE / "timers" / "timers.c"))
     assert done.returncode == 0, done.stderr
     seen = {tuple(line.split()[:3]): tuple(line.split()[3:]) for line in done.stdout.splitlines()}
     wanted = {

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "../c/check.h"
 
 static const long unit_us = 20000;
 static struct World world;
