@@ -14,6 +14,9 @@
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
 #include "runtime/launch/run_loop.hpp"
+#include "runtime/scheduler/process_ids.hpp"
+#include "runtime/scheduler/process_memory.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 
@@ -67,9 +70,12 @@ struct Session::Parts {
         machine(simulation, description, std::move(node_of_process)),
         observation(simulation, machine, given.observation),
         shared(process_count),
-        scheduler(simulation, machine, shared) {
+        process_ids(shared),
+        memory(shared, process_ids),
+        scheduler(simulation, machine, shared, memory,
+                  {.one_at_a_time = options.compute == ipc::ComputeMode::record,
+                   .wakes_for_each_event = !options.observation.trace_path.empty()}) {
     machine.fill_receive_rings();
-    if (!options.observation.trace_path.empty()) scheduler.wake_for_each_event();
     ipc::Header& header = shared.header();
     header.rail_count = rail_count(description);
     for (std::uint8_t rail = 0; rail < rail_count(description); ++rail)
@@ -99,7 +105,8 @@ struct Session::Parts {
   // The rank's clock, clamped because the rank may have written anything.
   std::int64_t virtual_ps(std::uint32_t rank) {
     const std::int64_t clock_ps = shared.block(rank).clock.shown_ps();
-    return std::clamp(clock_ps, scheduler.epoch_ps(), ipc::end_of_time_ps) - scheduler.epoch_ps();
+    return std::clamp(clock_ps, scheduler.view().ranks.epoch_ps(), ipc::end_of_time_ps) -
+           scheduler.view().ranks.epoch_ps();
   }
   void prove_path(SessionReport& report) const;
   [[nodiscard]] std::string find_bypass(SessionReport& report) const;
@@ -111,6 +118,8 @@ struct Session::Parts {
   Machine machine;
   Observation observation;
   SharedMemory shared;
+  ProcessIds process_ids;
+  ProcessMemory memory;
   Scheduler scheduler;
 };
 
@@ -160,8 +169,9 @@ SessionReport Session::run(const std::vector<RankProcess>& ranks, const Supervis
   std::vector<int> leaders;
   for (const RankProcess& rank : ranks) leaders.push_back(rank.process_id);
   const int root = supervisor.process_id != 0 ? supervisor.process_id : getpid();
-  parts_->scheduler.set_tree(ProcessTree(root, std::move(leaders)));
-  RunLoop loop(parts_->shared, parts_->scheduler, parts_->options, ranks, supervisor.channel);
+  parts_->process_ids.set_tree(ProcessTree(root, std::move(leaders)));
+  RunLoop loop(parts_->shared, parts_->scheduler, parts_->process_ids, parts_->memory, parts_->options, ranks,
+               supervisor.channel);
   loop.run(report, interrupted);
   parts_->report_on(report);
   return report;
@@ -170,19 +180,20 @@ SessionReport Session::run(const std::vector<RankProcess>& ranks, const Supervis
 void Session::Parts::report_on(SessionReport& report) {
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     report_rank(report.ranks[rank], rank);
-    if (scheduler.started()) {
+    if (scheduler.view().ranks.started()) {
       report.virtual_ps = std::max(report.virtual_ps, virtual_ps(rank));
     }
   }
-  const RunTotals& totals = scheduler.totals();
+  const Delivery& delivery = scheduler.view().delivery;
+  const RunTotals& totals = delivery.totals();
   report.messages = totals.messages;
   report.bytes = totals.bytes;
-  report.trace_hash = scheduler.trace_hash();
+  report.trace_hash = delivery.trace_hash();
   machine.settle();
-  report.links = scheduler.link_use();
+  report.links = delivery.link_use();
   report.faults = machine.fault_use();
-  report.route_changes = scheduler.route_changes();
-  for (RouteChange& change : report.route_changes) change.at_ps -= scheduler.epoch_ps();
+  report.route_changes = delivery.route_changes();
+  for (RouteChange& change : report.route_changes) change.at_ps -= scheduler.view().ranks.epoch_ps();
   report.network = observation.network_history();
   for (std::string& warning : machine.warnings()) report.warnings.push_back(std::move(warning));
   for (std::string& warning : observation.finish()) report.warnings.push_back(std::move(warning));
@@ -219,7 +230,7 @@ std::string Session::Parts::ranks_where(const Predicate& holds) const {
   constexpr std::uint32_t most_named = 4;
   std::string ranks;
   std::uint32_t count = 0;
-  for (std::uint32_t rank = 0; scheduler.started() && rank < process_count; ++rank) {
+  for (std::uint32_t rank = 0; scheduler.view().ranks.started() && rank < process_count; ++rank) {
     if (!holds(const_cast<SharedMemory&>(shared).block(rank)) || ++count > most_named) continue;
     ranks += (count > 1 ? ", " : "") + std::to_string(rank);
   }
@@ -234,10 +245,10 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
   report.initialised = identity.initialised != 0;
   report.used_network = identity.used_network != 0;
   report.finalised = identity.finalised != 0 || identity.closed != 0;
-  report.library = intake::library(identity);
+  report.library = validation::library(identity);
   report.without_shim = identity.without_shim != 0;
-  report.unfollowed = intake::unfollowed(identity);
-  if (!scheduler.started()) return;
+  report.unfollowed = validation::unfollowed(identity);
+  if (!scheduler.view().ranks.started()) return;
   const std::int64_t lived_ps = virtual_ps(rank);
   const auto part_us = [lived_ps](const ipc::Sum& sum) {
     return static_cast<double>(std::clamp<std::int64_t>(sum.get(), 0, lived_ps)) * 1e-6;
@@ -264,7 +275,7 @@ void Session::Parts::prove_path(SessionReport& report) const {
 
 // Why the results would be meaningless; empty if they are not.
 std::string Session::Parts::find_bypass(SessionReport& report) const {
-  const std::uint64_t all_messages = report.messages + scheduler.totals().startup_messages;
+  const std::uint64_t all_messages = report.messages + scheduler.view().delivery.totals().startup_messages;
   const auto any = [&report](auto is) { return std::any_of(report.ranks.begin(), report.ranks.end(), is); };
   const bool any_mpi = any([](const RankReport& rank) { return rank.initialised; });
   const bool any_network = any([](const RankReport& rank) { return rank.used_network; });

@@ -9,8 +9,8 @@
 #include <stdexcept>
 
 #include "ranks.hpp"
-#include "runtime/scheduler/intake.hpp"
 #include "runtime/scheduler/process_ids.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 
 namespace apenet::test {
 namespace {
@@ -395,7 +395,7 @@ TEST(Boundary, TheNameOfALibraryIsBoundedAndPrintable) {
   std::memset(identity.library, 'x', sizeof identity.library);  // without a terminating zero
   identity.library[1] = '\n';
   identity.library[2] = '\x1b';
-  const std::string name = intake::library(identity);
+  const std::string name = validation::library(identity);
   EXPECT_EQ(name.substr(0, 4), "x??x");
   EXPECT_EQ(name.size(), sizeof identity.library);
 }

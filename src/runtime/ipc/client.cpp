@@ -525,23 +525,23 @@ bool Client::may_compute_aside() {
 void Client::compute_aside(std::int64_t least_ps) {
   charge_compute(least_ps);
   if (!may_compute_aside()) return;
-  if (header_->lets_compute_aside == 0) {
+  if (header_->lets_compute_overlap == 0) {
     wait(Wait::computes, block_->clock.now_ps());
     return;
   }
   Turn& turn = block_->turn;
   turn.deadline_ps = block_->clock.now_ps();
   turn.wait = Wait::computes;
-  turn.run.store(Run::aside);
+  turn.run.store(Run::overlapped);
   stop_running();
 }
 
 // Returns from being away. The simulator does not count this process as running.
 void Client::come_back() {
   Turn& turn = block_->turn;
-  std::uint32_t run = Run::aside;
+  std::uint32_t run = Run::overlapped;
   if (turn.run.compare_exchange_strong(run, Run::waits)) await_turn();
-  if (run != Run::left_out) return;  // it has got its turn while it computed
+  if (run != Run::suspended) return;  // it has got its turn while it computed
   turn.deadline_ps = block_->clock.now_ps();
   turn.wait = Wait::until;
   if (!turn.run.compare_exchange_strong(run, Run::waits)) {

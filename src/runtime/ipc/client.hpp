@@ -242,7 +242,7 @@ class Client {
   void require_shim();
   [[nodiscard]] bool is_away() const {
     const std::uint32_t run = block_->turn.run.load();
-    return run == Run::left_out || run == Run::aside;
+    return run == Run::suspended || run == Run::overlapped;
   }
   [[nodiscard]] bool may_compute_aside();
   void come_back();

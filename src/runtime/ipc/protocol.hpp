@@ -65,17 +65,16 @@ enum class Wait : std::uint32_t {
   running,    // it runs (or has not yet attached)
   for_event,  // until the next event, at any time, or until deadline_ps, if that is not 0
   until,      // until all events up to deadline_ps are known
-  computes,   // it acts no earlier than deadline_ps, and computes meanwhile (Run::aside)
+  computes,   // it acts no earlier than deadline_ps, and computes meanwhile (Run::overlapped)
   flush,      // until its rings are emptied; no virtual time passes
   start,      // in the barrier at which virtual time begins
   finished,   // it has left the simulation
-  away,       // set by the simulator: asleep in the host and left out (Run::left_out)
 };
 
-// Values of Turn::run. left_out: the process sleeps in the host and the others continue without it. aside: it
-// computes, and the others continue beside it (Wait::computes). In both cases it waits for its turn before it
-// uses its block again.
-enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2, left_out = 3, aside = 4 };
+// Values of Turn::run. suspended: the process is blocked in the host and the others continue without it.
+// overlapped: it computes, and the others continue beside it (Wait::computes). In both cases it waits for a grant
+// before it uses its block again.
+enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2, suspended = 3, overlapped = 4 };
 
 // If the host does not let the simulator access the memory of a process, the waiting process itself copies
 // between its memory and its window.
@@ -247,9 +246,9 @@ struct Header {
   std::int64_t lookahead_ps = 0;
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
-  // The simulator needs no help of the processes to move bytes of their memory, so they may compute aside;
+  // The simulator needs no help of the processes to move bytes of their memory, so they may overlap compute;
   // otherwise they compute once they have got their turn. Written before `started`.
-  std::uint32_t lets_compute_aside = 0;
+  std::uint32_t lets_compute_overlap = 0;
   std::int64_t flops_per_second = 0;
   Rail rails[most_rails];
   VainLimits vain_limits;

@@ -141,19 +141,19 @@ void Cores::close_turn(WallClock::time_point now) {
   turn_since_ = now;
 }
 
-void Cores::spread_aside(Scheduler& scheduler) {
+void Cores::spread_overlapped(const SchedulerView& scheduler, ProcessIds& process_ids) {
   if (!has_begun_ || use_ != CoreUse::adaptive) return;
   std::erase_if(aside_, [&](std::uint32_t rank) {
-    if (scheduler.computes_aside(rank)) return false;
+    if (scheduler.ranks.computes_beside(rank)) return false;
     // It sleeps, so it moves when it is woken.
-    const auto process_id = static_cast<int>(scheduler.running_process_id(rank));
+    const auto process_id = static_cast<int>(process_ids.running(rank));
     if (process_id != 0) sched_setaffinity(process_id, sizeof used_, &used_);
     return true;
   });
   if (choice_.place() != CoreChoice::Place::one_core || free_.size() < 2) return;
-  for (const std::uint32_t rank : scheduler.last_woken()) {
-    if (!scheduler.computes_aside(rank) || aside_.contains(rank)) continue;
-    spread(rank, static_cast<int>(scheduler.running_process_id(rank)));
+  for (const std::uint32_t rank : scheduler.grants.last_woken()) {
+    if (!scheduler.ranks.computes_beside(rank) || aside_.contains(rank)) continue;
+    spread(rank, static_cast<int>(process_ids.running(rank)));
   }
 }
 

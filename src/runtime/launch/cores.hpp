@@ -13,13 +13,14 @@
 #include "runtime/launch/core_choice.hpp"
 #include "runtime/launch/core_claim.hpp"
 #include "runtime/launch/session_facts.hpp"
+#include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace apenet {
 
 // Keeps the ranks and the simulator on one core where handing over between them dominates, because a
 // hand-over costs several times as much across cores, and lets ranks that compute run side by side. A rank
-// that computes aside (ipc::Run::aside) leaves the core for that time only. The core
+// that computes aside (ipc::Run::overlapped) leaves the core for that time only. The core
 // is one that no other run has claimed; several cores are all but those that others have claimed. All of this
 // changes the speed of a run, never its results. The destructor restores the calling thread's affinity.
 class Cores {
@@ -36,7 +37,7 @@ class Cores {
   void note_all_wait();
   // Call when no rank has its turn. Spreads those of the ranks woken last that compute aside, and takes back
   // those that no longer do.
-  void spread_aside(Scheduler& scheduler);
+  void spread_overlapped(const SchedulerView& scheduler, ProcessIds& process_ids);
   // Moves the processes if that pays. Call some fifty times a second.
   void adapt(const std::vector<int>& process_ids);
 

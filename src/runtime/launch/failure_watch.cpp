@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/scheduler/intake.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 
 namespace apenet {
 namespace {
@@ -18,14 +18,14 @@ std::string signal_name(int signal) {
 }  // namespace
 
 void FailureWatch::note(const RankError& error) {
-  failures_.add(error.rank(), {.time_ps = scheduler_.clock_ps(error.rank()), .what = error.deed()});
+  failures_.add(error.rank(), {.time_ps = ranks_.clock_ps(error.rank()), .what = error.deed()});
 }
 
 void FailureWatch::note_end(std::uint32_t rank, const RankProcesses::End& end, bool is_leader) {
   if (excused_[rank]) return;
   const ipc::Identity& identity = shared_.block(rank).identity;
   const bool has_left = identity.finalised != 0 || identity.closed != 0;
-  RankFailure failure{.time_ps = scheduler_.clock_ps(rank), .ends_others = !has_left};
+  RankFailure failure{.time_ps = ranks_.clock_ps(rank), .ends_others = !has_left};
   if (end.how == RankReport::End::killed) {
     failure.exit_status = 128 + end.status;
     failure.what = "was ended by " + signal_name(end.status);
@@ -47,10 +47,10 @@ void FailureWatch::note_end(std::uint32_t rank, const RankProcesses::End& end, b
 
 bool FailureWatch::notice_refusal(std::uint32_t rank, const std::string& printed) {
   if (excused_[rank]) return false;
-  std::string why = intake::refusal(shared_.block(rank).identity);
-  if (why.empty()) why = intake::printable(printed.empty() ? pmi_.refusal(rank) : printed);
+  std::string why = validation::refusal(shared_.block(rank).identity);
+  if (why.empty()) why = validation::printable(printed.empty() ? pmi_.refusal(rank) : printed);
   if (why.empty()) return false;
-  failures_.add(rank, {.time_ps = scheduler_.clock_ps(rank),
+  failures_.add(rank, {.time_ps = ranks_.clock_ps(rank),
                        .exit_status = 2,
                        .what = "was refused: " + why,
                        .is_refusal = true});
@@ -65,7 +65,7 @@ void FailureWatch::notice_aborts() {
     const int low = abort.exit_code & 0xff;
     const int status = low == 0 && abort.exit_code != 0 ? 1 : low;
     const std::string beyond = low == abort.exit_code ? "" : ", which is status " + std::to_string(status);
-    failures_.add(abort.rank, {.time_ps = scheduler_.clock_ps(abort.rank),
+    failures_.add(abort.rank, {.time_ps = ranks_.clock_ps(abort.rank),
                                .outcome = SessionReport::Outcome::aborted,
                                .exit_status = status,
                                .what = "called MPI_Abort(" + std::to_string(abort.exit_code) + ")" + beyond});
@@ -83,7 +83,7 @@ void FailureWatch::notice_strangers() {
   if (!any_mpi) return;
   for (const std::uint32_t rank : strangers_) {
     failures_.add(
-        rank, {.time_ps = Scheduler::before_time_ps,
+        rank, {.time_ps = before_time_ps,
                .what = "exited without calling MPI_Init while others run; no process that it had left behind "
                        "could still do so"});
   }

@@ -7,7 +7,7 @@
 #include "runtime/launch/failures.hpp"
 #include "runtime/launch/pmi_server.hpp"
 #include "runtime/launch/rank_processes.hpp"
-#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/rank_table.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 
 namespace apenet {
@@ -15,8 +15,8 @@ namespace apenet {
 // Ignores the ranks that the simulator ends itself.
 class FailureWatch {
  public:
-  FailureWatch(SharedMemory& shared, const Scheduler& scheduler, const PmiServer& pmi, std::uint32_t count)
-      : shared_(shared), scheduler_(scheduler), pmi_(pmi), count_(count), excused_(count) {}
+  FailureWatch(SharedMemory& shared, const RankTable& ranks, const PmiServer& pmi, std::uint32_t count)
+      : shared_(shared), ranks_(ranks), pmi_(pmi), count_(count), excused_(count) {}
 
   void note(const RankError& error);
   // Call when the rank's MPI process has ended. is_leader: `end` is that of the process started for the rank.
@@ -34,7 +34,7 @@ class FailureWatch {
 
  private:
   SharedMemory& shared_;
-  const Scheduler& scheduler_;
+  const RankTable& ranks_;
   const PmiServer& pmi_;
   std::uint32_t count_;
   Failures failures_;

@@ -21,23 +21,23 @@ void HoldUps::note_busy() {
   const auto now = WallClock::now();
   if (!busy_since_) {
     busy_since_ = now;
-    calls_before_.resize(scheduler_.process_ids().size());
+    calls_before_.resize(view_.ranks.size());
     for (std::uint32_t rank = 0; rank < calls_before_.size(); ++rank)
-      calls_before_[rank] = scheduler_.calls_of(rank);
+      calls_before_[rank] = view_.ranks.calls(rank);
   }
   if (told_ || now - *busy_since_ < notice_) return;
-  const std::vector<int> processes = scheduler_.process_ids();
+  const std::vector<int> processes = server_.process_ids().all_running();
   std::vector<std::uint32_t> busy;
   for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
-    if (scheduler_.has_turn(rank)) busy.push_back(rank);
+    if (view_.ranks.has_grant(rank)) busy.push_back(rank);
   }
   if (busy.empty()) return;
   const auto waits_outside = [this](std::uint32_t rank) {
-    return !waits_outside_for(scheduler_, rank).empty();
+    return !waits_outside_for(view_.ranks, rank).empty();
   };
   told_ = true;
   if (const auto rank = std::find_if(busy.begin(), busy.end(), waits_outside); rank != busy.end()) {
-    const std::string_view what = waits_outside_for(scheduler_, *rank);
+    const std::string_view what = waits_outside_for(view_.ranks, *rank);
     dprintf(error_fd_, "apenet: rank %u sleeps in real time, waiting for %.*s; virtual time waits for it\n",
             *rank, static_cast<int>(what.size()), what.data());
     return;
@@ -53,41 +53,41 @@ void HoldUps::note_busy() {
 // A rank that polls does not return to the simulator either.
 std::string HoldUps::describe_busy(std::uint32_t rank, const std::vector<int>& processes) {
   constexpr std::uint32_t least_polls = 1000;
-  if (scheduler_.calls_of(rank) - calls_before_[rank] >= least_polls)
+  if (view_.ranks.calls(rank) - calls_before_[rank] >= least_polls)
     return "calls MPI again and again, and finds nothing";
   return describe_work(processes, rank, lines_);
 }
 
 void HoldUps::leave_out_sleepers() {
   if (!busy_since_) return;
-  const std::vector<std::uint32_t> ranks = scheduler_.held_up_by();
+  const std::vector<std::uint32_t> ranks = view_.ranks.waited_for();
   const int launcher_id = server_.launcher_id();
-  if (ranks.empty() || !sleep_.are_asleep(ranks, scheduler_.process_ids(), launcher_id)) return;
-  if (scheduler_.leave_out(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_left_out(ranks);
+  if (ranks.empty() || !sleep_.are_asleep(ranks, server_.process_ids().all_running(), launcher_id)) return;
+  if (scheduler_.suspend(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_left_out(ranks);
 }
 
 void HoldUps::leave_out_spinners() {
   // Once ranks have been left out, the run may already not repeat, so a shorter wait is enough.
   const auto patience = have_spun_.empty() ? spin_patience_ : spin_patience_ / shorter_factor;
   if (!busy_since_ || WallClock::now() - *busy_since_ < patience) return;
-  const std::vector<std::uint32_t> ranks = scheduler_.held_up_by();
+  const std::vector<std::uint32_t> ranks = view_.ranks.waited_for();
   const auto shares = [this](std::uint32_t rank) {
-    return scheduler_.shares_memory(rank) && waits_outside_for(scheduler_, rank).empty();
+    return view_.ranks[rank].shares_memory && waits_outside_for(view_.ranks, rank).empty();
   };
   if (ranks.empty() || !std::all_of(ranks.begin(), ranks.end(), shares)) return;
-  if (scheduler_.has_turns_to_give()) {
-    scheduler_.wake_beside();
+  if (view_.grants.any_is_queued()) {
+    scheduler_.grant_next();
     have_spun_.insert(ranks.begin(), ranks.end());
-  } else if (scheduler_.could_go_on() && scheduler_.leave_out(ranks, [] { return true; })) {
+  } else if (view_.bounds.any_could_go_on() && scheduler_.suspend(ranks, [] { return true; })) {
     spinners_.insert(ranks.begin(), ranks.end());
     have_spun_.insert(ranks.begin(), ranks.end());
   }
 }
 
 bool HoldUps::waits_for_absent() {
-  std::vector<std::uint32_t> ranks = scheduler_.left_out();
+  std::vector<std::uint32_t> ranks = view_.ranks.suspended();
   if (ranks.empty()) spinners_.clear();
-  if (ranks.empty() || scheduler_.all_are_left_out()) return !ranks.empty();
+  if (ranks.empty() || view_.ranks.all_are_suspended()) return !ranks.empty();
   std::set<std::uint32_t> still_spin;
   std::erase_if(ranks, [&](std::uint32_t rank) {
     if (spinners_.contains(rank)) still_spin.insert(rank);
@@ -117,7 +117,7 @@ bool HoldUps::only_run_can_act(const std::vector<int>& rank_processes) const {
 }
 
 std::string HoldUps::outside_wait(const std::vector<int>& rank_processes) {
-  const std::vector<std::uint32_t> ranks = scheduler_.left_out();
+  const std::vector<std::uint32_t> ranks = view_.ranks.suspended();
   if (ranks.empty()) return {};
   std::vector<int> with_launcher = rank_processes;
   with_launcher.push_back(server_.launcher_id());

@@ -23,6 +23,7 @@ class HoldUps {
  public:
   HoldUps(Scheduler& scheduler, const RankServer& server, const SessionOptions& options, SourceLines& lines)
       : scheduler_(scheduler),
+        view_(scheduler.view()),
         server_(server),
         lines_(lines),
         notice_(options.busy_notice_ms),
@@ -57,6 +58,7 @@ class HoldUps {
   [[nodiscard]] std::string describe_busy(std::uint32_t rank, const std::vector<int>& processes);
 
   Scheduler& scheduler_;
+  SchedulerView view_;
   const RankServer& server_;
   SourceLines& lines_;
   std::chrono::milliseconds notice_;

@@ -21,7 +21,7 @@ bool is_awake(char state) {
 }  // namespace
 
 std::vector<int> HostDeadlock::rank_processes() const {
-  std::vector<int> processes = scheduler_.process_ids();
+  std::vector<int> processes = server_.process_ids().all_running();
   for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
     if (processes[rank] == 0) processes[rank] = server_.processes().leader_id(rank);
   }
@@ -39,7 +39,7 @@ bool HostDeadlock::is_stuck() {
   if (now < next_look_) return false;
   next_look_ = now + deadlock_look_interval;
   // The others could go on without the ranks that sleep, which HoldUps decides.
-  if (!scheduler_.held_up_by().empty()) return false;
+  if (!ranks_.waited_for().empty()) return false;
   const std::vector<int> processes = rank_processes();
   const auto before = threads_;
   if (!look(processes)) threads_.clear();
@@ -97,7 +97,7 @@ WaitEnd HostDeadlock::end_of_waits(const std::vector<int>& processes) {
   for (const auto& [thread, pulse] : threads_) {
     const auto [process_id, thread_id] = thread;
     // What is stopped may become a rank.
-    if (waits.has_timer(process_id) || (pulse.state == 'T' && !scheduler_.started())) return WaitEnd::outside;
+    if (waits.has_timer(process_id) || (pulse.state == 'T' && !ranks_.started())) return WaitEnd::outside;
     end = std::max(end, waits.end_of(process_id, thread_id));
     if (end > WaitEnd::unlikely) return end;
   }
@@ -108,9 +108,19 @@ std::string HostDeadlock::describe(SourceLines& lines) const {
   const std::vector<int> processes = rank_processes();
   std::vector<std::uint32_t> ranks;
   for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
-    const ipc::Wait wait = scheduler_.wait_of(rank);
-    if (wait == ipc::Wait::running || wait == ipc::Wait::away || wait == ipc::Wait::finished)
-      ranks.push_back(rank);
+    switch (ranks_.state_now(rank)) {
+      case RankState::awaiting_event:
+      case RankState::awaiting_time:
+      case RankState::polling:
+      case RankState::flushing:
+      case RankState::starting:
+        break;
+      case RankState::computing:
+        if (!ranks_.computes_beside(rank)) break;
+        [[fallthrough]];
+      default:
+        ranks.push_back(rank);
+    }
   }
   return describe_threads(ranks, processes, family_, lines);
 }

@@ -14,7 +14,7 @@
 #include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/source_lines.hpp"
-#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/rank_table.hpp"
 
 namespace apenet {
 
@@ -25,8 +25,8 @@ namespace apenet {
 // only somebody unknown could end, as with a signal, gets the stall timeout.
 class HostDeadlock {
  public:
-  HostDeadlock(Scheduler& scheduler, const RankServer& server, const SessionOptions& options)
-      : scheduler_(scheduler),
+  HostDeadlock(const RankTable& ranks, const RankServer& server, const SessionOptions& options)
+      : ranks_(ranks),
         server_(server),
         patience_(options.deadlock_wait_ms),
         unlikely_patience_(options.stall_timeout_ms) {}
@@ -49,7 +49,7 @@ class HostDeadlock {
   // Who can end the waits of all threads.
   [[nodiscard]] WaitEnd end_of_waits(const std::vector<int>& processes);
 
-  Scheduler& scheduler_;
+  const RankTable& ranks_;
   const RankServer& server_;
   std::chrono::milliseconds patience_;
   std::chrono::milliseconds unlikely_patience_;

@@ -7,13 +7,13 @@ namespace apenet {
 
 void OutputPump::pass() {
   if (!output_.holds_lines()) return;
-  scheduler_.earliest_wakes(wakes_ps_);
+  scheduler_.bounds.earliest_wakes(wakes_ps_);
   OutputKey earliest{std::numeric_limits<std::int64_t>::max(), 0};
   for (std::uint32_t rank = 0; rank < wakes_ps_.size(); ++rank) {
     if (output_.ended(rank)) continue;
     earliest = std::min(earliest, OutputKey{wakes_ps_[rank], rank});
     // The rank may have written output and begun to wait since its pipes were last read.
-    if (!scheduler_.is_out(rank)) continue;
+    if (!scheduler_.ranks.may_print(rank)) continue;
     read(rank, 0);
     read(rank, 1);
   }

@@ -14,13 +14,13 @@ namespace apenet {
 // therefore belongs to the time at which the rank was last woken.
 class OutputPump {
  public:
-  OutputPump(const Scheduler& scheduler, std::vector<std::array<int, 2>> pipes, std::array<int, 2> sinks,
+  OutputPump(const SchedulerView& scheduler, std::vector<std::array<int, 2>> pipes, std::array<int, 2> sinks,
              bool is_tagged)
       : scheduler_(scheduler), output_(std::move(pipes), sinks, is_tagged) {}
 
-  void read(std::uint32_t rank, int stream) { output_.read(rank, stream, scheduler_.resumed_ps(rank)); }
+  void read(std::uint32_t rank, int stream) { output_.read(rank, stream, scheduler_.ranks.resumed_ps(rank)); }
   // Call when the rank has ended. A process that the rank left behind may still hold the pipes open.
-  void end(std::uint32_t rank) { output_.end(rank, scheduler_.resumed_ps(rank)); }
+  void end(std::uint32_t rank) { output_.end(rank, scheduler_.ranks.resumed_ps(rank)); }
   // Forwards all lines that no later output can precede.
   void pass();
   // Call when the run has ended.
@@ -32,7 +32,7 @@ class OutputPump {
   [[nodiscard]] int sink_error() const { return output_.sink_error(); }
 
  private:
-  const Scheduler& scheduler_;
+  SchedulerView scheduler_;
   Output output_;
   std::vector<std::int64_t> wakes_ps_;  // a member to reuse its memory
 };

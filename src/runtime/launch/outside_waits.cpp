@@ -31,16 +31,16 @@ std::string list_of(std::uint32_t set) {
 
 }  // namespace
 
-std::string_view waits_outside_for(Scheduler& scheduler, std::uint32_t rank) {
-  const auto kind = static_cast<std::uint32_t>(scheduler.outside(rank).now.load());
+std::string_view waits_outside_for(const RankTable& ranks, std::uint32_t rank) {
+  const auto kind = static_cast<std::uint32_t>(ranks.outside(rank).now.load());
   return kind < kinds ? names[kind] : std::string_view{};
 }
 
-std::vector<std::string> outside_warnings(Scheduler& scheduler, std::uint32_t rank_count) {
+std::vector<std::string> outside_warnings(const RankTable& table) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> waited;  // by what they waited for
   std::map<std::uint32_t, std::vector<std::uint32_t>> given_up;
-  for (std::uint32_t rank = 0; rank < rank_count; ++rank) {
-    const ipc::OutsideNote& note = scheduler.outside(rank);
+  for (std::uint32_t rank = 0; rank < table.size(); ++rank) {
+    const ipc::OutsideNote& note = table.outside(rank);
     waited[note.waited & all_kinds].push_back(rank);
     given_up[note.given_up & all_kinds].push_back(rank);
   }

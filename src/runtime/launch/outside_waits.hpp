@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/rank_table.hpp"
 
 namespace apenet {
 
 // What the rank waits for at this moment in such a sleep, for example "a child process"; empty if it is in
 // none.
-[[nodiscard]] std::string_view waits_outside_for(Scheduler& scheduler, std::uint32_t rank);
+[[nodiscard]] std::string_view waits_outside_for(const RankTable& ranks, std::uint32_t rank);
 // Warnings for the report of the run.
-[[nodiscard]] std::vector<std::string> outside_warnings(Scheduler& scheduler, std::uint32_t rank_count);
+[[nodiscard]] std::vector<std::string> outside_warnings(const RankTable& table);
 
 }  // namespace apenet

@@ -34,19 +34,20 @@ std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
 
 }  // namespace
 
-RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verdict,
+RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, Verdict& verdict,
                        const SessionOptions& options, const std::vector<RankProcess>& ranks,
                        int supervisor_fd)
     : scheduler_(scheduler),
+      process_ids_(process_ids),
       verdict_(verdict),
       count_(static_cast<std::uint32_t>(ranks.size())),
       patience_(options.stall_timeout_ms),
       start_launcher_(options.start_launcher),
       pmi_(pmi_fds(ranks),
            [this](std::uint32_t rank, const std::string& library) { return find_launcher(rank, library); }),
-      output_(scheduler, pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
-      failure_watch_(shared, scheduler, pmi_, count_),
-      processes_(ranks, supervisor_fd, poller_, scheduler.tree(),
+      output_(scheduler.view(), pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
+      failure_watch_(shared, scheduler.view().ranks, pmi_, count_),
+      processes_(ranks, supervisor_fd, poller_, process_ids.tree(),
                  [this](std::uint32_t rank) { on_end(rank); }) {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     poller_.add(ranks[rank].pmi_fd, Poller::Source::pmi, rank);
@@ -100,7 +101,8 @@ std::string RankServer::find_launcher(std::uint32_t rank, const std::string& lib
 
 HostWaits::Facts RankServer::wait_facts() const {
   return {.in_barrier = [this](std::uint32_t rank) { return in_barrier(rank); },
-          .alarm_ns = [this](std::uint32_t rank) { return scheduler_.outside(rank).alarm_ns.load(); }};
+          .alarm_ns =
+              [this](std::uint32_t rank) { return scheduler_.view().ranks.outside(rank).alarm_ns.load(); }};
 }
 
 int RankServer::launcher_id() const {
@@ -144,8 +146,8 @@ bool RankServer::is_left_to_a_child(std::uint32_t rank) {
 
 bool RankServer::has_orphan(std::uint32_t rank) const {
   const std::string variable = std::string(ipc::rank_variable) + "=" + std::to_string(rank) + '\0';
-  for (const int child : children_of(scheduler_.tree().root())) {
-    if (scheduler_.tree().is_orphan(child) &&
+  for (const int child : children_of(process_ids_.tree().root())) {
+    if (process_ids_.tree().is_orphan(child) &&
         process_file(child, "environ").find(variable) != std::string::npos)
       return true;
   }
@@ -177,9 +179,9 @@ void RankServer::watch_attached() {
 
 // Returns the id of the process that takes part for the rank. It may have ended before anyone has looked.
 int RankServer::watch_attached(std::uint32_t rank) {
-  const bool runs = scheduler_.running_process_id(rank) != 0;
-  auto process_id = static_cast<int>(scheduler_.process_id(rank));
-  if (process_id == 0) process_id = static_cast<int>(scheduler_.gone_process_id(rank));
+  const bool runs = process_ids_.running(rank) != 0;
+  auto process_id = static_cast<int>(process_ids_.of(rank));
+  if (process_id == 0) process_id = static_cast<int>(process_ids_.gone(rank));
   processes_.attach(rank, process_id, runs);
   return process_id;
 }
@@ -203,7 +205,7 @@ void RankServer::notice_lost_output() {
 int RankServer::group_of(std::uint32_t rank) const {
   const int leader_id = processes_.leader_id(rank);
   if (leader_id != 0) return leader_id;
-  const std::uint32_t process_id = scheduler_.running_process_id(rank);
+  const std::uint32_t process_id = process_ids_.running(rank);
   return process_id != 0 ? getpgid(static_cast<pid_t>(process_id)) : -1;
 }
 

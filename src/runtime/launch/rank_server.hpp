@@ -16,6 +16,7 @@
 #include "runtime/launch/rank_processes.hpp"
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/verdict.hpp"
+#include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 
@@ -25,8 +26,8 @@ namespace apenet {
 // the run (Verdict) if the supervisor ends or the output cannot be written.
 class RankServer {
  public:
-  RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verdict, const SessionOptions& options,
-             const std::vector<RankProcess>& ranks, int supervisor_fd);
+  RankServer(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, Verdict& verdict,
+             const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd);
 
   // Waits at most timeout_ms for something to serve. Returns true if more may be pending.
   bool serve(int timeout_ms);
@@ -53,6 +54,8 @@ class RankServer {
   // Waits no longer for processes that their leaders have left behind without the ranks' output. Returns
   // whether there were any.
   bool abandon_daemons();
+  // The process of each rank that takes part in the simulation.
+  [[nodiscard]] ProcessIds& process_ids() const { return process_ids_; }
   // The rank and the process started for it have ended.
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
@@ -77,6 +80,7 @@ class RankServer {
   std::string find_launcher(std::uint32_t rank, const std::string& library);
 
   Scheduler& scheduler_;
+  ProcessIds& process_ids_;
   Verdict& verdict_;
   std::uint32_t count_;
   std::chrono::milliseconds patience_;

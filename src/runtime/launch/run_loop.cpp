@@ -13,6 +13,8 @@
 #include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/outside_waits.hpp"
 #include "runtime/launch/wait_text.hpp"
+#include "runtime/scheduler/rank_error.hpp"
+#include "runtime/scheduler/rank_reports.hpp"
 
 namespace apenet {
 namespace {
@@ -31,23 +33,24 @@ CoreUse cores_of(const SessionOptions& options) {
 
 }  // namespace
 
-RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOptions& options,
-                 const std::vector<RankProcess>& ranks, int supervisor_fd)
+RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
+                 const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd)
     : shared_(shared),
       scheduler_(scheduler),
+      view_(scheduler.view()),
+      process_ids_(process_ids),
+      memory_(memory),
       options_(options),
       count_(static_cast<std::uint32_t>(ranks.size())),
-      server_(shared, scheduler, verdict_, options, ranks, supervisor_fd),
-      settling_(scheduler, server_, options.settle_cpu_ms, count_),
+      server_(shared, scheduler, process_ids, verdict_, options, ranks, supervisor_fd),
+      settling_(view_, server_, options.settle_cpu_ms, count_),
       idle_(options),
-      start_(scheduler, server_, options, lines_),
-      strays_(scheduler),
+      start_(view_.ranks, server_, options, lines_),
+      strays_(process_ids),
       hold_ups_(scheduler, server_, options, lines_),
-      host_deadlock_(scheduler, server_, options),
+      host_deadlock_(view_.ranks, server_, options),
       cores_(cores_of(options)) {
-  if (options.compute != ipc::ComputeMode::record) return;
-  scheduler.wake_singly();
-  stage_.emplace();
+  if (options.compute == ipc::ComputeMode::record) stage_.emplace();
 }
 
 void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupted) {
@@ -82,7 +85,7 @@ void RunLoop::live(const std::function<bool()>& interrupted) {
   while (server_.any_alive() && !verdict_.is_stopped() && !is_settled_) {
     if (const auto first = server_.failures().first_to_end_others()) {
       settle(*first);
-    } else if (!all_finished_ && scheduler_.nobody_runs() && !hold_ups_.waits_for_absent()) {
+    } else if (!all_finished_ && view_.grants.nobody_runs() && !hold_ups_.waits_for_absent()) {
       step();
     } else {
       wait_for_processes();
@@ -101,10 +104,10 @@ void RunLoop::step() {
   hold_ups_.note_all_wait();
   host_deadlock_.note_progress();
   cores_.note_all_wait();
-  if (shared_.header().lets_compute_aside != 0) cores_.spread_aside(scheduler_);
-  if (stage_ && scheduler_.started()) stage_->turn(shared_, scheduler_.process_ids());
+  if (shared_.header().lets_compute_overlap != 0) cores_.spread_overlapped(view_, process_ids_);
+  if (stage_ && view_.ranks.started()) stage_->turn(shared_, process_ids_.all_running());
   if (const auto first = server_.failures().first_to_end_others()) scheduler_.end_at(first->time_ps);
-  const bool was_started = scheduler_.started();
+  const bool was_started = view_.ranks.started();
   Scheduler::Outcome outcome{};
   try {
     outcome = scheduler_.step();
@@ -119,8 +122,8 @@ void RunLoop::step() {
   }
   server_.pass_output();
   // Not earlier: before virtual time, the processes start up independently, which is faster on all cores.
-  if (!was_started && scheduler_.started()) cores_.begin(scheduler_.process_ids());
-  if (outcome == Scheduler::Outcome::woken) cores_.note_turn(scheduler_.last_woken().size());
+  if (!was_started && view_.ranks.started()) cores_.begin(process_ids_.all_running());
+  if (outcome == Scheduler::Outcome::woken) cores_.note_turn(view_.grants.last_woken().size());
   if (outcome == Scheduler::Outcome::finished) {
     all_finished_ = true;
   } else if (outcome == Scheduler::Outcome::idle) {
@@ -133,7 +136,7 @@ void RunLoop::step() {
 }
 
 void RunLoop::wait_for_processes() {
-  if (!scheduler_.started() || all_finished_) {
+  if (!view_.ranks.started() || all_finished_) {
     server_.serve(all_finished_ ? 20 : 1);
     server_.pass_output();
     if (!all_finished_ && start_.is_due()) start_.look();
@@ -141,7 +144,7 @@ void RunLoop::wait_for_processes() {
   }
   ipc::Running& running = shared_.running();
   const std::uint32_t seen = running.count.load();
-  if (seen == 0 && scheduler_.nobody_runs() && scheduler_.left_out().empty()) return;
+  if (seen == 0 && view_.grants.nobody_runs() && view_.ranks.suspended().empty()) return;
   // A rank on the same core runs, and mostly waits again, while the simulator yields. To sleep and to be
   // woken would take both processes longer.
   for (int i = 0; seen != 0 && i < most_yields; ++i) {
@@ -157,13 +160,13 @@ void RunLoop::wait_for_processes() {
   server_.serve(0);
   server_.pass_output();
   hold_ups_.note_busy();
-  if (scheduler_.has_turns_to_give()) let_another_run();
+  if (view_.grants.any_is_queued()) let_another_run();
 }
 
 // A rank that waits in the host may wait for another whose turn comes later (in MPI_Finalize).
 void RunLoop::let_another_run() {
   constexpr std::uint32_t most_looks = 5;
-  const std::vector<int> process_ids = scheduler_.process_ids();
+  const std::vector<int> process_ids = process_ids_.all_running();
   bool any_active = false;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     if (shared_.block(rank).turn.run.load() != ipc::Run::may_run || process_ids[rank] == 0) continue;
@@ -171,25 +174,25 @@ void RunLoop::let_another_run() {
       const auto state = thread_state(process_ids[rank], thread);
       any_active = any_active || (state && state->state != 'S');
     }
-    any_active = any_active || !waits_outside_for(scheduler_, rank).empty();
+    any_active = any_active || !waits_outside_for(view_.ranks, rank).empty();
   }
   sleepy_looks_ = any_active ? 0 : sleepy_looks_ + 1;
   if (sleepy_looks_ < most_looks) return;
   sleepy_looks_ = 0;
-  scheduler_.wake_beside();
+  scheduler_.grant_next();
 }
 
 // All ranks wait and the network is empty: either something outside the network must act (a process manager,
 // another thread), or the program is deadlocked.
 void RunLoop::on_idle() {
-  const auto idle = idle_.note(scheduler_.activity());
+  const auto idle = idle_.note(view_.ranks.activity());
   // A rank failed after it had left, and the others wait forever. Report the failure, not a deadlock.
   if (!server_.failures().empty() && idle > idle_after_failure) {
     is_settled_ = true;
     return;
   }
-  const bool started = scheduler_.started();
-  const std::vector<int> process_ids = scheduler_.process_ids();
+  const bool started = view_.ranks.started();
+  const std::vector<int> process_ids = process_ids_.all_running();
   const auto pause = [this](int ms) { server_.serve(ms); };
   const IdleWatch::Questions questions{
       .only_run_can_act = [&] { return hold_ups_.only_run_can_act(process_ids); },
@@ -198,7 +201,7 @@ void RunLoop::on_idle() {
   if (idle_.is_stuck(started, process_ids, pause, questions)) {
     verdict_.stop(SessionReport::Outcome::deadlock, 1,
                   "every process waits and the network is empty\n" + describe_waiting() +
-                      idle_.describe_sleepers(process_ids, scheduler_.left_out(), lines_));
+                      idle_.describe_sleepers(process_ids, view_.ranks.suspended(), lines_));
     return;
   }
   if (idle_.has_released_often()) server_.serve(started ? 5 : 1);
@@ -206,10 +209,11 @@ void RunLoop::on_idle() {
 }
 
 std::string RunLoop::describe_waiting() {
-  const std::vector<int> processes = scheduler_.process_ids();
-  return scheduler_.describe_waiting([&](std::uint32_t rank, std::uint64_t caller, std::uint64_t frame) {
-    return place_of_call(processes[rank], caller, frame, lines_);
-  });
+  const std::vector<int> processes = process_ids_.all_running();
+  return apenet::describe_waiting(view_.ranks, shared_, memory_,
+                                  [&](std::uint32_t rank, std::uint64_t caller, std::uint64_t frame) {
+                                    return place_of_call(processes[rank], caller, frame, lines_);
+                                  });
 }
 
 // No rank can return to the simulator.
@@ -222,13 +226,13 @@ void RunLoop::on_host_deadlock() {
 
 // Called while a rank has failed: brings the other ranks to the point at which they are ended.
 void RunLoop::settle(VirtualInstant first_failure) {
-  const bool all_wait = scheduler_.all_wait();
+  const bool all_wait = view_.grants.all_wait();
   switch (settling_.next(first_failure, all_wait && !all_finished_)) {
     case Settling::Next::step:
       step();
       break;
     case Settling::Next::wait:
-      if (!all_wait && scheduler_.started() && !all_finished_) {
+      if (!all_wait && view_.ranks.started() && !all_finished_) {
         wait_for_processes();
       } else {
         server_.serve(5);
@@ -237,7 +241,7 @@ void RunLoop::settle(VirtualInstant first_failure) {
       break;
     case Settling::Next::stop:
       // A rank that was running when next() was called may have begun to wait since; then a step may be due.
-      is_settled_ = all_wait || all_finished_ || !scheduler_.all_wait();
+      is_settled_ = all_wait || all_finished_ || !view_.grants.all_wait();
       break;
   }
 }
@@ -261,7 +265,7 @@ void RunLoop::look_around(const std::function<bool()>& interrupted) {
     if (!stray.empty()) verdict_.stop(SessionReport::Outcome::failed, 2, std::move(stray));
   }
   scheduler_.recover();
-  cores_.adapt(scheduler_.process_ids());
+  cores_.adapt(process_ids_.all_running());
   if (interrupted()) verdict_.stop(SessionReport::Outcome::interrupted, 128 + SIGINT, "interrupted");
   server_.notice_lost_output();
 }
@@ -269,14 +273,13 @@ void RunLoop::look_around(const std::function<bool()>& interrupted) {
 void RunLoop::report_on(SessionReport& report) {
   server_.report(report);
   for (std::string& warning : hold_ups_.warnings()) report.warnings.push_back(std::move(warning));
-  for (std::string& warning : outside_warnings(scheduler_, count_))
-    report.warnings.push_back(std::move(warning));
+  for (std::string& warning : outside_warnings(view_.ranks)) report.warnings.push_back(std::move(warning));
   const auto line_of = [this](const std::string& file, std::uint64_t address) {
     std::error_code error;
     const bool is_readable = !is_mpi_library(file) && std::filesystem::is_regular_file(file, error);
     return is_readable ? lines_.line_of(file, file, address - 1) : std::string{};
   };
-  for (std::string& warning : scheduler_.describe_left_behind(line_of))
+  for (std::string& warning : describe_left_behind(shared_, view_.delivery.untaken(), line_of))
     report.warnings.push_back(std::move(warning));
   if (!settling_.restless().empty())
     report.warnings.push_back(

@@ -26,8 +26,8 @@ namespace apenet {
 // from the host. Wall time decides when to look, never what a process is told.
 class RunLoop {
  public:
-  RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOptions& options,
-          const std::vector<RankProcess>& ranks, int supervisor_fd);
+  RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
+          const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd);
 
   // Returns when no process is left. Sets outcome, exit status, message and the ranks' ends in the report.
   void run(SessionReport& report, const std::function<bool()>& interrupted);
@@ -51,6 +51,9 @@ class RunLoop {
 
   SharedMemory& shared_;
   Scheduler& scheduler_;
+  SchedulerView view_;
+  ProcessIds& process_ids_;
+  ProcessMemory& memory_;
   SessionOptions options_;
   std::uint32_t count_;
   Verdict verdict_;

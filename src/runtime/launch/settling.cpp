@@ -26,20 +26,20 @@ Settling::Next Settling::next(VirtualInstant first, bool all_wait) {
 Settling::Next Settling::next_after_last_step() {
   std::vector<std::uint32_t> restless;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    const bool may_print = scheduler_.wait_of(rank) == ipc::Wait::finished || scheduler_.computes_aside(rank);
+    const bool may_print = has_left(rank) || scheduler_.ranks.computes_beside(rank);
     if (!server_.ended(rank) && may_print) restless.push_back(rank);
   }
   return wait_for(std::move(restless));
 }
 
 bool Settling::acts_until(VirtualInstant first) {
-  scheduler_.earliest_wakes(wakes_ps_);
+  scheduler_.bounds.earliest_wakes(wakes_ps_);
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    if (const auto until_ps = scheduler_.computes_until_ps(rank)) {
+    if (const auto until_ps = scheduler_.ranks.computes_until_ps(rank)) {
       if (VirtualInstant{*until_ps, rank} <= first) return true;
       continue;
     }
-    if (server_.ended(rank) || scheduler_.wait_of(rank) == ipc::Wait::finished) continue;
+    if (server_.ended(rank) || has_left(rank)) continue;
     if (VirtualInstant{wakes_ps_[rank], rank} <= first) return true;
   }
   return false;
@@ -47,13 +47,29 @@ bool Settling::acts_until(VirtualInstant first) {
 
 bool Settling::rests(std::uint32_t rank) const {
   if (server_.ended(rank)) return true;
-  switch (scheduler_.wait_of(rank)) {
-    case ipc::Wait::running:
+  if (has_left(rank)) return false;
+  switch (scheduler_.ranks.state_now(rank)) {
+    case RankState::running:
+    case RankState::queued:
       return server_.in_barrier(rank);
-    case ipc::Wait::finished:
-      return false;
+    case RankState::suspended:
+      return !scheduler_.ranks.is_suspended(rank) || server_.in_barrier(rank);
+    case RankState::computing:
+      return !scheduler_.ranks.computes_beside(rank) || server_.in_barrier(rank);
     default:
       return true;
+  }
+}
+
+// It has finished, or its process has ended.
+bool Settling::has_left(std::uint32_t rank) const {
+  switch (scheduler_.ranks.state_now(rank)) {
+    case RankState::computing_ended:
+    case RankState::ended:
+    case RankState::finished:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -62,7 +78,7 @@ Settling::Next Settling::wait_for(std::vector<std::uint32_t> restless) {
   std::vector<int> groups;
   for (const std::uint32_t rank : restless) groups.push_back(server_.group_of(rank));
   const auto patience =
-      scheduler_.started()
+      scheduler_.ranks.started()
           ? cpu_patience_
           : std::max(cpu_patience_, startup_patience_per_rank * static_cast<int>(restless.size()));
   if (!work_.is_hopeless(groups, patience)) return Next::wait;

@@ -23,7 +23,7 @@ class Settling {
     wait,  // some ranks still run
     stop,  // all ranks rest or are given up
   };
-  Settling(const Scheduler& scheduler, const RankServer& server, int cpu_patience_ms, std::uint32_t count)
+  Settling(const SchedulerView& scheduler, const RankServer& server, int cpu_patience_ms, std::uint32_t count)
       : scheduler_(scheduler), server_(server), cpu_patience_(cpu_patience_ms), count_(count) {}
 
   // `first`: when and where the first failure occurred.
@@ -39,9 +39,10 @@ class Settling {
  private:
   [[nodiscard]] bool acts_until(VirtualInstant first);
   [[nodiscard]] bool rests(std::uint32_t rank) const;
+  [[nodiscard]] bool has_left(std::uint32_t rank) const;
   Next wait_for(std::vector<std::uint32_t> restless);
 
-  const Scheduler& scheduler_;
+  SchedulerView scheduler_;
   const RankServer& server_;
   std::chrono::milliseconds cpu_patience_;  // for all ranks together
   std::uint32_t count_;

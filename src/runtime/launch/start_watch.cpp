@@ -14,9 +14,9 @@ constexpr std::chrono::milliseconds most_between_looks{1000};
 
 }  // namespace
 
-StartWatch::StartWatch(Scheduler& scheduler, const RankServer& server, const SessionOptions& options,
+StartWatch::StartWatch(const RankTable& ranks, const RankServer& server, const SessionOptions& options,
                        SourceLines& lines)
-    : scheduler_(scheduler),
+    : ranks_(ranks),
       server_(server),
       patience_(options.stall_timeout_ms),
       error_fd_(options.error_fd),
@@ -27,10 +27,10 @@ StartWatch::StartWatch(Scheduler& scheduler, const RankServer& server, const Ses
 void StartWatch::look() {
   // The ranks that the others wait for. Those that have spoken with the process manager are in MPI_Init.
   std::vector<std::uint32_t> missing;
-  std::vector<int> processes = scheduler_.process_ids();
+  std::vector<int> processes = server_.process_ids().all_running();
   for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
     if (processes[rank] == 0) processes[rank] = server_.processes().leader_id(rank);
-    if (scheduler_.wait_of(rank) == ipc::Wait::running && !server_.spoke(rank)) missing.push_back(rank);
+    if (ranks_.state_now(rank) == RankState::running && !server_.spoke(rank)) missing.push_back(rank);
   }
   if (missing.size() == processes.size()) missing.clear();
   const auto now = WallClock::now();

@@ -7,7 +7,7 @@
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stall_watch.hpp"
-#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/rank_table.hpp"
 
 namespace apenet {
 
@@ -16,7 +16,7 @@ namespace apenet {
 // wait for something outside the run, so the notice has no other effect.
 class StartWatch {
  public:
-  StartWatch(Scheduler& scheduler, const RankServer& server, const SessionOptions& options,
+  StartWatch(const RankTable& ranks, const RankServer& server, const SessionOptions& options,
              SourceLines& lines);
 
   // Whether the next look is due. Looks are rare: each examines all processes of the run.
@@ -27,7 +27,7 @@ class StartWatch {
  private:
   using WallClock = std::chrono::steady_clock;
 
-  Scheduler& scheduler_;
+  const RankTable& ranks_;
   const RankServer& server_;
   std::chrono::milliseconds patience_;
   int error_fd_;

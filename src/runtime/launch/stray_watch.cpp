@@ -87,9 +87,9 @@ std::string describe(const Descendant& process, const std::string& library, int 
 std::string StrayWatch::look() {
   const auto now = WallClock::now();
   if (now < next_look_) return {};
-  const std::vector<int> taking_part = scheduler_.process_ids();
+  const std::vector<int> taking_part = process_ids_.all_running();
   if (std::find(taking_part.begin(), taking_part.end(), 0) == taking_part.end()) return {};
-  const int root = scheduler_.tree().root();
+  const int root = process_ids_.tree().root();
   for (const Descendant& process : descendants(root)) {
     const int id = process.process_id;
     if (std::find(taking_part.begin(), taking_part.end(), id) != taking_part.end()) continue;

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/process_ids.hpp"
 
 namespace apenet {
 
@@ -13,7 +13,7 @@ namespace apenet {
 // shim before any library that a program needs.
 class StrayWatch {
  public:
-  explicit StrayWatch(Scheduler& scheduler) : scheduler_(scheduler) {}
+  explicit StrayWatch(ProcessIds& process_ids) : process_ids_(process_ids) {}
 
   // Examines the processes of the run while a rank has no process that takes part. Returns what is wrong, or
   // an empty text.
@@ -22,7 +22,7 @@ class StrayWatch {
  private:
   using WallClock = std::chrono::steady_clock;
 
-  Scheduler& scheduler_;
+  ProcessIds& process_ids_;
   WallClock::time_point next_look_{};
 };
 

@@ -5,23 +5,23 @@
 
 namespace apenet {
 
-intake::State Exchange::read_state(std::uint32_t rank) {
+validation::WaitReport Exchange::read_report(std::uint32_t rank) {
   End& end = ends_[rank];
-  const intake::State state = intake::state(rank, shared_.block(rank), end.clock_ps);
-  end.clock_ps = state.clock_ps;
-  return state;
+  const validation::WaitReport report = validation::wait_report(rank, shared_.block(rank), end.clock_ps);
+  end.clock_ps = report.clock_ps;
+  return report;
 }
 
-intake::State Exchange::absent_state(std::uint32_t rank) {
+std::int64_t Exchange::read_clock_ps(std::uint32_t rank) {
   End& end = ends_[rank];
-  end.clock_ps = intake::clock_ps(rank, shared_.block(rank), end.clock_ps);
-  return {.wait = ipc::Wait::away, .clock_ps = end.clock_ps};
+  end.clock_ps = validation::clock_ps(rank, shared_.block(rank), end.clock_ps);
+  return end.clock_ps;
 }
 
-intake::State Exchange::last_state(std::uint32_t rank) {
+std::int64_t Exchange::read_last_clock_ps(std::uint32_t rank) {
   End& end = ends_[rank];
   end.clock_ps = std::clamp(shared_.block(rank).clock.now_ps(), end.clock_ps, ipc::end_of_time_ps);
-  return {.wait = ipc::Wait::finished, .clock_ps = end.clock_ps};
+  return end.clock_ps;
 }
 
 void Exchange::advance_clock(std::uint32_t rank, std::int64_t to_ps) {
@@ -34,48 +34,49 @@ void Exchange::advance_clock(std::uint32_t rank, std::int64_t to_ps) {
 
 std::uint32_t Exchange::begin_requests(std::uint32_t rank) {
   const std::uint32_t head = shared_.block(rank).rings.request_head;
-  return intake::added(rank, "request_head", head, ends_[rank].request_tail, ipc::request_ring);
+  return validation::added(rank, "request_head", head, ends_[rank].request_tail, ipc::request_ring);
 }
 
 void Exchange::take_request(std::uint32_t rank) {
   End& end = ends_[rank];
   ipc::Rings& rings = shared_.block(rank).rings;
   const ipc::Request& shared = rings.requests[end.request_tail % ipc::request_ring];
-  intake::request(rank, shared, end.posted_ps, end.clock_ps, size_, request_);
+  validation::request(rank, shared, end.posted_ps, end.clock_ps, size_, request_);
   end.posted_ps = request_.time_ps;
-  if (request_.slot != ipc::no_slot) lend(rank, request_);
+  if (request_.slot != ipc::no_slot) take_slot(rank, request_);
   rings.request_tail = ++end.request_tail;
 }
 
-void Exchange::lend(std::uint32_t rank, const ipc::Request& request) {
-  std::vector<std::uint32_t>& lent_to = ends_[rank].lent_to;
-  if (lent_to.empty()) lent_to.resize(ipc::slots_per_process);
-  if (lent_to[request.slot] != 0) intake::refuse(rank, "request", "slot", request.slot, "one not in use");
-  lent_to[request.slot] = request.target + 1;
+void Exchange::take_slot(std::uint32_t rank, const ipc::Request& request) {
+  std::vector<std::uint32_t>& reader_of = ends_[rank].reader_of;
+  if (reader_of.empty()) reader_of.resize(ipc::slots_per_process);
+  if (reader_of[request.slot] != 0)
+    validation::refuse(rank, "request", "slot", request.slot, "one not in use");
+  reader_of[request.slot] = request.target + 1;
 }
 
 void Exchange::take_returned_slots(std::uint32_t rank) {
   End& end = ends_[rank];
   ipc::Rings& rings = shared_.block(rank).rings;
   const std::uint32_t head = rings.returned_head;
-  std::uint32_t left = intake::added(rank, "returned_head", head, end.returned_tail, ipc::returned_ring);
+  std::uint32_t left = validation::added(rank, "returned_head", head, end.returned_tail, ipc::returned_ring);
   for (; left > 0; --left) {
     const auto& entry = rings.returned[end.returned_tail % ipc::returned_ring];
-    bring_home(rank, intake::returned(rank, entry, size_.process_count));
+    return_slot(rank, validation::returned(rank, entry, size_.process_count));
     rings.returned_tail = ++end.returned_tail;
   }
 }
 
 // Each slot is free at most once, so the ring has room for all of them, unless its owner has written a wrong
 // free_tail.
-void Exchange::bring_home(std::uint32_t rank, intake::Returned slot) {
+void Exchange::return_slot(std::uint32_t rank, validation::Returned slot) {
   End& owner = ends_[slot.owner];
-  if (owner.lent_to.empty() || owner.lent_to[slot.slot] != rank + 1)
-    intake::refuse(rank, "returned slot", "slot", slot.slot, "one that was sent to it");
-  owner.lent_to[slot.slot] = 0;
+  if (owner.reader_of.empty() || owner.reader_of[slot.slot] != rank + 1)
+    validation::refuse(rank, "returned slot", "slot", slot.slot, "one that was sent to it");
+  owner.reader_of[slot.slot] = 0;
   ipc::Rings& rings = shared_.block(slot.owner).rings;
   const std::uint32_t tail = rings.free_tail;
-  intake::added(slot.owner, "free_tail", owner.free_head, tail, ipc::slots_per_process - 1);
+  validation::added(slot.owner, "free_tail", owner.free_head, tail, ipc::slots_per_process - 1);
   rings.free_slots[owner.free_head % ipc::slots_per_process] = slot.slot;
   rings.free_head = ++owner.free_head;
 }
@@ -83,7 +84,7 @@ void Exchange::bring_home(std::uint32_t rank, intake::Returned slot) {
 std::uint32_t Exchange::newly_taken(std::uint32_t rank) const {
   const End& end = ends_[rank];
   const std::uint32_t tail = shared_.block(rank).rings.event_tail;
-  return intake::added(rank, "event_tail", tail, end.event_tail, end.event_head - end.event_tail);
+  return validation::added(rank, "event_tail", tail, end.event_tail, end.event_head - end.event_tail);
 }
 
 bool Exchange::put(std::uint32_t rank, const ipc::Event& event) {

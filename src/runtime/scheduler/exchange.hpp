@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/ipc/protocol.hpp"
-#include "runtime/scheduler/intake.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 
 namespace apenet {
@@ -15,15 +15,15 @@ namespace apenet {
 // RankError for invalid content.
 class Exchange {
  public:
-  Exchange(SharedMemory& shared, intake::RunSize size)
+  Exchange(SharedMemory& shared, validation::RunSize size)
       : shared_(shared), size_(size), ends_(size.process_count) {}
 
-  // Returns the state in the process's block, and records its clock. Requires that the process waits.
-  intake::State read_state(std::uint32_t rank);
-  // As read_state(), for a process that is left out.
-  intake::State absent_state(std::uint32_t rank);
-  // As read_state(), for a process that has ended. Accepts any content.
-  intake::State last_state(std::uint32_t rank);
+  // Returns the report in the process's block, and records its clock. Requires that the process waits.
+  validation::WaitReport read_report(std::uint32_t rank);
+  // Reads and records only the clock, of a process that is suspended.
+  std::int64_t read_clock_ps(std::uint32_t rank);
+  // The same for a process that has ended. Accepts any content.
+  std::int64_t read_last_clock_ps(std::uint32_t rank);
   // The clock as last read, or as the simulator has since advanced it.
   [[nodiscard]] std::int64_t clock_ps(std::uint32_t rank) const { return ends_[rank].clock_ps; }
   void advance_clock(std::uint32_t rank, std::int64_t to_ps);
@@ -80,17 +80,17 @@ class Exchange {
     std::uint32_t event_tail = 0;  // as last read
     std::uint32_t returned_tail = 0;
     std::uint32_t free_head = 0;
-    std::vector<Told> told;              // per event in the ring; allocated with the first event
-    std::vector<std::uint32_t> lent_to;  // per slot: rank of the reader + 1, or 0 if the slot is free
+    std::vector<Told> told;                // per event in the ring; allocated with the first event
+    std::vector<std::uint32_t> reader_of;  // per slot: rank of the reader + 1, or 0 if the slot is free
   };
   std::uint32_t begin_requests(std::uint32_t rank);
   void take_request(std::uint32_t rank);
-  void lend(std::uint32_t rank, const ipc::Request& request);
-  void bring_home(std::uint32_t rank, intake::Returned slot);
+  void take_slot(std::uint32_t rank, const ipc::Request& request);
+  void return_slot(std::uint32_t rank, validation::Returned slot);
   std::uint32_t newly_taken(std::uint32_t rank) const;
 
   SharedMemory& shared_;
-  intake::RunSize size_;
+  validation::RunSize size_;
   std::vector<End> ends_;
   ipc::Request request_;  // the request being taken
 };
@@ -109,8 +109,9 @@ void Exchange::take_notice(std::uint32_t rank, Taken taken) {
   for (std::uint32_t left = newly_taken(rank); left > 0; --left) {
     const std::uint32_t at = end.event_tail++ % ipc::event_ring;
     if (end.told[at].mailbox_packets == 0) continue;
-    taken(intake::taken_ps(rank, shared_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps),
-          end.told[at].rail, end.told[at].interface);
+    taken(
+        validation::taken_ps(rank, shared_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps),
+        end.told[at].rail, end.told[at].interface);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "runtime/scheduler/intake.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 
 namespace apenet {
 namespace {
@@ -90,8 +90,8 @@ std::uint32_t ProcessIds::of(std::uint32_t rank) {
   // It may have been the rank's process, but nothing can be asked of it.
   if (has_gone) return 0;
   known.refused = true;
-  intake::refuse(rank, "identity", "process_id", claimed,
-                 "the process that was started for this rank, or one that it has started");
+  validation::refuse(rank, "identity", "process_id", claimed,
+                     "the process that was started for this rank, or one that it has started");
 }
 
 std::uint32_t ProcessIds::gone(std::uint32_t rank) const {

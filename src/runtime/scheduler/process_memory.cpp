@@ -85,7 +85,7 @@ bool ProcessMemory::needs_no_help(std::uint32_t rank) {
 bool ProcessMemory::order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window) {
   ipc::Turn& turn = shared_.block(rank).turn;
   if (turn.wait == ipc::Wait::finished) return false;
-  if (!leaves(rank, ipc::Run::aside)) return false;
+  if (!leaves(rank, ipc::Run::overlapped)) return false;
   turn.copy = {.address = address, .bytes = bytes, .into_window = into_window ? 1U : 0U, .failed = 0};
   turn.run.store(ipc::Run::copies);
   ipc::futex_wake(turn.run);

@@ -1,4 +1,4 @@
-// RankError: a process violated the protocol. It ends the run and names the rank.
+// What a process does and cannot be continued after. Each ends the run and names the rank.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 namespace apenet {
 
+// A process violated the protocol.
 class RankError : public std::runtime_error {
  public:
   // deed: a predicate such as "wrote an invalid request: ...", appended to the rank's name.
@@ -18,6 +19,14 @@ class RankError : public std::runtime_error {
  private:
   std::uint32_t rank_;
   std::string deed_;
+};
+
+// A process's clock, or what it has posted, has reached ipc::end_of_time_ps.
+class EndOfTime : public std::runtime_error {
+ public:
+  explicit EndOfTime(std::uint32_t rank)
+      : std::runtime_error("rank " + std::to_string(rank) +
+                           " has reached the end of virtual time, 104 days") {}
 };
 
 }  // namespace apenet

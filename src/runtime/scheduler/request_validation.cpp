@@ -1,10 +1,10 @@
-#include "runtime/scheduler/intake.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstring>
 
-namespace apenet::intake {
+namespace apenet::validation {
 namespace {
 
 // Prevents the compiler from reading shared memory again after the copy.
@@ -121,28 +121,54 @@ void refuse(std::uint32_t rank, const char* what, const char* field, std::int64_
                             std::to_string(value) + ", expected " + expected);
 }
 
-State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps) {
-  State state;
-  state.wait = block.turn.wait;
-  state.clock_ps = block.clock.now_ps();
-  state.deadline_ps = block.turn.deadline_ps;
-  state.least_events = block.turn.least_events;
+std::optional<RankInput> input_of(ipc::Wait wait) {
+  switch (wait) {
+    case ipc::Wait::for_event:
+      return RankInput::reports_event_wait;
+    case ipc::Wait::until:
+      return RankInput::reports_time_wait;
+    case ipc::Wait::computes:
+      return RankInput::reports_compute;
+    case ipc::Wait::flush:
+      return RankInput::reports_flush;
+    case ipc::Wait::start:
+      return RankInput::reports_start;
+    case ipc::Wait::finished:
+      return RankInput::reports_leave;
+    case ipc::Wait::running:
+      break;
+  }
+  return {};
+}
+
+WaitReport wait_report(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps) {
+  const ipc::Wait wait = block.turn.wait;
+  WaitReport report;
+  report.clock_ps = block.clock.now_ps();
+  const std::int64_t deadline_ps = block.turn.deadline_ps;
+  const std::uint32_t least_events = block.turn.least_events;
   finish_copy();
-  const auto wait = static_cast<std::uint32_t>(state.wait);
-  Field(rank, "state", "wait", wait)
+  const auto reason = static_cast<std::uint32_t>(wait);
+  Field(rank, "state", "wait", reason)
       .between(static_cast<std::uint32_t>(ipc::Wait::for_event),
                static_cast<std::uint32_t>(ipc::Wait::finished));
-  check_clock(rank, state.clock_ps, clock_seen_ps);
+  check_clock(rank, report.clock_ps, clock_seen_ps);
   // A process that has left keeps running and never waits.
-  if (state.wait == ipc::Wait::finished && block.turn.run != ipc::Run::may_run)
-    refuse(rank, "state", "wait", wait, "the reason of a process that waits");
-  if (state.wait == ipc::Wait::until || state.wait == ipc::Wait::computes)
-    Field(rank, "state", "deadline_ps", state.deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
-  if (state.wait == ipc::Wait::for_event && state.deadline_ps != 0)
-    Field(rank, "state", "deadline_ps", state.deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
-  if (state.wait == ipc::Wait::for_event)
-    Field(rank, "state", "least_events", state.least_events).between(1, ipc::event_ring);
-  return state;
+  if (wait == ipc::Wait::finished && block.turn.run != ipc::Run::may_run)
+    refuse(rank, "state", "wait", reason, "the reason of a process that waits");
+  const bool waits_for_event = wait == ipc::Wait::for_event;
+  const bool has_deadline =
+      wait == ipc::Wait::until || wait == ipc::Wait::computes || (waits_for_event && deadline_ps != 0);
+  if (has_deadline) {
+    Field(rank, "state", "deadline_ps", deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
+    report.deadline_ps = deadline_ps;
+  }
+  if (waits_for_event) {
+    Field(rank, "state", "least_events", least_events).between(1, ipc::event_ring);
+    report.least_events = least_events;
+  }
+  report.input = *input_of(wait);
+  return report;
 }
 
 std::int64_t clock_ps(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps) {
@@ -225,4 +251,4 @@ std::string refusal(const ipc::Identity& identity) {
   return identity.refused != 0 ? printable(text_of(identity.refusal), true) : std::string{};
 }
 
-}  // namespace apenet::intake
+}  // namespace apenet::validation

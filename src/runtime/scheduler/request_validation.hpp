@@ -1,4 +1,4 @@
-// Intake: copies once, and checks, everything that the simulator reads from a process's block.
+// Request validation: copies once, and checks, everything that the simulator reads from a process's block.
 //
 // A process may write anything at any time, even during the read. Therefore nothing is read twice, and only
 // the checked copy is used. Each function throws RankError, which names the field, its value and what was
@@ -6,27 +6,33 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "kernel/time.hpp"
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/scheduler/rank_error.hpp"
+#include "runtime/scheduler/rank_state.hpp"
 
-namespace apenet::intake {
+namespace apenet::validation {
 
 // Upper limit of one request, 64 GiB. The provider splits longer ones. The limit keeps times far from the
 // range of 64 bits.
 using message::most_bytes;
 
 // What a process wrote into its block when it began to wait.
-struct State {
-  ipc::Wait wait = ipc::Wait::running;
+struct WaitReport {
+  RankInput input = RankInput::reports_leave;  // never reports_polling
   std::int64_t clock_ps = 0;
-  std::int64_t deadline_ps = 0;
+  std::int64_t deadline_ps = Time::never().ps();  // never if the wait has none
   std::uint32_t least_events = 1;
 };
 
+// The report of a process that waits for this reason; empty for a process that runs, and for no reason.
+std::optional<RankInput> input_of(ipc::Wait wait);
+
 // clock_seen_ps: the clock when it was last read; the clock must not go back.
-State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps);
+WaitReport wait_report(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps);
 
 // Reads only the clock.
 std::int64_t clock_ps(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps);
@@ -70,4 +76,4 @@ std::string refusal(const ipc::Identity& identity);
 [[noreturn]] void refuse(std::uint32_t rank, const char* what, const char* field, std::int64_t value,
                          const std::string& expected);
 
-}  // namespace apenet::intake
+}  // namespace apenet::validation

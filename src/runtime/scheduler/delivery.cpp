@@ -1,0 +1,263 @@
+#include "runtime/scheduler/delivery.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "machine/message_requests.hpp"
+#include "machine/rails.hpp"
+#include "message/wire.hpp"
+#include "runtime/ipc/program_tags.hpp"
+#include "runtime/scheduler/rank_error.hpp"
+
+namespace apenet {
+
+Delivery::Delivery(Simulation& simulation, Machine& machine, SharedMemory& shared, ProcessMemory& memory,
+                   RankTable& ranks, Exchange& exchange, LowerBounds& bounds)
+    : simulation_(simulation),
+      machine_(machine),
+      shared_(shared),
+      memory_(memory),
+      ranks_(ranks),
+      exchange_(exchange),
+      bounds_(bounds),
+      route_orders_(simulation, machine, memory,
+                    [this](std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
+                      tell_answered(rank, request, fault);
+                    }) {
+  for (std::uint8_t rail = 0; rail < rail_count(machine.description()); ++rail) {
+    const MachineDescription alone = rail_alone(machine.description(), rail);
+    const auto costs = [](const message::SoftwareCosts& software) -> LayerCosts {
+      return {software.send_packet, software.after_receive.ps()};
+    };
+    rail_costs_.push_back({costs(alone.mpi_software), costs(alone.card_software)});
+  }
+  machine.set_sink(*this);
+}
+
+std::vector<LinkUse> Delivery::link_use() const {
+  std::vector<LinkUse> links = machine_.link_use();
+  for (std::size_t i = 0; i < startup_link_use_.size(); ++i) {
+    links[i].packets -= startup_link_use_[i].packets;
+    links[i].wire_bytes -= startup_link_use_[i].wire_bytes;
+    links[i].busy = links[i].busy - startup_link_use_[i].busy;
+  }
+  return links;
+}
+
+bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
+  if (request.verb == ipc::RequestVerb::release) {
+    release(rank, request);
+    return false;
+  }
+  ranks_.note_activity();
+  if (request.verb == ipc::RequestVerb::routes) {
+    const Time reaches = Time::from_ps(request.time_ps + bounds_.lookahead_ps());
+    route_orders_.post(rank, request, std::max(reaches, simulation_.now()));
+    return false;
+  }
+  const LayerCosts& costs = rail_costs_[request.rail].of(request.interface);
+  Descriptor descriptor = descriptor_of(request, rank, machine_, costs.packet_interval);
+  const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
+  descriptor.message = is_credit ? request.message : pending_.add(rank, request);
+  std::int64_t when_ps = request.time_ps;
+  if (when_ps + bounds_.lookahead_ps() < simulation_.now().ps()) {
+    when_ps = simulation_.now().ps() - bounds_.lookahead_ps();
+    ++totals_.late_posts;
+  }
+  if (ranks_.started() && !is_credit) {
+    ++totals_.messages;
+    totals_.bytes += static_cast<std::uint64_t>(request.bytes);
+  } else if (!is_credit) {
+    ++totals_.startup_messages;
+  }
+  try {
+    machine_.post(Time::from_ps(when_ps), descriptor);
+  } catch (const std::invalid_argument& refusal) {
+    throw RankError(rank, std::string("posted a request that its card does not support: ") + refusal.what());
+  }
+  return true;
+}
+
+void Delivery::complete(const Completion& completion) {
+  PendingRequest& pending = pending_.at(completion.message);
+  const ipc::Request& request = pending.request;
+  if (ranks_.started()) {
+    hash_.record(completion_record(completion, Time::from_ps(ranks_.epoch_ps()), pending.rank, request.target,
+                                   request.bytes));
+  }
+  ipc::Event event;
+  event.time_ps = completion.time.ps();
+  event.message = request.message;
+  event.source = pending.rank;
+  event.kind = event_kind(completion.kind, request.verb);
+  event.bytes = request.bytes;
+  event.immediate = request.immediate;
+  event.mailbox_packets = completion.mailbox_packets;
+  event.rail = request.rail;
+  event.interface = request.interface;
+  if (event.kind == ipc::EventKind::arrived) {
+    event.slot = request.slot;
+    event.slot_length = request.slot_length;
+    event.inline_length = request.inline_length;
+    std::memcpy(event.inline_data, request.inline_data, request.inline_length);
+  }
+  const bool is_lock = (request.flags & ipc::lock) != 0;
+  if (event.kind == ipc::EventKind::served && is_lock && pending.fault == ipc::AccessFault::none) {
+    event.inline_length = message::lock_bytes;
+    std::memcpy(event.inline_data, pending.staging.data(), message::lock_bytes);
+  }
+  if (event.kind == ipc::EventKind::sent && request.verb == ipc::RequestVerb::put)
+    pending_.stage(pending, memory_);
+  event.key = request.key;
+  // A card that names memory by its address alone says where the bytes lie.
+  const bool has_address = request.interface != ipc::Interface::libfabric && request.key == 0;
+  if (event.kind == ipc::EventKind::put_arrived && has_address) event.key = request.remote_address;
+  event.fault = pending.fault;
+  // Taking a message out of a mailbox frees its place.
+  const bool asks_nothing =
+      event.kind == ipc::EventKind::arrived && request.asks_nothing != 0 && event.mailbox_packets == 0;
+  deliver(completion.process, event, asks_nothing);
+  --pending.completions_due;
+  pending_.settle(completion.message);
+}
+
+void Delivery::land(ProcessId /*source*/, std::uint64_t message) {
+  PendingRequest& pending = pending_.at(message);
+  if (!pending.land_due) return;
+  const ipc::Request& request = pending.request;
+  if ((request.flags & ipc::lock) == 0) permit(pending, shared_.regions(request.target));
+  pending_.move_bytes(pending, memory_);
+  if (pending.fault != ipc::AccessFault::none) {
+    ++totals_.failed_accesses;
+    report_refusal(pending);
+  }
+  pending_.settle(message);
+}
+
+void Delivery::execute(ProcessId /*source*/, std::uint64_t message) {
+  PendingRequest& pending = pending_.at(message);
+  permit(pending, shared_.regions(pending.request.target));
+  execute_lock(pending, memory_);
+}
+
+// The report takes no time of the model's: it is not a packet of the card.
+void Delivery::report_refusal(const PendingRequest& pending) {
+  const ipc::Request& request = pending.request;
+  const bool is_reported = (request.flags & ipc::want_remote) != 0;
+  if (request.interface == ipc::Interface::libfabric || request.verb != ipc::RequestVerb::put || is_reported)
+    return;
+  ipc::Event event = event_now(ipc::EventKind::refused, request);
+  event.source = request.target;
+  event.key = request.key;
+  event.fault = pending.fault;
+  deliver(pending.rank, event);
+}
+
+void Delivery::tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
+  ipc::Event event = event_now(ipc::EventKind::got, request);
+  event.source = rank;
+  event.fault = fault;
+  deliver(rank, event);
+}
+
+ipc::Event Delivery::event_now(ipc::EventKind kind, const ipc::Request& request) const {
+  ipc::Event event;
+  event.time_ps = simulation_.now().ps();
+  event.message = request.message;
+  event.kind = kind;
+  event.bytes = request.bytes;
+  event.immediate = request.immediate;
+  event.rail = request.rail;
+  event.interface = request.interface;
+  return event;
+}
+
+void Delivery::deliver(std::uint32_t rank, const ipc::Event& event, bool asks_nothing) {
+  // Not the receiver, whose clock would pass the end, but whoever has posted so late.
+  if (event.time_ps >= ipc::end_of_time_ps)
+    throw EndOfTime(event.kind == ipc::EventKind::refused ? rank : event.source);
+  Rank& known = ranks_.at(rank);
+  if (known.state == RankState::finished) {
+    note_untaken(rank, event);
+    if (event.mailbox_packets > 0) give_back(rank, event.time_ps, event.rail);
+    return;
+  }
+  if (known.events == 0) known.first_event_ps = event.time_ps;
+  if (exchange_.put(rank, event)) {
+    ++known.events;
+  } else {
+    known.overflow.push_back(event);
+  }
+  ranks_.note_activity();
+  if (known.state != RankState::awaiting_event || known.acts_on_ps != never_ps) return;
+  if (asks_nothing && known.events < known.least_events) return;
+  known.acts_on_ps = event.time_ps;
+  bounds_.lower_model_bound(rank);
+}
+
+// Notes a message of the program that reaches a process that has left, or has been left there.
+void Delivery::note_untaken(std::uint32_t rank, const ipc::Event& event) {
+  const bool is_message =
+      event.kind == ipc::EventKind::arrived && event.interface == ipc::Interface::libfabric;
+  if (!ranks_.started() || !is_message || event.inline_length < sizeof(message::MessageHeader) ||
+      event.inline_length > sizeof event.inline_data)
+    return;
+  message::MessageHeader header;
+  std::memcpy(&header, event.inline_data, sizeof header);
+  if (message::is_tagged(header.kind) && ipc::is_of_program(header.tag) && event.source < ranks_.size())
+    untaken_.add(rank, {.count = 1, .source = event.source, .tag = header.tag});
+}
+
+void Delivery::give_back_untaken(std::uint32_t rank) {
+  const Rank& known = ranks_[rank];
+  const auto untaken = [&](const ipc::Event& event, std::uint32_t mailbox_packets, std::uint8_t rail) {
+    note_untaken(rank, event);
+    if (mailbox_packets > 0) give_back(rank, known.clock_ps, rail);
+  };
+  exchange_.for_untaken(rank, untaken);
+  for (const ipc::Event& event : known.overflow) {
+    note_untaken(rank, event);
+    if (event.mailbox_packets > 0) give_back(rank, known.clock_ps, event.rail);
+  }
+  for (std::uint8_t rail = 0; rail < std::uint8_t{ipc::most_rails}; ++rail) {
+    for (std::uint32_t left = known.kept[rail]; left > 0; --left) give_back(rank, known.clock_ps, rail);
+  }
+}
+
+// A process that has left has nothing to release: give_back_untaken() has freed it.
+void Delivery::release(std::uint32_t rank, const ipc::Request& request) {
+  Rank& known = ranks_.at(rank);
+  if (known.state == RankState::finished) return;
+  std::uint32_t& kept = known.kept[request.rail];
+  if (kept == 0) throw RankError(rank, "released a message of its mailbox that it has not taken");
+  --kept;
+  ranks_.note_activity();
+  give_back(rank, request.time_ps + rail_costs_[request.rail].of(request.interface).after_receive_ps,
+            request.rail);
+}
+
+// Frees an arrival's place in the card's mailbox.
+void Delivery::give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail) {
+  machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank, rail);
+}
+
+void Delivery::take_notice(std::uint32_t rank) {
+  Rank& known = ranks_.at(rank);
+  exchange_.take_notice(rank, [&](std::int64_t taken_ps, std::uint8_t rail, ipc::Interface interface) {
+    if (message::keeps_places(interface)) {
+      ++known.kept[rail];
+      return;
+    }
+    give_back(rank, taken_ps + rail_costs_[rail].of(interface).after_receive_ps, rail);
+  });
+  const auto first = known.overflow.begin();
+  auto next = first;
+  while (next != known.overflow.end() && exchange_.put(rank, *next)) ++next;
+  known.overflow.erase(first, next);
+  known.events = exchange_.events(rank);
+  if (known.events > 0) known.first_event_ps = exchange_.first_event_ps(rank);
+}
+
+}  // namespace apenet

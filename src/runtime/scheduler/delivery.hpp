@@ -1,0 +1,97 @@
+// Delivery: gives the ranks' requests to the machine, and its completions to the ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "kernel/trace.hpp"
+#include "machine/machine.hpp"
+#include "runtime/scheduler/exchange.hpp"
+#include "runtime/scheduler/left_behind.hpp"
+#include "runtime/scheduler/lower_bounds.hpp"
+#include "runtime/scheduler/pending_requests.hpp"
+#include "runtime/scheduler/process_memory.hpp"
+#include "runtime/scheduler/rank_table.hpp"
+#include "runtime/scheduler/route_orders.hpp"
+
+namespace apenet {
+
+// Totals of a run. They do not depend on the host.
+struct RunTotals {
+  std::uint64_t messages = 0;          // sends, puts and gets posted after virtual time began
+  std::uint64_t startup_messages = 0;  // the same before virtual time began, by MPI_Init
+  std::uint64_t bytes = 0;             // bytes of `messages`
+  // Posted at a time that the model had already passed, by another thread of the process.
+  std::uint64_t late_posts = 0;
+  std::uint64_t failed_accesses = 0;  // puts and gets to memory that is not mapped or not opened
+};
+
+// Moves bytes between the processes, puts events into the rings, and frees places in the cards' mailboxes.
+class Delivery final : public CompletionSink {
+ public:
+  Delivery(Simulation& simulation, Machine& machine, SharedMemory& shared, ProcessMemory& memory,
+           RankTable& ranks, Exchange& exchange, LowerBounds& bounds);
+
+  [[nodiscard]] const RunTotals& totals() const { return totals_; }
+  // Hash of every completion since virtual time began, in order. Two runs with equal hashes did the same.
+  [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
+  // Use of the links since virtual time began.
+  [[nodiscard]] std::vector<LinkUse> link_use() const;
+  [[nodiscard]] const std::vector<RouteChange>& route_changes() const { return route_orders_.changes(); }
+  // Messages of the program that ranks have not taken when they left.
+  [[nodiscard]] const UnreceivedMessages& untaken() const { return untaken_; }
+
+  // What was sent before is part of the start.
+  void end_startup() { startup_link_use_ = machine_.link_use(); }
+  // Returns whether the request is one of the machine's cards.
+  bool post(std::uint32_t rank, const ipc::Request& request);
+  // Reads which events the rank has taken, and moves overflow events into the ring while it has room.
+  void take_notice(std::uint32_t rank);
+  // A rank that has left takes no more events: frees their places in the mailbox, so that they do not block
+  // the network.
+  void give_back_untaken(std::uint32_t rank);
+
+  void complete(const Completion& completion) override;
+  void land(ProcessId source, std::uint64_t message) override;
+  void execute(ProcessId source, std::uint64_t message) override;
+
+ private:
+  struct LayerCosts {
+    Time packet_interval;           // between packets of the library's sends
+    std::int64_t after_receive_ps;  // from taking an arrival until its mailbox place is free
+  };
+  struct RailCosts {
+    LayerCosts mpi;
+    LayerCosts native;
+    [[nodiscard]] const LayerCosts& of(ipc::Interface interface) const {
+      return interface == ipc::Interface::libfabric ? mpi : native;
+    }
+  };
+
+  void note_untaken(std::uint32_t rank, const ipc::Event& event);
+  void release(std::uint32_t rank, const ipc::Request& request);
+  void give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail);
+  void report_refusal(const PendingRequest& pending);
+  [[nodiscard]] ipc::Event event_now(ipc::EventKind kind, const ipc::Request& request) const;
+  void tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault);
+  // asks_nothing: see Request.
+  void deliver(std::uint32_t rank, const ipc::Event& event, bool asks_nothing = false);
+
+  Simulation& simulation_;
+  Machine& machine_;
+  SharedMemory& shared_;
+  ProcessMemory& memory_;
+  RankTable& ranks_;
+  Exchange& exchange_;
+  LowerBounds& bounds_;
+  PendingRequests pending_;
+  RouteOrders route_orders_;
+  std::vector<RailCosts> rail_costs_;
+  RunTotals totals_;
+  std::vector<LinkUse> startup_link_use_;
+  UnreceivedMessages untaken_;
+  TraceHash hash_;
+};
+
+}  // namespace apenet

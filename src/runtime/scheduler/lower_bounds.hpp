@@ -1,0 +1,93 @@
+// LowerBounds: answers every question of the kind "not before which time".
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "machine/machine.hpp"
+#include "runtime/scheduler/exchange.hpp"
+#include "runtime/scheduler/rank_table.hpp"
+
+namespace apenet {
+
+// The field's LBTS (lower bound on the time stamp): no rank acts, and no event comes, before these times.
+class LowerBounds {
+ public:
+  LowerBounds(SharedMemory& shared, const Simulation& simulation, const Machine& machine,
+              const RankTable& ranks, const Exchange& exchange)
+      : shared_(shared),
+        simulation_(simulation),
+        machine_(machine),
+        ranks_(ranks),
+        exchange_(exchange),
+        lookahead_ps_(machine.lookahead().ps()) {}
+
+  // What a rank posts has no effect before this time after it.
+  [[nodiscard]] std::int64_t lookahead_ps() const { return lookahead_ps_; }
+
+  // When a rank that waits acts next; never_ps if only an event that does not exist yet can wake it.
+  [[nodiscard]] static std::int64_t acts_ps(const Rank& rank) {
+    if (rank.waits_for_time() || rank.computes()) return rank.deadline_ps;
+    if (rank.state != RankState::awaiting_event) return never_ps;
+    const std::int64_t first_ps = std::min(rank.acts_on_ps, rank.deadline_ps);
+    return first_ps == never_ps ? never_ps : std::max(rank.clock_ps, first_ps);
+  }
+  [[nodiscard]] std::int64_t acts_ps(std::uint32_t rank) const { return acts_ps(ranks_[rank]); }
+
+  // The model may run up to this time while all ranks wait: the earliest action of any rank plus the
+  // lookahead.
+  [[nodiscard]] std::int64_t model_ps() const { return model_ps_; }
+  void find_model_bound();
+  // Call while the model runs, when the rank has got an event on which it acts.
+  void lower_model_bound(std::uint32_t rank) {
+    model_ps_ = std::min(model_ps_, acts_ps(rank) + lookahead_ps_);
+  }
+
+  // A rank's horizon: all events before it are known. The earliest action of any other rank plus the
+  // lookahead, or the model's next event if that is earlier. Call find_horizons() when the model has stopped.
+  void find_horizons();
+  [[nodiscard]] std::int64_t horizon_ps(std::uint32_t rank) const {
+    const std::int64_t others_ps = rank == first_rank_ ? second_ps_ : first_ps_;
+    return std::min(next_event_ps_, others_ps == never_ps ? never_ps : others_ps + lookahead_ps_);
+  }
+  // What a rank may be told of this horizon when it is woken.
+  [[nodiscard]] std::int64_t told_horizon_ps(std::uint32_t rank, std::int64_t horizon_ps,
+                                             bool any_is_suspended) const;
+  // The run ends at this time, because a rank has failed: from now on no rank runs ahead of it, although
+  // nothing may be left that could still send it something.
+  void end_at(std::int64_t failure_ps) { end_ps_ = failure_ps; }
+
+  // The next three may be called while ranks run.
+  //
+  // For each rank, a lower bound of the time at which it is woken next. For a rank that runs or has finished:
+  // the time at which it was last woken.
+  void earliest_wakes(std::vector<std::int64_t>& wakes_ps) const;
+  // Whether a rank that waits, or the model, could go on if the step did not wait for the ranks that run.
+  [[nodiscard]] bool any_could_go_on() const;
+  // Whether nothing is under way in the model but faults that affect nobody.
+  [[nodiscard]] bool model_is_quiet() const {
+    const std::size_t pending = simulation_.pending_count();
+    return pending == 0 || machine_.is_quiet_until_faults(pending);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t known_action_ps(std::uint32_t rank) const;
+
+  SharedMemory& shared_;
+  const Simulation& simulation_;
+  const Machine& machine_;
+  const RankTable& ranks_;
+  const Exchange& exchange_;
+  std::int64_t lookahead_ps_;
+  std::int64_t model_ps_ = 0;
+  std::int64_t end_ps_ = never_ps;
+  // The two earliest actions of all ranks. They suffice for all horizons.
+  std::int64_t first_ps_ = never_ps;
+  std::int64_t second_ps_ = never_ps;
+  std::uint32_t first_rank_ = 0;
+  std::int64_t next_event_ps_ = never_ps;
+};
+
+}  // namespace apenet
