@@ -72,8 +72,8 @@ enum class Wait : std::uint32_t {
 };
 
 // Values of Turn::run. suspended: the process is blocked in the host and the others continue without it.
-// overlapped: it computes, and the others continue beside it (Wait::computes). In both cases it waits for a grant
-// before it uses its block again.
+// overlapped: it computes, and the others continue beside it (Wait::computes). In both cases it waits for a
+// grant before it uses its block again.
 enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2, suspended = 3, overlapped = 4 };
 
 // If the host does not let the simulator access the memory of a process, the waiting process itself copies
