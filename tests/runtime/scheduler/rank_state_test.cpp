@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -43,9 +42,8 @@ std::string table_of_transitions() {
 }
 
 TEST(RankState, ThePagePrintsTheTablesThatTheCodeExecutes) {
-  const char* path = std::getenv("APENET_RANK_STATES_PAGE");
-  ASSERT_NE(path, nullptr);
-  std::ifstream file(path);
+  std::ifstream file(APENET_RANK_STATES_PAGE);
+  ASSERT_TRUE(file);
   std::stringstream page;
   page << file.rdbuf();
   for (const std::string& table : {table_of_states(), table_of_inputs(), table_of_transitions()})
