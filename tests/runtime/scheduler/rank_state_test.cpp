@@ -47,8 +47,9 @@ TEST(RankState, ThePagePrintsTheTablesThatTheCodeExecutes) {
   std::stringstream page;
   page << file.rdbuf();
   for (const std::string& table : {table_of_states(), table_of_inputs(), table_of_transitions()})
-    EXPECT_NE(page.str().find("\n" + table + "\n"), std::string::npos) << path << " should contain\n"
-                                                                       << table;
+    EXPECT_NE(page.str().find("\n" + table + "\n"), std::string::npos)
+        << APENET_RANK_STATES_PAGE << " should contain\n"
+        << table;
 }
 
 TEST(RankState, TheTableNamesEachPairOnceAndReachesEachState) {
