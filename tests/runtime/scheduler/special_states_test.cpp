@@ -224,6 +224,40 @@ TEST_F(SpecialStates, AReleaseLetsEachRankThatWaitsForAnEventLookOnce) {
   EXPECT_TRUE(blocks_->block(0).progress.is_granted());
 }
 
+TEST_F(SpecialStates, TheProcessOfARankThatWaitsEnds) {
+  using enum Action;
+  start({{wait}, {sleep}, {sleep, sleep, sleep}});
+  ipc::Clock& clock = blocks_->block(1).clock;
+  clock.advance_to(clock.now_ps() + 20 * us);
+  go_on();
+  EXPECT_EQ(state(0), RankState::awaiting_event);
+  EXPECT_EQ(state(1), RankState::awaiting_time);
+  EXPECT_EQ(state(2), RankState::running);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    toys_[rank].died = true;
+    scheduler().remove(rank);
+    EXPECT_EQ(state(rank), RankState::ended);
+  }
+  go_on(Scheduler::Outcome::finished);
+  EXPECT_EQ(state(0), RankState::finished);
+  EXPECT_EQ(state(1), RankState::finished);
+}
+
+TEST_F(SpecialStates, PollingRanksThatShareMemoryAreGrantedOneAfterTheOther) {
+  using enum Action;
+  start({{share, poll, poll}, {share, poll, poll}}, true);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    blocks_->block(rank).clock.advance_to(blocks_->block(rank).clock.horizon_ps);
+    for (int i = 0; i < 2000; ++i) blocks_->block(rank).progress.begin_call();
+  }
+  go_on(Scheduler::Outcome::idle);
+  EXPECT_EQ(state(0), RankState::polling);
+  EXPECT_EQ(state(1), RankState::polling);
+  scheduler().release_idle([](std::uint32_t) { return true; });
+  EXPECT_EQ(state(0), RankState::running);
+  EXPECT_EQ(state(1), RankState::queued);
+}
+
 // Ranks that share memory run one after the other, the earliest first.
 TEST_F(SpecialStates, TheProcessOfAQueuedRankEnds) {
   using enum Action;
