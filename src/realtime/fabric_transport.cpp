@@ -1,4 +1,4 @@
-#include "realtime/fabric_transport.hpp"
+#include "api/apelib/fabric_transport.hpp"
 
 #include <dlfcn.h>
 #include <rdma/fabric.h>

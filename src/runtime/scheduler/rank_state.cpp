@@ -30,7 +30,7 @@ constexpr std::array<Entry, rank_state_count> states{{
 constexpr std::array<Entry, rank_input_count> inputs{{
     {"reports_event_wait", "the process waits for an event"},
     {"reports_time_wait", "the process waits for all events up to a time"},
-    {"reports_polling", "the same, and it has polled in vain for long"},
+    {"reports_polling", "the same, after a long row of empty polls"},
     {"reports_compute", "the process computes up to a time"},
     {"reports_flush", "a ring of the process is full"},
     {"reports_start", "the process has reached the end of `MPI_Init`"},
