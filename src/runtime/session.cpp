@@ -6,7 +6,9 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "kernel/refuse.hpp"
@@ -138,8 +140,12 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   rail.get_supported = capabilities.get ? 1 : 0;
   rail.remote_access_supported = capabilities.remote_access ? 1 : 0;
   const MachineDescription alone = rail_alone(description, number);
-  const std::string_view kind = kind_of(alone.nic).name;
-  kind.copy(rail.kind, sizeof rail.kind - 1);
+  const CardKind& kind = kind_of(alone.nic);
+  kind.name.copy(rail.kind, sizeof rail.kind - 1);
+  static_assert(std::size(decltype(rail.layers){}) == std::tuple_size_v<decltype(kind.layers)>);
+  for (std::size_t i = 0; i < kind.layers.size(); ++i)
+    kind.layers[i].copy(rail.layers[i], sizeof rail.layers[i] - 1);
+  kind.conduit.copy(rail.conduit, sizeof rail.conduit - 1);
   rail.channels = capabilities.channels;
   rail.lanes = capabilities.channels > 1 ? machine.lanes(number) : 1;
   const std::int64_t ports = card_facts(alone.nic, alone.host).max_processes;

@@ -22,7 +22,7 @@ class ExtollLibraryTest : public testing::Test {
  protected:
   ExtollLibraryTest() {
     ipc::Rail& rail = network.header().rails[0];
-    std::strcpy(rail.kind, "extoll");
+    std::strcpy(rail.layers[0], "velo");
     rail.native.card.send_packet_bytes = 56;
     rail.native.card.mailbox_packets = 5;
     rail.native.card.max_message_bytes = std::int64_t{1} << 23U;

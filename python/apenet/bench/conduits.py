@@ -1,7 +1,7 @@
 """GASNet's conduits: those that a machine makes possible, and the one that it chooses.
 
-The core knows which cards have a conduit of their own (`CardKind.conduit`). In a program the library decides, alike:
-src/api/gasnet/choose_conduit.cpp.
+The description of a card names the conduit of its own (`CardKind.conduit`). In a program the library reads the same
+name: src/api/gasnet/choose_conduit.cpp.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <string_view>
 
 namespace apenet::extoll_api {
 namespace {
@@ -14,7 +13,7 @@ std::mutex making;
 
 std::optional<std::uint8_t> Device::rail_of(const ipc::Header& header) {
   for (std::uint8_t rail = 0; rail < header.rail_count; ++rail) {
-    if (std::string_view(header.rails[rail].kind) == "extoll") return rail;
+    if (header.rails[rail].has_layer("velo")) return rail;
   }
   return std::nullopt;
 }

@@ -21,15 +21,6 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view{} : std::string_view(value);
 }
 
-// The first rail of which this holds, if any.
-template <typename Predicate>
-std::optional<std::uint8_t> rail_where(const ipc::Header& header, const Predicate& holds) {
-  for (std::uint8_t rail = 0; rail < header.rail_count; ++rail) {
-    if (holds(header.rails[rail])) return rail;
-  }
-  return std::nullopt;
-}
-
 // What the makers below need. Each returns nullptr and says why if it fails.
 struct Place {
   ipc::Client& client;
@@ -112,44 +103,37 @@ std::unique_ptr<Core> make_udp(const Place& place) {
   return nullptr;
 }
 
-bool is_kind(const ipc::Rail& rail, std::string_view kind) {
-  return std::string_view(rail.kind) == kind;
-}
-
-bool is_apenet(const ipc::Rail& rail) {
-  return is_kind(rail, "apelink") || is_kind(rail, "apelink-plus");
-}
-
 struct Choice {
   std::string_view name;
-  bool is_native;  // the choice of a machine whose first card it drives
-  bool (*drives)(const ipc::Rail& rail);
   std::unique_ptr<Core> (*make)(const Place&);
 };
-constexpr std::array choices{
-    Choice{"extoll", true, [](const ipc::Rail& rail) { return is_kind(rail, "extoll"); }, make_extoll},
-    Choice{"ibv", true, [](const ipc::Rail& rail) { return is_kind(rail, "hca"); }, make_ibv},
-    Choice{"apelink", true, is_apenet, make_apelink},
-    Choice{"udp", false, [](const ipc::Rail& rail) { return rail.udp.mtu_bytes > 0; }, make_udp},
-    Choice{"mpi", false, [](const ipc::Rail& /*rail*/) { return true; }, make_mpi},
-};
+constexpr std::array choices{Choice{"extoll", make_extoll}, Choice{"ibv", make_ibv},
+                             Choice{"apelink", make_apelink}, Choice{"udp", make_udp},
+                             Choice{"mpi", make_mpi}};
+
+// The description of a card names the conduit of its own (CardKind::conduit). The others need no such card.
+bool drives(const Choice& choice, const ipc::Rail& rail) {
+  if (choice.name == "udp") return rail.udp.mtu_bytes > 0;
+  return choice.name == "mpi" || choice.name == rail.conduit;
+}
+
+// The first rail whose card the conduit drives, if any.
+std::optional<std::uint8_t> rail_of(const ipc::Header& header, const Choice& choice) {
+  for (std::uint8_t rail = 0; rail < header.rail_count; ++rail) {
+    if (drives(choice, header.rails[rail])) return rail;
+  }
+  return std::nullopt;
+}
 
 const Choice* choice_named(std::string_view name) {
   const auto* const found = std::ranges::find(choices, name, &Choice::name);
   return found == choices.end() ? nullptr : found;
 }
 
-// Without a native one, the last of the list.
-const Choice& default_choice(const ipc::Header& header) {
-  const auto* const found = std::ranges::find_if(
-      choices, [&](const Choice& choice) { return choice.is_native && choice.drives(header.rails[0]); });
-  return found == choices.end() ? choices.back() : *found;
-}
-
 std::string possible_names(const ipc::Header& header) {
   std::string names;
   for (const Choice& choice : choices) {
-    if (rail_where(header, choice.drives)) names.append(names.empty() ? "" : ", ").append(choice.name);
+    if (rail_of(header, choice)) names.append(names.empty() ? "" : ", ").append(choice.name);
   }
   return names;
 }
@@ -159,9 +143,10 @@ std::string possible_names(const ipc::Header& header) {
 std::unique_ptr<Conduit> choose_conduit(ipc::Client& client, Mode mode, Reach reach, std::string& why) {
   const ipc::Header& header = client.header();
   const std::string_view named = environment("GASNET_CONDUIT");
-  const Choice* const choice = named.empty() ? &default_choice(header) : choice_named(named);
-  const std::optional<std::uint8_t> rail =
-      choice == nullptr ? std::nullopt : rail_where(header, choice->drives);
+  const std::string_view own = header.rails[0].conduit;
+  const std::string_view by_default = own.empty() ? "mpi" : own;
+  const Choice* const choice = choice_named(named.empty() ? by_default : named);
+  const std::optional<std::uint8_t> rail = choice == nullptr ? std::nullopt : rail_of(header, *choice);
   if (!rail) {
     why = "GASNET_CONDUIT=" + std::string(named) + ": expected one that is possible on " +
           std::string(header.machine) + ": " + possible_names(header);

@@ -2,7 +2,6 @@
 #include <array>
 #include <memory>
 #include <new>
-#include <string_view>
 
 #include "api/rdma/ape_rdma.h"
 #include "api/rdma/port.hpp"
@@ -23,8 +22,7 @@ ape_rdma_port* handle_of(Port* port) {
 ipc::Client* find_client() {
   const ipc::Header* machine = ipc::Client::machine();
   if (machine == nullptr) return nullptr;
-  const std::string_view kind = machine->rails[0].kind;
-  return kind == "apelink" || kind == "apelink-plus" ? ipc::Client::instance() : nullptr;
+  return machine->rails[0].has_layer("rdma") ? ipc::Client::instance() : nullptr;
 }
 
 // Runs a call inside the process's lock, and turns what it throws into a status.

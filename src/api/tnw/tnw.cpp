@@ -4,7 +4,6 @@
 #include <array>
 #include <memory>
 #include <new>
-#include <string_view>
 
 #include "api/tnw/links.hpp"
 
@@ -19,7 +18,7 @@ std::unique_ptr<Links>& open_links() {
 
 ipc::Client* find_client() {
   const ipc::Header* machine = ipc::Client::machine();
-  if (machine == nullptr || std::string_view(machine->rails[0].kind) != "tnw") return nullptr;
+  if (machine == nullptr || !machine->rails[0].has_layer("tnw")) return nullptr;
   return ipc::Client::instance();
 }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "message/requests.hpp"
 #include "runtime/ipc/clock.hpp"
@@ -25,7 +26,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 16;
+inline constexpr std::uint32_t protocol_version = 17;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -222,6 +223,8 @@ struct Rail {
   std::uint32_t get_supported = 0;
   std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
   char kind[16] = {};                         // card.kind of the machine file
+  char layers[2][16] = {};                    // CardKind::layers
+  char conduit[16] = {};                      // CardKind::conduit
   std::uint32_t channels = 1;                 // NicCapabilities::channels
   std::uint32_t lanes = 1;                    // Machine::lanes
   std::uint32_t ports = 0;                    // processes that can share a card; 0: any number
@@ -229,6 +232,11 @@ struct Rail {
   Layer mpi;     // of MPI over the libfabric provider
   Layer native;  // of the card's own libraries
   message::DatagramCosts udp;
+
+  // Whether the library of this layer drives the card.
+  [[nodiscard]] bool has_layer(std::string_view layer) const {
+    return layer == layers[0] || layer == layers[1];
+  }
 };
 
 // What is the same for all processes. Owner: the simulator; the seal of its memfd lets a process only read
