@@ -1,7 +1,9 @@
 // Clears large tables of libraries without touching their pages.
 //
-// MPICH clears tables of 3.4 MB in MPI_Finalize, which lie in its .bss and of which it has used a twentieth.
-// To touch the other pages would take a seventh of the CPU time of a short rank, and most of its memory.
+// MPICH clears MPIDI_OFI_global in MPI_Finalize: 3.4 MB in its .bss, of which it has used a twentieth. To
+// touch the other pages costs each rank 834 page faults and 3.3 MB: with 512 ranks a fifth of the CPU time of
+// a run that only begins and ends, and 1.7 GB. No variable of MPICH makes the table smaller, and huge pages
+// would save faults but no memory. So the shim answers memset, and passes on all calls but those.
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
