@@ -1,25 +1,30 @@
-"""The numbering of the places of a grid, the first coordinate running fastest: as kernel/grid.hpp in the core.
-
-`apenet.machine.cart` has the same for arrays.
-"""
+"""The numbering of the places of a grid, the first coordinate running fastest: as kernel/grid.hpp in the core."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Number = TypeVar("Number", int, Integers)
+"""Of one place, or of many, element by element."""
 
 
-def place_of(extents: Sequence[int], number: int) -> list[int]:
+def place_of(extents: Sequence[int], number: Number) -> list[Number]:
     """The coordinates of a node or process."""
     place = []
     for extent in extents:
         place.append(number % extent)
-        number //= extent
+        number = number // extent
     return place
 
 
-def number_of(extents: Sequence[int], place: Sequence[int]) -> int:
-    """The node or process at these coordinates."""
-    number = 0
-    for extent, coordinate in zip(reversed(extents), reversed(place), strict=True):
+def number_of(extents: Sequence[int], place: Sequence[Number]) -> Number:
+    """The node or process at these coordinates, of which there is at least one."""
+    *lower, number = place
+    for extent, coordinate in zip(reversed(extents[:-1]), reversed(lower), strict=True):
         number = number * extent + coordinate
     return number

@@ -3,27 +3,25 @@
 On a torus or mesh each dimension of the grid of ranks lies along one dimension of the machine. Two dimensions of two
 ranks each also fold onto a ring of four nodes, in the order of a Gray code, because a ring of four is a square.
 
-`apenet.machine.cart` folds a given grid onto any block of nodes. Here the grid itself is chosen, and only among such
-simple placements.
+`apenet.machine.cart` searches the placements. Here the grid itself is chosen, among those that it places straight.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
 
 from apenet.base.errors import InputError
 from apenet.base.grid import number_of, place_of
 from apenet.machine import Machine
-from apenet.machine.cart import GRAY, factors
+from apenet.machine.cart import GRAY, factors, open_rings, straight
+from apenet.machine.mapping import torus_of
 
 DIMENSIONS = 4
-_SQUARE = (2, 2)
-_SQUARE_SIZE = math.prod(_SQUARE)
-
-Along = tuple[int, ...]
-"""The dimensions of the grid that lie along one dimension of the machine."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +59,12 @@ def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: b
         for grid in factors((ranks,) * DIMENSIONS, ranks)
         if (local := _divided(lattice, grid) if strong else tuple(lattice)) is not None
     )
+    torus = torus_of(machine)
     scored = [
-        ((_open_rings(grid, arrangement, machine), surface, grid[::-1], arrangement), local)
+        ((0 if torus is None else open_rings(nodes, grid, torus), surface, grid[::-1], along), nodes, local)
         for grid, local in divided
         for surface in [_surface(local, grid) if strong else _whole_surface(local, grid)]
-        for arrangement in _arrangements(grid, machine.dims)
+        for along, nodes in (straight(grid, torus) if torus else [((), np.arange(ranks).reshape(grid[::-1]).T)])
     ]
     if not scored:
         on_machine = f" on a box of {machine.shape}" if machine.dims else ""
@@ -74,9 +73,9 @@ def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: b
             ranks,
             f"a number that divides {'x'.join(map(str, lattice))} into parts of even extents{on_machine}",
         )
-    (_, _, backwards, arrangement), local = min(scored)
+    (_, _, backwards, _), nodes, local = min(scored, key=itemgetter(0))
     grid = backwards[::-1]
-    return Decomposition(grid, local, _placed(grid, arrangement, machine.dims))
+    return Decomposition(grid, local, tuple(nodes.reshape(grid).T.ravel().tolist()))
 
 
 def folded(grid: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
@@ -89,14 +88,14 @@ def folded(grid: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
     even = [extent for extent in grid if extent % 2 == 0]
     if not even:
         raise InputError("n", math.prod(grid), f"an even extent in the grid {'x'.join(map(str, grid))} for halo4d")
-    dimension = grid.index(_SQUARE_SIZE if _SQUARE_SIZE in even else max(even))
+    dimension = grid.index(len(GRAY) if len(GRAY) in even else max(even))
     half = grid[dimension] // 2
     finer = (*grid[:dimension], half, *grid[dimension + 1 :], 2)
     places = []
     for rank in range(math.prod(finer)):
         *place, side = place_of(finer, rank)
         along = place[dimension]
-        place[dimension] = int(GRAY[along + 2 * side]) if half == _SQUARE[0] else 2 * along + side
+        place[dimension] = int(GRAY[along + 2 * side]) if half * 2 == len(GRAY) else 2 * along + side
         places.append(number_of(grid, place))
     return finer, places
 
@@ -114,57 +113,3 @@ def _surface(local: tuple[int, ...], grid: tuple[int, ...]) -> float:
 
 def _whole_surface(local: tuple[int, ...], grid: tuple[int, ...]) -> float:
     return sum(2 / (extent * ranks) for extent, ranks in zip(local, grid, strict=True))
-
-
-def _arrangements(grid: tuple[int, ...], dims: Sequence[int]) -> Iterator[tuple[Along, ...]]:
-    """The ways to lay the grid along the machine's dimensions; one, of no meaning, if it has none."""
-    if not dims:
-        yield ()
-        return
-    divided = [dimension for dimension, ranks in enumerate(grid) if ranks > 1]
-
-    def lay(free: tuple[int, ...], extents: Sequence[int]) -> Iterator[tuple[Along, ...]]:
-        if not extents:
-            if not free:
-                yield ()
-            return
-        extent, *others = extents
-        choices: list[Along] = [()]
-        choices += [(dimension,) for dimension in free if grid[dimension] <= extent]
-        if extent == _SQUARE_SIZE:
-            twos = [dimension for dimension in free if grid[dimension] == _SQUARE[0]]
-            choices += [(low, high) for low in twos for high in twos if low < high]
-        for along in choices:
-            for rest in lay(tuple(d for d in free if d not in along), others):
-                yield (along, *rest)
-
-    yield from lay(tuple(divided), dims)
-
-
-def _open_rings(grid: tuple[int, ...], arrangement: tuple[Along, ...], machine: Machine) -> int:
-    """Dimensions of the grid whose first and last ranks are not on neighbouring nodes."""
-    count = 0
-    for along, extent in zip(arrangement, machine.dims, strict=False):
-        if len(along) == len(_SQUARE):
-            count += not machine.topology.wraps
-        elif along:
-            ranks = grid[along[0]]
-            count += ranks > _SQUARE[0] and not (machine.topology.wraps and ranks == extent)
-    return count
-
-
-def _placed(grid: tuple[int, ...], arrangement: tuple[Along, ...], dims: Sequence[int]) -> tuple[int, ...]:
-    """The node of each rank."""
-    if not dims:
-        return tuple(range(math.prod(grid)))
-    nodes = []
-    for rank in range(math.prod(grid)):
-        place = place_of(grid, rank)
-        on_machine = []
-        for along in arrangement:
-            if len(along) == len(_SQUARE):
-                on_machine.append(int(GRAY[place[along[0]] + 2 * place[along[1]]]))
-            else:
-                on_machine.append(place[along[0]] if along else 0)
-        nodes.append(number_of(dims, on_machine))
-    return tuple(nodes)

@@ -5,7 +5,7 @@ block of nodes, into groups, and gives each group of the one a group of the othe
 a group the places are numbered along a walk of neighbours, which is closed if an extent is even. So a ring of 8 ranks
 lies on 4x2 nodes, and a grid of 2x2 ranks on a ring of 4 nodes, without a pair that is not adjacent. Of all candidates
 the one with the fewest links between neighbours wins; of equal ones, the one with the smallest largest distance, then
-the first.
+the first. `straight` gives the candidates in which no dimension of the grid is bent.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
+
+from apenet.base.grid import Integers, number_of, place_of
 
 Extents = tuple[int, ...]
-Integers = npt.NDArray[np.int64]
 GRAY: Integers = np.array([0, 1, 3, 2])
 """The place in a ring of four of each corner of a square."""
 
@@ -55,11 +55,11 @@ def fold(grid: Sequence[int], torus: Torus, ranks_per_node: int) -> Integers | N
 
 def _coordinates(extents: Extents) -> Integers:
     """The coordinates of all places, the last one fastest: shape (places, dimensions)."""
-    return np.stack([axis.ravel() for axis in np.indices(extents)], axis=1).astype(np.int64)
+    return np.stack(place_of(extents[::-1], np.arange(math.prod(extents)))[::-1], axis=1)
 
 
 def _number(coordinates: Integers, extents: Extents) -> Integers:
-    return np.array(np.ravel_multi_index(tuple(coordinates.T), extents), dtype=np.int64)
+    return number_of(extents[::-1], list(coordinates.T[::-1]))
 
 
 def factors(extents: Extents, product: int) -> Iterator[Extents]:
@@ -101,7 +101,7 @@ def _embeddings(grid: Extents, torus: Torus) -> Iterator[Integers]:
     """The node of each place of the grid, once for each candidate."""
     wide = [dimension for dimension, extent in enumerate(grid) if extent > 1]
     for block in _blocks(torus, math.prod(grid)):
-        for axes in _axes(block, torus):
+        for axes in _axes(block, torus, torus.is_closed):
             for groups in _groupings(len(wide)):
                 dimensions_of = _members(wide, groups, max(groups, default=-1) + 1)
                 for owners in itertools.product(range(len(dimensions_of)), repeat=len(axes)):
@@ -113,6 +113,26 @@ def _embeddings(grid: Extents, torus: Torus) -> Iterator[Integers]:
                         yield _joined(grid, torus, axes, dimensions_of, axes_of)
 
 
+def straight(grid: Extents, torus: Torus) -> Iterator[tuple[tuple[Extents, ...], Integers]]:
+    """The dimensions of the grid along each dimension of the nodes, and the node of each place of the grid.
+
+    A line of four nodes is a square too, although one of its sides is open.
+    """
+    wide = [dimension for dimension, extent in enumerate(grid) if extent > 1]
+    for block in _blocks(torus, math.prod(grid)):
+        for axes in _axes(block, torus, (True,) * len(block)):
+            for order in itertools.permutations(wide):
+                if [grid[dimension] for dimension in order] != [axis.extent for axis in axes]:
+                    continue
+                along = tuple(
+                    tuple(d for d, axis in zip(order, axes, strict=True) if axis.dimension == dimension)
+                    for dimension in range(len(block))
+                )
+                if all(of_square[0] >= of_square[-1] for of_square in along if of_square):  # each square once
+                    each = [[axis] for axis in range(len(axes))]
+                    yield tuple(d[::-1] for d in along), _joined(grid, torus, axes, [[d] for d in order], each)
+
+
 @dataclass(frozen=True)
 class _Axis:
     """A direction in the block. A ring of four is also a square: two axes of two, in the order of a Gray code."""
@@ -121,12 +141,12 @@ class _Axis:
     extent: int
 
 
-def _axes(block: Extents, torus: Torus) -> Iterator[list[_Axis]]:
+def _axes(block: Extents, torus: Torus, may_be_square: Sequence[bool]) -> Iterator[list[_Axis]]:
     """The axes of the block, with each ring of four as one or as two."""
     choices = []
     for dimension, extent in enumerate(block):
         if extent > 1:
-            is_square = extent == torus.extents[dimension] == len(GRAY) and torus.is_closed[dimension]
+            is_square = extent == torus.extents[dimension] == len(GRAY) and may_be_square[dimension]
             choices.append([[_Axis(dimension, extent)], *([[_Axis(dimension, 2)] * 2] if is_square else [])])
     for chosen in itertools.product(*choices):
         yield [axis for axes in chosen for axis in axes]
@@ -149,16 +169,12 @@ def _joined(
         position[_number(walk_of_grid, extents)] = np.arange(len(walk_of_grid))
         walk = _walk(tuple(axes[a].extent for a in members))
         along[:, members] = walk[position[_number(places[:, dimensions], extents)]]
-    node = np.zeros(len(places), dtype=np.int64)
-    stride = 1
-    for dimension, extent in enumerate(torus.extents):
+    at = []
+    for dimension in range(len(torus.extents)):
         columns = along[:, [a for a, axis in enumerate(axes) if axis.dimension == dimension]]
-        if columns.shape[1] == 1:
-            node += stride * columns[:, 0]
-        elif columns.shape[1] == 2:  # noqa: PLR2004 (a square)
-            node += stride * GRAY[2 * columns[:, 0] + columns[:, 1]]
-        stride *= extent
-    return node
+        is_square = columns.shape[1] == 2  # noqa: PLR2004
+        at.append(GRAY[2 * columns[:, 0] + columns[:, 1]] if is_square else columns.sum(axis=1))
+    return number_of(torus.extents, at)
 
 
 @cache
@@ -200,22 +216,27 @@ def _comb(line: Integers, rest: list[int], axis: int, extent: int) -> Integers:
 
 def _distances(nodes: Integers, grid: Extents, torus: Torus) -> tuple[int, int]:
     """The links between all neighbours in the grid together, and between the two that are farthest apart."""
+    links = _links(nodes, grid, torus)
+    return sum(int(one.sum()) for one in links), max((int(one.max()) for one in links), default=0)
+
+
+def open_rings(nodes: Integers, grid: Extents, torus: Torus) -> int:
+    """The dimensions of the grid in which some neighbours are not on neighbouring nodes."""
+    return sum(int(one.max()) > 1 for one in _links(nodes, grid, torus))
+
+
+def _links(nodes: Integers, grid: Extents, torus: Torus) -> list[Integers]:
+    """The links between the neighbours along each wide dimension of the grid."""
     placed = nodes.reshape(grid)
-    total = most = 0
-    for dimension, extent in enumerate(grid):
-        if extent > 1:
-            links = hops(placed, np.roll(placed, -1, axis=dimension), torus)
-            total += int(links.sum())
-            most = max(most, int(links.max()))
-    return total, most
+    wide = [dimension for dimension, extent in enumerate(grid) if extent > 1]
+    return [hops(placed, np.roll(placed, -1, axis=dimension), torus) for dimension in wide]
 
 
 def hops(nodes: Integers, others: Integers, torus: Torus) -> Integers:
     """The links between two nodes of a torus or mesh, element by element."""
     total = np.zeros(nodes.shape, dtype=np.int64)
-    stride = 1
-    for extent, is_closed in zip(torus.extents, torus.is_closed, strict=True):
-        distance = np.abs(nodes // stride % extent - others // stride % extent)
+    places = zip(place_of(torus.extents, nodes), place_of(torus.extents, others), strict=True)
+    for extent, is_closed, (here, there) in zip(torus.extents, torus.is_closed, places, strict=True):
+        distance = np.abs(here - there)
         total += np.minimum(distance, extent - distance) if is_closed else distance
-        stride *= extent
     return total

@@ -10,6 +10,7 @@ whole numbers only, and all random numbers come from the seed, so it repeats.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import numpy as np
 
 from apenet import _core
 from apenet.base.errors import InputError
+from apenet.base.grid import number_of, place_of
 from apenet.base.numbers import checked_seed
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
@@ -291,21 +293,19 @@ def _block(machine: Machine, count: int) -> list[int]:
     if not dims:
         return list(range(count))
     extents = [1] * len(dims)
-    while np.prod(extents) < count:
+    while math.prod(extents) < count:
         widest = max(range(len(dims)), key=lambda d: (extents[d] < dims[d], -extents[d], -d))
         extents[widest] += 1
-    coordinates = np.indices(extents[::-1]).reshape(len(dims), -1)[::-1]
-    strides = np.cumprod([1, *dims[:-1]])
-    return sorted(int(node) for node in strides @ coordinates)
+    places = np.arange(math.prod(extents))
+    return sorted(number_of(dims, place_of(extents, places)).tolist())
 
 
 def _halves(machine: Machine, nodes: list[int]) -> tuple[list[int], list[int]]:
     """Cuts across the widest dimension; without dimensions, in the middle of the order."""
     ordered = nodes
     if machine.dims:
-        strides = np.cumprod([1, *machine.dims[:-1]])
-        coordinates = np.array(nodes)[:, np.newaxis] // strides % np.array(machine.dims)
-        widest = int(np.argmax([len(np.unique(column)) for column in coordinates.T]))
-        ordered = [node for _, node in sorted(zip(coordinates[:, widest].tolist(), nodes, strict=True))]
+        coordinates = place_of(machine.dims, np.array(nodes))
+        widest = max(coordinates, key=lambda along: len(np.unique(along)))
+        ordered = [node for _, node in sorted(zip(widest.tolist(), nodes, strict=True))]
     middle = len(ordered) // 2
     return ordered[:middle], ordered[middle:]
