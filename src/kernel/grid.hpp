@@ -35,6 +35,8 @@ struct GridLine {
     for (std::size_t d = 0; d < dimension; ++d) stride *= extents[d];
     coordinate = place / stride % extent;
   }
+  [[nodiscard]] bool is_first() const { return coordinate == 0; }
+  [[nodiscard]] bool is_last() const { return coordinate + 1 == extent; }
   // The place at another coordinate, seen from `from`, which is on the line at `coordinate`.
   [[nodiscard]] std::uint32_t at(std::uint32_t from, std::uint32_t other) const {
     return from + (other - coordinate) * stride;  // unsigned: modulo 2^32

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/grid.hpp"
 #include "network/routing/arrangement.hpp"
 #include "network/routing/deadlock.hpp"
 
@@ -137,8 +138,8 @@ std::uint8_t ProgrammedRoutes::channel_class(const ProgrammedRoute& route, std::
 
 bool ProgrammedRoutes::wraps_around(RouterId router, std::uint32_t port) const {
   const std::uint32_t dimension = port / 2;
-  const std::uint32_t at = torus_->coordinates(router)[dimension];
-  return port == CubeShape::plus_port(dimension) ? at + 1 == torus_->dims()[dimension] : at == 0;
+  const GridLine line(torus_->dims(), router, dimension);
+  return port == CubeShape::plus_port(dimension) ? line.is_last() : line.is_first();
 }
 
 std::string ProgrammedRoutes::text_of(const ProgrammedRoute& route) const {

@@ -33,23 +33,28 @@ Torus::Torus(std::uint32_t dimensions, const Coordinates& extents,
     rank_at_place_[place_of_rank[rank]] = rank;
 }
 
+std::uint32_t Torus::place_of(std::uint32_t rank) const {
+  return place_of_rank_.empty() ? rank : place_of_rank_[rank];
+}
+
+std::uint32_t Torus::rank_of(std::uint32_t place) const {
+  return rank_at_place_.empty() ? place : rank_at_place_[place];
+}
+
 Coordinates Torus::coordinates(std::uint32_t rank) const {
   Coordinates at{};
-  grid_coordinates(extents_, place_of_rank_.empty() ? rank : place_of_rank_[rank], at);
+  grid_coordinates(extents_, place_of(rank), at);
   return at;
 }
 
 std::uint32_t Torus::rank_at(const Coordinates& coordinates) const {
-  const std::uint32_t place = grid_place(extents_, coordinates);
-  return rank_at_place_.empty() ? place : rank_at_place_[place];
+  return rank_of(grid_place(extents_, coordinates));
 }
 
 std::uint32_t Torus::neighbor(std::uint32_t rank, std::uint32_t direction) const {
-  Coordinates there = coordinates(rank);
-  const std::uint32_t d = direction / 2;
-  const std::uint32_t step = direction % 2 == 0 ? 1 : extents_[d] - 1;
-  there[d] = (there[d] + step) % extents_[d];
-  return rank_at(there);
+  const std::uint32_t place = place_of(rank);
+  const GridLine line(extents_, place, direction / 2);
+  return rank_of(line.further(place, direction % 2 == 0 ? 1 : line.extent - 1));
 }
 
 Torus torus_of(std::string_view dims, std::uint32_t ranks) {

@@ -29,6 +29,9 @@ class Torus {
   [[nodiscard]] std::uint32_t neighbor(std::uint32_t rank, std::uint32_t direction) const;
 
  private:
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const;
+  [[nodiscard]] std::uint32_t rank_of(std::uint32_t place) const;
+
   std::uint32_t dimensions_;
   Coordinates extents_;
   std::vector<std::uint32_t> place_of_rank_;  // both are empty if every rank is at its own number

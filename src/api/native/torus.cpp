@@ -21,20 +21,13 @@ Torus::Coordinates Torus::coordinates(std::uint32_t node) const {
   return at;
 }
 
-std::uint32_t Torus::node_at(const Coordinates& coordinates) const {
-  return grid_place(extents(), coordinates);
-}
-
 std::optional<std::uint32_t> Torus::next_node(std::uint32_t node, std::uint32_t direction) const {
   const std::uint32_t dimension = direction / 2;
   const bool is_minus = direction % 2 != 0;
   if (dimension >= grid_.dimensions) return std::nullopt;
-  const std::uint32_t extent = grid_.extents[dimension];
-  Coordinates at = coordinates(node);
-  const bool is_end = is_minus ? at[dimension] == 0 : at[dimension] + 1 == extent;
-  if (is_end && grid_.wraps == 0) return std::nullopt;
-  at[dimension] = (at[dimension] + (is_minus ? extent - 1 : 1)) % extent;
-  return node_at(at);
+  const GridLine line(extents(), node, dimension);
+  if (grid_.wraps == 0 && (is_minus ? line.is_first() : line.is_last())) return std::nullopt;
+  return line.further(node, is_minus ? line.extent - 1 : 1);
 }
 
 const std::vector<std::uint32_t>& Torus::ranks_on(std::uint32_t node) const {

@@ -25,7 +25,6 @@ class Torus {
     return dimension < grid_.dimensions ? grid_.extents[dimension] : 1;
   }
   [[nodiscard]] Coordinates coordinates(std::uint32_t node) const;
-  [[nodiscard]] std::uint32_t node_at(const Coordinates& coordinates) const;
   // None: the dimension does not exist, or a mesh ends here.
   [[nodiscard]] std::optional<std::uint32_t> next_node(std::uint32_t node, std::uint32_t direction) const;
 

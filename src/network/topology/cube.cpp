@@ -62,14 +62,10 @@ Topology make_cube(const CubeShape& shape, bool is_torus) {
     for (const std::uint32_t digit : here) name += (name.size() > 1 ? "," : "") + std::to_string(digit);
     topology.name_router(node, name + ")");
     topology.attach(node, {node, shape.local_port()});
-    std::uint32_t stride = 1;  // from a node to the next in the dimension
     for (std::uint32_t d = 0; d < here.size(); ++d) {
-      const std::uint32_t size = shape.dims()[d];
-      const bool is_last = here[d] + 1 == size;
-      const NodeId next = is_last ? node - here[d] * stride : node + stride;
-      stride *= size;
-      if (size == 1 || (!is_torus && is_last)) continue;
-      topology.connect({node, CubeShape::plus_port(d)}, {next, CubeShape::minus_port(d)}, d);
+      const GridLine line(shape.dims(), node, d);
+      if (line.extent == 1 || (!is_torus && line.is_last())) continue;
+      topology.connect({node, CubeShape::plus_port(d)}, {line.further(node, 1), CubeShape::minus_port(d)}, d);
     }
   }
   return topology;

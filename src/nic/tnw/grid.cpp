@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernel/check.hpp"
+#include "kernel/grid.hpp"
 #include "kernel/refuse.hpp"
 
 namespace apenet::tnw {
@@ -31,15 +32,12 @@ Grid::Grid(const TopologyDescription& topology, std::uint32_t links)
 
 std::vector<NodeId> Grid::neighbours(NodeId node) const {
   std::vector<NodeId> found;
-  const std::vector<std::uint32_t> here = shape_.coordinates(node);
-  for (std::size_t d = 0; d < here.size(); ++d) {
-    const std::uint32_t extent = shape_.dims()[d];
-    for (const std::uint32_t step : {1U, extent - 1}) {
-      const bool wraps = step == 1 ? here[d] + 1 == extent : here[d] == 0;
-      if (extent == 1 || (wraps && !is_torus_)) continue;
-      std::vector<std::uint32_t> there = here;
-      there[d] = (here[d] + step) % extent;
-      const NodeId neighbour = shape_.node(there);
+  for (std::size_t d = 0; d < shape_.dims().size(); ++d) {
+    const GridLine line(shape_.dims(), node, d);
+    for (const std::uint32_t step : {1U, line.extent - 1}) {
+      const bool wraps = step == 1 ? line.is_last() : line.is_first();
+      if (line.extent == 1 || (wraps && !is_torus_)) continue;
+      const NodeId neighbour = line.further(node, step);
       if (std::find(found.begin(), found.end(), neighbour) == found.end()) found.push_back(neighbour);
     }
   }
@@ -47,15 +45,16 @@ std::vector<NodeId> Grid::neighbours(NodeId node) const {
 }
 
 NodeId Grid::next_hop(NodeId from, NodeId to) const {
-  std::vector<std::uint32_t> here = shape_.coordinates(from);
-  const std::vector<std::uint32_t> there = shape_.coordinates(to);
-  const auto differs = std::mismatch(here.begin(), here.end(), there.begin());
-  APENET_CHECK(differs.first != here.end(), "node %u forwards to itself", from);
-  const std::uint32_t extent = shape_.dims()[static_cast<std::size_t>(differs.first - here.begin())];
-  const std::uint32_t upwards = (*differs.second + extent - *differs.first) % extent;
-  const bool goes_up = is_torus_ ? 2 * upwards <= extent : *differs.second > *differs.first;
-  *differs.first = (*differs.first + (goes_up ? 1 : extent - 1)) % extent;
-  return shape_.node(here);
+  APENET_CHECK(from != to, "node %u forwards to itself", from);
+  std::size_t differing = 0;
+  while (GridLine(shape_.dims(), from, differing).coordinate ==
+         GridLine(shape_.dims(), to, differing).coordinate)
+    ++differing;
+  const GridLine line(shape_.dims(), from, differing);
+  const std::uint32_t wanted = GridLine(shape_.dims(), to, differing).coordinate;
+  const std::uint32_t upwards = (wanted + line.extent - line.coordinate) % line.extent;
+  const bool goes_up = is_torus_ ? 2 * upwards <= line.extent : wanted > line.coordinate;
+  return line.further(from, goes_up ? 1 : line.extent - 1);
 }
 
 }  // namespace apenet::tnw

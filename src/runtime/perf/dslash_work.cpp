@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "kernel/grid.hpp"
+
 namespace apenet {
 namespace {
 
@@ -77,15 +79,11 @@ DslashWork::DslashWork(const std::array<std::uint32_t, 4>& extents) {
   for (const std::uint32_t extent : extents) volume *= extent;
   neighbours_.resize(volume * 8);
   for (std::size_t site = 0; site < volume; ++site) {
-    std::size_t stride = 1;
+    const auto place = static_cast<std::uint32_t>(site);
     for (std::size_t d = 0; d < 4; ++d) {
-      const std::size_t extent = extents[d];
-      const std::size_t x = site / stride % extent;
-      const std::size_t origin = site - x * stride;
-      neighbours_[site * 8 + 2 * d] = static_cast<std::uint32_t>(origin + (x + 1) % extent * stride);
-      neighbours_[site * 8 + 2 * d + 1] =
-          static_cast<std::uint32_t>(origin + (x + extent - 1) % extent * stride);
-      stride *= extent;
+      const GridLine line(extents, place, d);
+      neighbours_[site * 8 + 2 * d] = line.further(place, 1);
+      neighbours_[site * 8 + 2 * d + 1] = line.further(place, line.extent - 1);
     }
   }
   links_.assign(volume * 4 * link_words, 0.0);
