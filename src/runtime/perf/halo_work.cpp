@@ -18,18 +18,17 @@ HaloWork::HaloWork(const MachineDescription& description, const HaloWorkOptions&
     : run_(description, workload("halo"), options_of(description, options)) {}
 
 WorkDone HaloWork::run() {
-  const std::uint64_t messages = run_.run().messages;
   ScriptedRun& scripted = run_.scripted();
-  std::uint64_t packets = 0;
+  scripted.run();
+  WorkDone done{.nodes = scripted.machine().node_count(),
+                .hops = scripted.machine().link_crossings(),
+                .events = scripted.simulation().event_count(),
+                .virtual_time = scripted.simulation().now()};
   for (const Counter& counter : scripted.machine().counters()) {
-    if (counter.name == "packets") packets = counter.value;
+    if (counter.name == "messages") done.messages = counter.value;
+    if (counter.name == "packets") done.packets = counter.value;
   }
-  return {.nodes = scripted.machine().node_count(),
-          .messages = messages,
-          .packets = packets,
-          .hops = scripted.machine().link_crossings(),
-          .events = scripted.simulation().event_count(),
-          .virtual_time = scripted.simulation().now()};
+  return done;
 }
 
 }  // namespace apenet

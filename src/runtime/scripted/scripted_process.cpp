@@ -56,8 +56,7 @@ std::uint64_t ScriptedProcess::get(ProcessId target, std::int64_t bytes, const P
   return post(Verb::get, target, bytes, options);
 }
 
-void ScriptedProcess::expect(ProcessId source, std::int64_t bytes, std::uint16_t channel) {
-  if (!shared_.machine.capabilities().needs_credit) return;
+void ScriptedProcess::give_credit(ProcessId source, std::int64_t bytes, std::uint16_t channel) {
   clock_ += shared_.software.after_receive;
   shared_.machine.post(
       clock_, {.verb = Verb::credit, .source = id_, .target = source, .channel = channel, .bytes = bytes});
@@ -65,7 +64,7 @@ void ScriptedProcess::expect(ProcessId source, std::int64_t bytes, std::uint16_t
 
 std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t bytes,
                                     const PostOptions& options) {
-  const std::int64_t send_packet_bytes = shared_.machine.capabilities().send_packet_bytes;
+  const std::int64_t send_packet_bytes = shared_.card.send_packet_bytes;
   const bool is_cut = verb == Verb::send && send_packet_bytes > 0;
   clock_ += shared_.software.send;
   Descriptor descriptor;
@@ -99,7 +98,7 @@ void ScriptedProcess::charge(const Completion& completion) {
   const bool is_arrival = completion.kind == Completion::Kind::arrived;
   clock_ = std::max(clock_, completion.time) +
            (is_arrival ? receive_time(completion) : shared_.software.completion);
-  if (is_arrival && !shared_.machine.capabilities().needs_credit) debt_ += shared_.software.after_receive;
+  if (is_arrival && !shared_.card.needs_credit) debt_ += shared_.software.after_receive;
   taken_ = completion;
 }
 

@@ -46,6 +46,7 @@ class alignas(64) ScriptedProcess {
     message::SoftwareCosts software;
     std::int64_t send_limit_bytes = 0;  // longer messages are puts
     QueuePool<Completion> inboxes = {};
+    const NicCapabilities& card = machine.capabilities();
   };
   // `shared` must outlive it.
   ScriptedProcess(ProcessId id, Shared& shared) : shared_(shared), id_(id) {}
@@ -70,7 +71,9 @@ class alignas(64) ScriptedProcess {
   }
   // Announces that the process will receive a message of this size. Gives credit if the card needs it; has no
   // effect otherwise.
-  void expect(ProcessId source, std::int64_t bytes, std::uint16_t channel = 0);
+  void expect(ProcessId source, std::int64_t bytes, std::uint16_t channel = 0) {
+    if (shared_.card.needs_credit) give_credit(source, bytes, channel);
+  }
 
   // What a process waits for: an arrival (from any source or from one), or the completion of a message.
   struct Wish {
@@ -116,6 +119,7 @@ class alignas(64) ScriptedProcess {
   [[nodiscard]] std::string waits_for() const;
 
  private:
+  void give_credit(ProcessId source, std::int64_t bytes, std::uint16_t channel);
   bool take(const Wish& wish);
   void suspend(const Wish& wish, std::coroutine_handle<> script);
   void charge(const Completion& completion);

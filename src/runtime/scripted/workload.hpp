@@ -4,7 +4,6 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,22 +30,27 @@ struct WorkloadOperation {
   static WorkloadOperation wait(ProcessId peer, std::int64_t bytes) { return {Kind::wait, peer, bytes}; }
 };
 
-// A stream of operations, each made when it is asked for. A coroutine yields them.
+// A stream of operations, made when they are asked for. A coroutine yields them, one or several at a time:
+// each time is a switch to the coroutine and back.
 class [[nodiscard]] WorkloadStream {
  public:
+  using Operations = std::span<const WorkloadOperation>;
   struct promise_type {
-    WorkloadOperation current;
-    std::exception_ptr error;
+    Operations current;
 
     WorkloadStream get_return_object() { return WorkloadStream{Handle::from_promise(*this)}; }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     std::suspend_always yield_value(const WorkloadOperation& operation) {
-      current = operation;
+      current = {&operation, 1};
       return {};
     }
-    void return_void() {}
-    void unhandled_exception() { error = std::current_exception(); }
+    std::suspend_always yield_value(Operations operations) {
+      current = operations;
+      return {};
+    }
+    void return_void() { current = {}; }
+    void unhandled_exception() { throw; }  // out of next()
   };
   using Handle = std::coroutine_handle<promise_type>;
 
@@ -56,13 +60,11 @@ class [[nodiscard]] WorkloadStream {
     if (handle_) handle_.destroy();
   }
 
-  // Returns false at the end.
-  bool next(WorkloadOperation& operation) {
-    handle_.resume();
-    if (handle_.promise().error) std::rethrow_exception(handle_.promise().error);
-    if (handle_.done()) return false;
-    operation = handle_.promise().current;
-    return true;
+  // Valid until the next call; empty at the end.
+  Operations next() {
+    do handle_.resume();
+    while (handle_.promise().current.empty() && !handle_.done());
+    return handle_.promise().current;
   }
 
  private:
@@ -87,8 +89,8 @@ class WorkloadPattern {
   using Operation = WorkloadOperation;
 
   virtual ~WorkloadPattern() = default;
-  // One round of a process. The pattern must outlive the stream.
-  [[nodiscard]] virtual WorkloadStream round(ProcessId process, std::uint32_t number) const = 0;
+  // The first `count` rounds of a process. The pattern must outlive the stream.
+  [[nodiscard]] virtual WorkloadStream rounds(ProcessId process, std::uint32_t count) const = 0;
 };
 
 struct WorkloadAlgorithm {

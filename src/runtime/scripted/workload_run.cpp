@@ -81,37 +81,28 @@ std::vector<NodeId> nodes_of(const WorkloadOptions& options, std::uint32_t count
   return nodes;
 }
 
-// A message longer than a descriptor can carry is several. Zero bytes are one message too.
-struct Pieces {
-  std::int64_t largest_bytes = 0;
-  [[nodiscard]] std::int64_t count(std::int64_t bytes) const {
-    return bytes <= largest_bytes ? 1 : (bytes + largest_bytes - 1) / largest_bytes;
-  }
-  [[nodiscard]] std::int64_t bytes(std::int64_t bytes, std::int64_t number) const {
-    return std::min(bytes - number * largest_bytes, largest_bytes);
-  }
-};
-
-// The source and the order of messages identify them; a queue of the card keeps the order.
-Script play(ScriptedProcess& process, const WorkloadStreams& streams, Pieces pieces) {
-  for (std::uint32_t round = 0; round < streams.shape().rounds; ++round) {
-    WorkloadStream stream = streams.pattern().round(process.id(), round);
-    WorkloadOperation operation;
-    while (stream.next(operation)) {
-      const std::int64_t count = pieces.count(operation.bytes);
-      for (std::int64_t i = 0; i < count; ++i) {
+// The source and the order of messages identify them; a queue of the card keeps the order. A message longer
+// than a descriptor can carry is several. Zero bytes are one message too.
+Script play(ScriptedProcess& process, const WorkloadStreams& streams, std::int64_t largest_bytes) {
+  WorkloadStream stream = streams.of(process.id());
+  for (auto operations = stream.next(); !operations.empty(); operations = stream.next()) {
+    for (const WorkloadOperation& operation : operations) {
+      std::int64_t left_bytes = operation.bytes;
+      do {
+        const std::int64_t bytes = std::min(left_bytes, largest_bytes);
         switch (operation.kind) {
           case WorkloadOperation::Kind::send:
-            process.send(operation.peer, pieces.bytes(operation.bytes, i));
+            process.send(operation.peer, bytes);
             break;
           case WorkloadOperation::Kind::expect:
-            process.expect(operation.peer, pieces.bytes(operation.bytes, i));
+            process.expect(operation.peer, bytes);
             break;
           case WorkloadOperation::Kind::wait:
             co_await process.arrival_from(operation.peer);
             break;
         }
-      }
+        left_bytes -= bytes;
+      } while (left_bytes > 0);
     }
   }
 }
@@ -169,10 +160,9 @@ WorkloadStreams::WorkloadStreams(const Workload& workload, const WorkloadOptions
 
 std::string WorkloadStreams::goal_of(ProcessId process) const {
   GoalRankWriter writer;
-  for (std::uint32_t round = 0; round < shape_->rounds; ++round) {
-    WorkloadStream stream = pattern_->round(process, round);
-    WorkloadOperation operation;
-    while (stream.next(operation)) writer.add(operation);
+  WorkloadStream stream = of(process);
+  for (auto operations = stream.next(); !operations.empty(); operations = stream.next()) {
+    for (const WorkloadOperation& operation : operations) writer.add(operation);
   }
   return "rank " + std::to_string(process) + " {\n" + std::move(writer).text() + "}\n";
 }
@@ -187,11 +177,12 @@ std::uint64_t count_forwarded_packet_hops(const MachineDescription& description,
   const std::uint64_t enough_a_round = enough / shape.rounds;
   std::uint64_t packet_hops = 0;  // of a round
   for (ProcessId process = 0; process < shape.count && packet_hops <= enough_a_round; ++process) {
-    WorkloadStream stream = streams.pattern().round(process, 0);
-    WorkloadOperation operation;
-    while (stream.next(operation)) {
-      if (operation.kind != WorkloadOperation::Kind::send) continue;
-      packet_hops += forwarding.packet_hops(nodes[process], nodes[operation.peer], operation.bytes);
+    WorkloadStream stream = streams.pattern().rounds(process, 1);
+    for (auto operations = stream.next(); !operations.empty(); operations = stream.next()) {
+      for (const WorkloadOperation& operation : operations) {
+        if (operation.kind != WorkloadOperation::Kind::send) continue;
+        packet_hops += forwarding.packet_hops(nodes[process], nodes[operation.peer], operation.bytes);
+      }
     }
   }
   return std::min(packet_hops, enough_a_round + 1) * shape.rounds;
@@ -201,9 +192,9 @@ WorkloadRun::WorkloadRun(const MachineDescription& description, const Workload& 
                          const WorkloadOptions& options)
     : streams_(workload, options, description.seed),
       run_(description, description.card_software, nodes_of(options, streams_.shape().count)) {
-  const Pieces pieces{run_.machine().capabilities().max_message_bytes};
+  const std::int64_t largest_bytes = run_.machine().capabilities().max_message_bytes;
   for (ProcessId id = 0; id < streams_.shape().count; ++id)
-    run_.spawn(id, play(run_.process(id), streams_, pieces));
+    run_.spawn(id, play(run_.process(id), streams_, largest_bytes));
 }
 
 WorkloadResult WorkloadRun::run() {

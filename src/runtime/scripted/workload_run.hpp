@@ -41,6 +41,10 @@ class WorkloadStreams {
 
   [[nodiscard]] const WorkloadShape& shape() const { return *shape_; }
   [[nodiscard]] const WorkloadPattern& pattern() const { return *pattern_; }
+  // All rounds of a process.
+  [[nodiscard]] WorkloadStream of(ProcessId process) const {
+    return pattern_->rounds(process, shape_->rounds);
+  }
   // What the process does, as the part of a GOAL trace (docs/reference/goal.md). An operation requires the
   // messages that the process has waited for before it.
   [[nodiscard]] std::string goal_of(ProcessId process) const;

@@ -277,12 +277,14 @@ TEST(Workloads, NothingIsForwardedBetweenNeighboursOrByANetwork) {
 class Shift final : public WorkloadPattern {
  public:
   explicit Shift(const WorkloadShape& shape) : shape_(shape) {}
-  WorkloadStream round(ProcessId process, std::uint32_t number) const override {
-    const std::int64_t bytes = shape_.bytes * (number + 1);
-    co_yield Operation::send((process + 1) % shape_.count, bytes);
+  WorkloadStream rounds(ProcessId process, std::uint32_t count) const override {
     const ProcessId before = (process + shape_.count - 1) % shape_.count;
-    co_yield Operation::expect(before, bytes);
-    co_yield Operation::wait(before, bytes);
+    for (std::uint32_t number = 0; number < count; ++number) {
+      const std::int64_t bytes = shape_.bytes * (number + 1);
+      co_yield Operation::send((process + 1) % shape_.count, bytes);
+      const std::vector<Operation> receive{Operation::expect(before, bytes), Operation::wait(before, bytes)};
+      co_yield receive;
+    }
   }
 
  private:
@@ -310,6 +312,23 @@ TEST(Workloads, AreOneObjectEach) {
   options.grid = {2};
   options.nodes = {0, 2};
   EXPECT_EQ(count_forwarded_packet_hops(qpace, shift, options, 1000), 2U * 2U * 2U);
+}
+
+// A stream whose pattern yields no operations at first, then two, and then throws.
+WorkloadStream uneven_stream() {
+  const std::vector<WorkloadOperation> none;
+  co_yield none;
+  const std::vector<WorkloadOperation> two{WorkloadOperation::send(1, 10), WorkloadOperation::wait(2, 20)};
+  co_yield two;
+  throw std::runtime_error("after two");
+}
+
+TEST(Workloads, AStreamIsNotAtItsEndWhileThePatternYieldsNothing) {
+  WorkloadStream stream = uneven_stream();
+  const WorkloadStream::Operations two = stream.next();
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[1].peer, 2U);
+  EXPECT_THROW(std::ignore = stream.next(), std::runtime_error);
 }
 
 TEST(Workloads, AreKnownByName) {

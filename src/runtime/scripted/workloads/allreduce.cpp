@@ -32,7 +32,7 @@ struct Ring {
 // size - 1 steps around a ring; in each, the process sends a part to the next one. `first`: the part to send
 // first; each further step sends the part received in the step before. Reduce-scatter begins with the part of
 // the own position and completes the part after it, with which allgather begins.
-struct Round {
+struct Circulation {
   struct Step {
     std::int64_t sent_bytes;
     std::int64_t received_bytes;
@@ -51,20 +51,22 @@ struct Round {
 // Reduce-scatters, and allgathers in the opposite order.
 class Rings : public WorkloadPattern {
  public:
-  WorkloadStream round(ProcessId process, std::uint32_t /*number*/) const final {
-    const std::vector<Round> rounds = rounds_of(process);
-    for (const Round& round : rounds) {
-      for (std::uint32_t number = 0; number < round.steps(); ++number) {
-        const Round::Step step = round.step(number);
-        co_yield Operation::send(round.ring.next, step.sent_bytes);
-        co_yield Operation::expect(round.ring.previous, step.received_bytes);
-        co_yield Operation::wait(round.ring.previous, step.received_bytes);
+  WorkloadStream rounds(ProcessId process, std::uint32_t count) const final {
+    const std::vector<Circulation> circulations = circulations_of(process);
+    for (std::uint32_t number = 0; number < count; ++number) {
+      for (const Circulation& around : circulations) {
+        for (std::uint32_t i = 0; i < around.steps(); ++i) {
+          const Circulation::Step step = around.step(i);
+          co_yield Operation::send(around.ring.next, step.sent_bytes);
+          co_yield Operation::expect(around.ring.previous, step.received_bytes);
+          co_yield Operation::wait(around.ring.previous, step.received_bytes);
+        }
       }
     }
   }
 
  protected:
-  [[nodiscard]] virtual std::vector<Round> rounds_of(ProcessId process) const = 0;
+  [[nodiscard]] virtual std::vector<Circulation> circulations_of(ProcessId process) const = 0;
 };
 
 // In a ring of all processes: 2 (n - 1) steps of bytes / n.
@@ -73,7 +75,7 @@ class RingAllreduce final : public Rings {
   explicit RingAllreduce(const WorkloadShape& shape) : vector_{0, shape.bytes}, all_{shape.count} {}
 
  private:
-  [[nodiscard]] std::vector<Round> rounds_of(ProcessId process) const override {
+  [[nodiscard]] std::vector<Circulation> circulations_of(ProcessId process) const override {
     const Ring ring(process, GridLine(all_, process, 0));
     return {{ring, vector_, process}, {ring, vector_, process + 1}};
   }
@@ -90,19 +92,19 @@ class TorusAllreduce final : public Rings {
   explicit TorusAllreduce(const WorkloadShape& shape) : vector_{0, shape.bytes}, grid_(shape.grid) {}
 
  private:
-  [[nodiscard]] std::vector<Round> rounds_of(ProcessId process) const override {
-    std::vector<Round> rounds;
+  [[nodiscard]] std::vector<Circulation> circulations_of(ProcessId process) const override {
+    std::vector<Circulation> circulations;
     Range range = vector_;
     for (std::size_t d = 0; d < grid_.size(); ++d) {
       const Ring ring(process, GridLine(grid_, process, d));
-      rounds.push_back({ring, range, ring.position});
+      circulations.push_back({ring, range, ring.position});
       range = range.part((ring.position + 1) % ring.size, ring.size);
     }
     for (std::size_t d = grid_.size(); d-- > 0;) {
-      const Round& there = rounds[d];
-      rounds.push_back({there.ring, there.range, there.ring.position + 1});
+      const Circulation& there = circulations[d];
+      circulations.push_back({there.ring, there.range, there.ring.position + 1});
     }
-    return rounds;
+    return circulations;
   }
 
   Range vector_;
@@ -119,29 +121,34 @@ class RecursiveDoubling final : public WorkloadPattern {
     beyond_ = shape.count - power_;
   }
 
-  WorkloadStream round(ProcessId process, std::uint32_t /*number*/) const override {
-    const bool is_paired = process < 2 * beyond_;
-    const std::uint32_t number = is_paired ? process / 2 : process - beyond_;
-    if (is_paired && process % 2 == 0) {
-      co_yield Operation::send(process + 1, bytes_);
-      co_yield Operation::expect(process + 1, bytes_);
-      co_yield Operation::wait(process + 1, bytes_);
-      co_return;
-    }
-    if (is_paired) {
-      co_yield Operation::expect(process - 1, bytes_);
-      co_yield Operation::wait(process - 1, bytes_);
-    }
-    for (std::uint32_t distance = 1; distance < power_; distance *= 2) {
-      const ProcessId partner = process_of(number ^ distance);
-      co_yield Operation::send(partner, bytes_);
-      co_yield Operation::expect(partner, bytes_);
-      co_yield Operation::wait(partner, bytes_);
-    }
-    if (is_paired) co_yield Operation::send(process - 1, bytes_);
+  WorkloadStream rounds(ProcessId process, std::uint32_t count) const override {
+    const std::vector<Operation> round = round_of(process);
+    for (std::uint32_t number = 0; number < count; ++number) co_yield round;
   }
 
  private:
+  [[nodiscard]] std::vector<Operation> round_of(ProcessId process) const {
+    std::vector<Operation> round;
+    const auto receive = [&](ProcessId from) {
+      round.push_back(Operation::expect(from, bytes_));
+      round.push_back(Operation::wait(from, bytes_));
+    };
+    const bool is_paired = process < 2 * beyond_;
+    if (is_paired && process % 2 == 0) {
+      round.push_back(Operation::send(process + 1, bytes_));
+      receive(process + 1);
+      return round;
+    }
+    if (is_paired) receive(process - 1);
+    const std::uint32_t number = is_paired ? process / 2 : process - beyond_;
+    for (std::uint32_t distance = 1; distance < power_; distance *= 2) {
+      const ProcessId partner = process_of(number ^ distance);
+      round.push_back(Operation::send(partner, bytes_));
+      receive(partner);
+    }
+    if (is_paired) round.push_back(Operation::send(process - 1, bytes_));
+    return round;
+  }
   // `number`: among the processes that exchange. This many of them have another one's part: the odd ones.
   [[nodiscard]] ProcessId process_of(std::uint32_t number) const {
     return number < beyond_ ? 2 * number + 1 : number + beyond_;

@@ -10,11 +10,13 @@ class AllToAll final : public WorkloadPattern {
  public:
   explicit AllToAll(const WorkloadShape& shape) : bytes_(shape.bytes), count_(shape.count) {}
 
-  WorkloadStream round(ProcessId process, std::uint32_t /*number*/) const override {
-    for (std::uint32_t step = 1; step < count_; ++step) {
-      co_yield Operation::send((process + step) % count_, bytes_);
-      co_yield Operation::expect((process + count_ - step) % count_, bytes_);
-      co_yield Operation::wait((process + count_ - step) % count_, bytes_);
+  WorkloadStream rounds(ProcessId process, std::uint32_t count) const override {
+    for (std::uint32_t number = 0; number < count; ++number) {
+      for (std::uint32_t step = 1; step < count_; ++step) {
+        co_yield Operation::send((process + step) % count_, bytes_);
+        co_yield Operation::expect((process + count_ - step) % count_, bytes_);
+        co_yield Operation::wait((process + count_ - step) % count_, bytes_);
+      }
     }
   }
 
@@ -27,13 +29,15 @@ class Transposes final : public WorkloadPattern {
  public:
   explicit Transposes(const WorkloadShape& shape) : shape_(shape) {}
 
-  WorkloadStream round(ProcessId process, std::uint32_t /*number*/) const override {
-    for (std::size_t d = 0; d < shape_.grid.size(); ++d) {
-      const GridLine line(shape_.grid, process, d);
-      for (std::uint32_t step = 1; step < line.extent; ++step) {
-        co_yield Operation::send(line.further(process, step), shape_.bytes);
-        co_yield Operation::expect(line.further(process, line.extent - step), shape_.bytes);
-        co_yield Operation::wait(line.further(process, line.extent - step), shape_.bytes);
+  WorkloadStream rounds(ProcessId process, std::uint32_t count) const override {
+    for (std::uint32_t number = 0; number < count; ++number) {
+      for (std::size_t d = 0; d < shape_.grid.size(); ++d) {
+        const GridLine line(shape_.grid, process, d);
+        for (std::uint32_t step = 1; step < line.extent; ++step) {
+          co_yield Operation::send(line.further(process, step), shape_.bytes);
+          co_yield Operation::expect(line.further(process, line.extent - step), shape_.bytes);
+          co_yield Operation::wait(line.further(process, line.extent - step), shape_.bytes);
+        }
       }
     }
   }

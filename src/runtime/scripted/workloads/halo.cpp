@@ -9,28 +9,31 @@ class Halo final : public WorkloadPattern {
  public:
   explicit Halo(const WorkloadShape& shape) : shape_(shape) {}
 
-  WorkloadStream round(ProcessId process, std::uint32_t /*number*/) const override {
-    const std::vector<Operation> messages = to_neighbours(process);
-    for (const Operation& message : messages) co_yield message;
-    for (const Operation& message : messages) co_yield Operation::expect(message.peer, message.bytes);
-    for (const Operation& message : messages) co_yield Operation::wait(message.peer, message.bytes);
+  WorkloadStream rounds(ProcessId process, std::uint32_t count) const override {
+    const std::vector<Operation> exchange = exchange_of(process);
+    for (std::uint32_t number = 0; number < count; ++number) co_yield exchange;
   }
 
  private:
   // As many bytes come back from each neighbour.
-  [[nodiscard]] std::vector<Operation> to_neighbours(ProcessId process) const {
-    std::vector<Operation> messages;
-    messages.reserve(2 * shape_.grid.size());
+  [[nodiscard]] std::vector<Operation> exchange_of(ProcessId process) const {
+    std::vector<Operation> operations;
+    operations.reserve(3 * 2 * shape_.grid.size());
     for (std::size_t d = 0; d < shape_.grid.size(); ++d) {
       const GridLine line(shape_.grid, process, d);
       if (line.extent == 1) continue;
       const std::int64_t bytes = shape_.face_bytes.empty() ? shape_.bytes : shape_.face_bytes[d];
       if (shape_.periodic || line.coordinate + 1 < line.extent)
-        messages.push_back(Operation::send(line.further(process, 1), bytes));
+        operations.push_back(Operation::send(line.further(process, 1), bytes));
       if (shape_.periodic || line.coordinate > 0)
-        messages.push_back(Operation::send(line.further(process, line.extent - 1), bytes));
+        operations.push_back(Operation::send(line.further(process, line.extent - 1), bytes));
     }
-    return messages;
+    const std::size_t sends = operations.size();
+    for (std::size_t i = 0; i < sends; ++i)
+      operations.push_back(Operation::expect(operations[i].peer, operations[i].bytes));
+    for (std::size_t i = 0; i < sends; ++i)
+      operations.push_back(Operation::wait(operations[i].peer, operations[i].bytes));
+    return operations;
   }
 
   const WorkloadShape& shape_;

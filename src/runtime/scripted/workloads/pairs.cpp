@@ -11,12 +11,14 @@ namespace {
 
 class Pairs : public WorkloadPattern {
  public:
-  WorkloadStream round(ProcessId process, std::uint32_t number) const final {
-    const ProcessId other = partner(process, number);
-    if (other == process) co_return;  // has no partner
-    co_yield Operation::send(other, bytes_);
-    co_yield Operation::expect(other, bytes_);
-    co_yield Operation::wait(other, bytes_);
+  WorkloadStream rounds(ProcessId process, std::uint32_t count) const final {
+    for (std::uint32_t number = 0; number < count; ++number) {
+      const ProcessId other = partner(process, number);
+      if (other == process) continue;  // has no partner
+      co_yield Operation::send(other, bytes_);
+      co_yield Operation::expect(other, bytes_);
+      co_yield Operation::wait(other, bytes_);
+    }
   }
 
  protected:
