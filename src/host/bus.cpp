@@ -55,7 +55,7 @@ bool Bus::is_to_host(Master master) const {
   return is_upwards && all_.kind.description().full_duplex;
 }
 
-inline void Bus::enqueue(Lane& lane, Master master, const Burst& burst) {
+[[gnu::always_inline]] inline void Bus::enqueue(Lane& lane, Master master, const Burst& burst) {
   const auto number = static_cast<std::size_t>(master);
   all_.state.bursts.push(state_.waiting[number], burst);
   lane.waiting_masters |= static_cast<std::uint8_t>(1U << number);
