@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 
 #include "runtime/ipc/protocol.hpp"
 
@@ -16,7 +17,22 @@ extern "C" __attribute__((weak)) void apenet_rank_named();
 extern "C" __attribute__((weak)) void apenet_time_begins();
 extern "C" __attribute__((weak)) void apenet_timers_due();
 
+// The shim defines it (shim/threads.cpp). Whether the thread, by its id of the host, serves a library, and
+// does nothing for which the program waits.
+extern "C" __attribute__((weak)) bool apenet_serves_library(std::int32_t thread);
+
 namespace apenet::ipc {
+
+// A wait of a sleeping thread for files that only this process can make ready.
+class OwnFileWait {
+ public:
+  enum class Outcome : std::uint8_t { none, ready, interrupted };
+  // Waits in the host for at most this time. After `ready` it does not wait any more.
+  virtual Outcome wait(const timespec& most) = 0;
+
+ protected:
+  ~OwnFileWait() = default;
+};
 
 class Client {
  public:
@@ -99,10 +115,11 @@ class Client {
   [[nodiscard]] bool has_own_time() { return own_clock() != nullptr; }
   // The calling thread sleeps. The process's clock moves if no other thread of it can act before. Returns
   // what is left of the time if a signal's handler has ended the sleep, else 0. For a thread among others the
-  // sleep also ends when the word has another value, and the clock has rung.
+  // sleep also ends when the word has another value, and the clock has rung; or when files are ready.
   struct Watched {
     const std::atomic<std::uint32_t>* word = nullptr;
     std::uint32_t value = 0;
+    OwnFileWait* files = nullptr;
   };
   std::int64_t sleep(std::int64_t ps) { return sleep(ps, Watched{}); }
   std::int64_t sleep(std::int64_t ps, Watched watched);
@@ -113,6 +130,12 @@ class Client {
                                              pthread_cond_t* condition);
   // until_ps: as it was given there; a handler of a signal may have slept meanwhile.
   void end_host_wait(ThreadClock& wait, std::int64_t until_ps, bool timed_out);
+  // Whether no other thread of the process acts before the end of such a wait, which only they can end.
+  [[nodiscard]] bool is_first_to_act(const ThreadClock& wait);
+  // Call around a wait in the host, without a limit, for files that only this process can make ready. begin
+  // returns nullptr if there is no room for another thread's clock.
+  [[nodiscard]] ThreadClock* begin_inside_wait();
+  static void end_inside_wait(ThreadClock& wait) { wait.waits_inside = 0; }
   // A thread is created, begins and ends.
   [[nodiscard]] ThreadClock* create_thread();
   void begin_thread(ThreadClock& clock);
@@ -268,7 +291,7 @@ class Client {
   void sleep_together(std::int64_t ps);
   class Patience;
   class Waking;
-  bool let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience);
+  bool let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience, OwnFileWait* files);
   void move_to(std::int64_t until_ps);
   void fall_asleep(ThreadClock& clock, std::int64_t until_ps);
   void wake_thread(ThreadClock& clock, std::int64_t own_ps);

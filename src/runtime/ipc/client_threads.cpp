@@ -1,4 +1,6 @@
 // Client's threads with clocks of their own. docs/internals/threads.md states the rule.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -17,6 +19,8 @@ namespace apenet::ipc {
 namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
+// Between two looks of a sleeping thread.
+constexpr std::int64_t longest_pause_ns = 20 * ns_per_ms;
 
 timespec pause_of(std::int64_t ns) {
   return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
@@ -34,6 +38,40 @@ void order_after_wait([[maybe_unused]] pthread_cond_t* condition) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_acquire(condition);
 #endif
+}
+
+// The first thread may wait for something outside. Others mostly serve what needs none of the program's time.
+class FirstThreadJudge final : public OutsideJudge {
+ public:
+  explicit FirstThreadJudge(const ThreadClocks& threads) : threads_(threads) {}
+  [[nodiscard]] bool may_end_outside(const BlockedThread& thread) const override {
+    return thread.id == getpid() && !thread.is_in_futex && !threads_.waits_inside(thread.id);
+  }
+
+ private:
+  const ThreadClocks& threads_;
+};
+
+// Any thread may end what the judging one waits for.
+class AllThreadsJudge final : public OutsideJudge {
+ public:
+  explicit AllThreadsJudge(const ThreadClocks& threads) : threads_(threads) {}
+  [[nodiscard]] bool may_end_outside(const BlockedThread& thread) const override {
+    const bool serves = apenet_serves_library != nullptr && apenet_serves_library(thread.id);
+    return !thread.is_in_futex && !threads_.waits_inside(thread.id) && !serves;
+  }
+
+ private:
+  const ThreadClocks& threads_;
+};
+
+Others look_at_threads(const ThreadClocks& threads, bool waits_for_any) {
+  if (waits_for_any) {
+    const AllThreadsJudge judge(threads);
+    return look_at_others(&judge);
+  }
+  const FirstThreadJudge judge(threads);
+  return look_at_others(&judge);
 }
 
 }  // namespace
@@ -101,11 +139,19 @@ void Client::begin_thread(ThreadClock& clock) {
   block_->threads.note_change();
 }
 
+ThreadClock* Client::begin_inside_wait() {
+  ThreadClock* own = enter_threads();
+  if (own == nullptr) return nullptr;
+  own->is_passed_over = 1;  // nobody waits for what it does before it sleeps
+  own->waits_inside = 1;
+  return own;
+}
+
 void Client::wake_thread(ThreadClock& clock, std::int64_t own_ps) {
   clock.own_ps = own_ps;
   clock.switches = own_switches();
   clock.cpu_ns = cpu_ns_of(clock.id);
-  clock.is_in_host = clock.is_rung = clock.is_passed_over = clock.looks = 0;
+  clock.is_in_host = clock.waits_inside = clock.is_rung = clock.is_passed_over = clock.looks = 0;
   clock.state = ThreadClock::acts;
   block_->threads.note_change();
   futex_wake(block_->threads.changes());
@@ -123,17 +169,25 @@ class Client::Patience {
     return process_cpu_ns() - cpu_ns_ > most_cpu_ns;
   }
   [[nodiscard]] std::int64_t began_ns() const { return began_ns_; }
-  [[nodiscard]] timespec next() {
-    constexpr std::int64_t longest_ns = 20 * ns_per_ms;
+  [[nodiscard]] timespec next(std::int64_t longest_ns) {
     const timespec pause = pause_of(pause_ns_);
     pause_ns_ = std::min(2 * pause_ns_, longest_ns);
     return pause;
   }
-  // Waits as futex_wait(). With a time limit, the host always tells of a signal that was handled.
-  void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec& pause) {
-    is_interrupted_ = futex_wait(word, expected, &pause) < 0 && errno == EINTR;
+  // Waits as futex_wait(), or for files. With a time limit, the host always tells of a signal that was
+  // handled.
+  void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec& pause,
+            OwnFileWait* files) {
+    if (files == nullptr) {
+      is_interrupted_ = futex_wait(word, expected, &pause) < 0 && errno == EINTR;
+      return;
+    }
+    const OwnFileWait::Outcome outcome = files->wait(pause);
+    is_interrupted_ = outcome == OwnFileWait::Outcome::interrupted;
+    are_ready_ = outcome == OwnFileWait::Outcome::ready;
   }
   [[nodiscard]] bool is_interrupted() const { return is_interrupted_; }
+  [[nodiscard]] bool are_ready() const { return are_ready_; }
 
  private:
   static std::int64_t process_cpu_ns() {
@@ -154,6 +208,7 @@ class Client::Patience {
   std::int64_t now_ps_ = 0;
   std::int64_t cpu_ns_ = 0;
   bool is_interrupted_ = false;
+  bool are_ready_ = false;
 };
 
 // A thread that is cancelled in its sleep leaves it at the time at which it is.
@@ -191,6 +246,7 @@ std::int64_t Client::sleep(std::int64_t ps, Watched watched) {
   const std::int64_t now_ps = thread_time_ps();
   const std::int64_t until_ps = now_ps + std::min(ps, end_of_time_ps - now_ps);
   fall_asleep(*own, until_ps);
+  own->waits_inside = watched.files != nullptr ? 1 : 0;
   const Waking waking(*this, *own);
   Clock& clock = block_->clock;
   Patience patience(*block_);
@@ -200,9 +256,9 @@ std::int64_t Client::sleep(std::int64_t ps, Watched watched) {
     const std::uint32_t rings = clock.rings();
     pthread_testcancel();
     clock.lower_alarm(until_ps);
-    sleeps = process_time_ps() < until_ps && let_time_pass(*own, rings, patience);
+    sleeps = process_time_ps() < until_ps && let_time_pass(*own, rings, patience, watched.files);
     const bool has_changed = watched.word != nullptr && *watched.word != watched.value;
-    if (patience.is_interrupted() || has_changed) {
+    if (patience.is_interrupted() || patience.are_ready() || has_changed) {
       const std::int64_t woken_ps = std::clamp(process_time_ps(), now_ps, until_ps);
       wake_thread(*own, woken_ps);
       return until_ps - woken_ps;
@@ -243,12 +299,15 @@ void Client::move_to(std::int64_t until_ps) {
 
 // Of the sleeping threads, the first to wake moves the process's clock, once no other thread can act before.
 // Real time decides when it looks, not what it finds. Returns false if the thread need not sleep any more.
-bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience) {
+bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience,
+                           OwnFileWait* files) {
   ThreadClocks& threads = block_->threads;
+  // A wait for files does not hear the ring.
+  constexpr std::int64_t longest_unheard_ns = 5 * ns_per_ms;
   if (ThreadClock* first = threads.first_before(own)) {
-    constexpr timespec pause{.tv_sec = 0, .tv_nsec = 500'000'000};
+    const timespec pause = pause_of(files != nullptr ? longest_unheard_ns : 500 * ns_per_ms);
     const std::uint32_t changes = threads.changes();
-    patience.wait(block_->clock.rings(), rings, pause);
+    patience.wait(block_->clock.rings(), rings, pause, files);
     pass_over_if_left(*first, changes);
     return true;
   }
@@ -259,9 +318,9 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
   }
   const std::uint32_t changes = threads.changes();
   const std::int64_t first_ps = threads.earliest_ps();
-  timespec pause = patience.next();
+  timespec pause = patience.next(files != nullptr ? longest_unheard_ns : longest_pause_ns);
   // A thread that waits in the simulation moves the clock when it comes to that.
-  Others others = threads.any_in_simulation() ? Others::act : look_at_others();
+  Others others = threads.any_in_simulation() ? Others::act : look_at_threads(threads, files != nullptr);
   if (others == Others::outside) {
     // As long as on the machine, and in one piece, so that the simulator sees that the rank sleeps.
     constexpr std::int64_t longest_ns = 2'000 * ns_per_ms;
@@ -270,14 +329,15 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
     pause = pause_of(std::clamp<std::int64_t>(left_ns, 0, longest_ns));
   }
   if (others == Others::blocked && threads.changes() == changes && !threads.any_in_simulation()) {
-    move_to(first_ps);
+    if (files != nullptr) patience.wait(block_->clock.rings(), rings, pause_of(0), files);
+    if (!patience.is_interrupted() && !patience.are_ready()) move_to(first_ps);
     return true;
   }
   if (others == Others::act && !threads.any_in_simulation() && patience.is_over()) {
     block_->lock.note_several();
     return false;
   }
-  patience.wait(block_->clock.rings(), rings, pause);
+  patience.wait(block_->clock.rings(), rings, pause, files);
   return true;
 }
 
@@ -315,6 +375,14 @@ ThreadClock* Client::begin_host_wait(std::int64_t until_ps, bool is_outside, pth
   return own;
 }
 
+bool Client::is_first_to_act(const ThreadClock& wait) {
+  ThreadClocks& threads = block_->threads;
+  const std::uint32_t changes = threads.changes();
+  return threads.earliest_ps() >= wait.until_ps && !threads.any_in_simulation() &&
+         look_at_threads(threads, true) == Others::blocked && threads.changes() == changes &&
+         !threads.any_in_simulation();
+}
+
 void Client::end_host_wait(ThreadClock& wait, std::int64_t until_ps, bool timed_out) {
   wait.condition = nullptr;
   while (wait.is_rung == 2) continue;  // another thread is about to signal it
@@ -322,7 +390,7 @@ void Client::end_host_wait(ThreadClock& wait, std::int64_t until_ps, bool timed_
   ThreadClocks& threads = block_->threads;
   const std::int64_t now_ps = process_time_ps();
   const bool may_move = timed_out && until_ps > now_ps && !threads.any_in_simulation();
-  if (may_move && threads.earliest_ps() >= until_ps && look_at_others() == Others::blocked &&
+  if (may_move && threads.earliest_ps() >= until_ps && look_at_threads(threads, false) == Others::blocked &&
       !threads.any_in_simulation()) {
     move_to(until_ps);
   } else if (may_move) {

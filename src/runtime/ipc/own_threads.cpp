@@ -113,7 +113,7 @@ bool is_blocked_beside(std::int32_t id, std::span<const std::byte> words) {
 
 // A thread that was found blocked may have been woken since by one that was not yet looked at. Then that one
 // has stopped to run meanwhile, which the host counts.
-Others look_at_others() {
+Others look_at_others(const OutsideJudge* judge) {
   const std::int32_t own = own_thread_id();
   const std::int64_t switches = switches_of_others();
   Others others = Others::blocked;
@@ -122,7 +122,8 @@ Others look_at_others() {
     const Seen seen = look_at(id);
     if (seen.state == ThreadState::runs) others = Others::act;
     const bool is_blocked = seen.state == ThreadState::blocked || seen.state == ThreadState::limited;
-    if (is_blocked && id == getpid() && seen.call.number != SYS_futex) others = Others::outside;
+    const BlockedThread thread{.id = id, .is_in_futex = seen.call.number == SYS_futex};
+    if (is_blocked && judge != nullptr && judge->may_end_outside(thread)) others = Others::outside;
     return seen.state != ThreadState::runs;
   });
   return switches == switches_of_others() ? others : Others::act;

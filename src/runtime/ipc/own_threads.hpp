@@ -19,11 +19,26 @@ enum class ThreadState : std::uint8_t {
 
 enum class Others : std::uint8_t {
   act,      // one of them runs, or has run meanwhile
-  outside,  // all are blocked, the program's first thread by something other than a thread
+  outside,  // all are blocked, one by something that may lie outside the process
   blocked,
 };
 
-[[nodiscard]] Others look_at_others();
+struct BlockedThread {
+  std::int32_t id = 0;
+  bool is_in_futex = false;
+};
+
+// Whether something outside the process may end the wait of a blocked thread.
+class OutsideJudge {
+ public:
+  [[nodiscard]] virtual bool may_end_outside(const BlockedThread& thread) const = 0;
+
+ protected:
+  ~OutsideJudge() = default;
+};
+
+// judge: nullptr: no wait is told from another, and the result is not `outside`.
+[[nodiscard]] Others look_at_others(const OutsideJudge* judge = nullptr);
 
 // It is blocked, and not in a futex among these words.
 [[nodiscard]] bool is_blocked_beside(std::int32_t id, std::span<const std::byte> words);

@@ -26,6 +26,8 @@ struct ThreadClock {
   std::atomic<std::int64_t> since_ps{0};         // the rank's clock when the thread fell asleep
   // It waits for another thread in the host, and may wake before until_ps.
   std::atomic<std::uint32_t> is_in_host{0};
+  // It waits for files that only this process can make ready.
+  std::atomic<std::uint32_t> waits_inside{0};
   std::atomic<pthread_cond_t*> condition{nullptr};  // the one at which it waits in the host
   std::atomic<std::uint32_t> is_rung{0};            // 1: it was signalled, because its time has come; 2: now
   // Others do not wait for what it does, until it sleeps again: it is blocked, or computes without end.
@@ -67,7 +69,9 @@ class ThreadClocks {
     set_thread(clock, pthread_t{});
     clock.id = 0;
     clock.own_ps = ThreadClock::of_rank_ps;
-    for (auto* word : {&clock.is_in_host, &clock.is_rung, &clock.is_passed_over, &clock.looks}) *word = 0;
+    for (auto* word :
+         {&clock.is_in_host, &clock.waits_inside, &clock.is_rung, &clock.is_passed_over, &clock.looks})
+      *word = 0;
     clock.condition = nullptr;
     clock.cpu_ns = clock.switches = 0;
     clock.state = ThreadClock::free;
@@ -100,6 +104,12 @@ class ThreadClocks {
     return find_other(own, [=](const ThreadClock& clock) {
       return clock.state == ThreadClock::acts || (sleeps(clock) && clock.until_ps <= now_ps);
     });
+  }
+  // Whether the thread, by its id of the host, waits for what only this process does.
+  [[nodiscard]] bool waits_inside(std::int32_t id) const {
+    bool waits = false;
+    for_each([&](const ThreadClock& clock) { waits = waits || (clock.id == id && clock.waits_inside != 0); });
+    return waits;
   }
   template <typename Use>
   void for_each(Use use) {

@@ -125,7 +125,7 @@ std::int64_t cpu_ps(ipc::Client& client) {
   return client.clock_ps() + clock.afterwards_ps.get() - clock.slept_ps.get();
 }
 
-std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps) {
+std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps, ipc::OwnFileWait* files) {
   if (client.progress().leaves() || ps <= 0) return {};
   VirtualTimers& timers = VirtualTimers::of_process();
   if (client.has_due_timer()) timers.fire(client);
@@ -138,7 +138,7 @@ std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps) {
     OutsideWait outside(client, end_ps - now);
     pthread_testcancel();
     const std::optional<std::int64_t> beside = outside.sleep_beside_children();
-    const std::int64_t left_ps = beside ? *beside : client.sleep(end_ps - now);
+    const std::int64_t left_ps = beside ? *beside : client.sleep(end_ps - now, {.files = files});
     pthread_testcancel();
     if (!beside) outside.pass();
     const std::int64_t rest_ps = until_ps - end_ps + left_ps;

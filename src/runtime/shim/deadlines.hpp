@@ -48,10 +48,15 @@ class EarlyDeadline {
 
 // A wait in the host with a time limit, which takes as long there as it would in virtual time. If it times
 // out, the thread's clock advances to the limit. In a process with several threads, a wait for one of them
-// also ends when the process's clock has passed the limit (docs/internals/threads.md).
+// also ends when the process's clock has passed the limit, or when none of them can act before it
+// (docs/internals/threads.md). In a process with one thread, such a wait is a sleep between two tries.
 class LimitedWait {
  public:
-  enum class Ender : std::uint8_t { thread, outside };
+  enum class Ender : std::uint8_t {
+    own_thread,  // only a thread of this process
+    thread,      // also one of a process with which this one shares memory
+    outside,
+  };
   // condition: at which the thread waits, or nullptr.
   LimitedWait(ipc::Client& client, std::int64_t until_ps, Ender ender, pthread_cond_t* condition = nullptr);
   // Until when the host is to wait next, on its clock.
@@ -60,7 +65,7 @@ class LimitedWait {
   [[nodiscard]] timespec left();
   // Call when the host's wait has ended. Returns whether the whole wait has ended.
   [[nodiscard]] bool ends(bool timed_out);
-  // Call between two parts. Whether the whole wait has ended, because a timer's signal has come between them.
+  // Call between two parts. Whether the whole wait has ended, because a signal has come between them.
   [[nodiscard]] bool is_left();
   // Whether the limit ended it.
   [[nodiscard]] bool timed_out() const { return timed_out_; }
@@ -75,7 +80,10 @@ class LimitedWait {
   std::int64_t length_ns_;  // in the host
   std::uint32_t signals_;   // of timers that had been sent
   ipc::ThreadClock* clock_ = nullptr;
-  bool is_outside_;
+  Ender ender_;
+  bool is_sleep_ = false;
+  bool is_interrupted_ = false;  // that sleep
+  bool is_last_try_ = false;
   bool is_in_parts_ = false;
   bool timed_out_ = false;
 };
@@ -85,7 +93,7 @@ class LimitedWait {
 // handler has run between two parts, for a wait that a signal ends.
 template <typename Result, typename Wait>
 Result wait_until(ipc::Client& client, const timespec& deadline, clockid_t host_clock, Result timed_out,
-                  Wait wait, LimitedWait::Ender ender = LimitedWait::Ender::thread,
+                  Wait wait, LimitedWait::Ender ender = LimitedWait::Ender::own_thread,
                   pthread_cond_t* condition = nullptr, std::optional<Result> interrupted = {}) {
   if (!is_valid(&deadline)) return wait(&deadline);
   LimitedWait limited(client, deadline_ps(deadline), ender, condition);

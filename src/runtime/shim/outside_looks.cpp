@@ -20,6 +20,7 @@
 #include <cstdio>
 
 #include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/timer_files.hpp"
 #include "runtime/shim/virtual_timers.hpp"
@@ -74,7 +75,8 @@ int looked_at(int folder, const char* path, int result, const Status* status) {
 // may append.
 template <typename Result>
 Result read_from(int file, Result result) {
-  if (result == 0 || (result < 0 && errno == EAGAIN))
+  const bool is_empty = result == 0 || (result < 0 && errno == EAGAIN);
+  if (is_empty && counts_looks() && !is_own_file(file))
     note_look(OutsideCause::descriptor, static_cast<std::uint32_t>(file) + std::uint64_t{1});
   return result;
 }
@@ -93,6 +95,8 @@ pid_t waited(int flags, pid_t result) {
 }  // namespace apenet::shim
 
 using apenet::shim::asked_for;
+using apenet::shim::InsideWait;
+using apenet::shim::is_shared;
 using apenet::shim::locked;
 using apenet::shim::looked_at;
 using apenet::shim::next;
@@ -117,6 +121,16 @@ using apenet::shim::waited;
     const apenet::shim::HostPace pace(apenet::shim::pacing_client());             \
     result const done = real arguments;                                           \
     return seen;                                                                  \
+  }
+
+// The same of one that may wait for a file.
+#define APENET_FILE_LOOK(result, name, parameters, qualifier, arguments, file, seen) \
+  APENET_EXPORT result name parameters qualifier {                                   \
+    static const auto real = next<result(*) parameters>(#name);                      \
+    const InsideWait inside(file);                                                   \
+    const apenet::shim::HostPace pace(apenet::shim::pacing_client());                \
+    result const done = real arguments;                                              \
+    return seen;                                                                     \
   }
 
 // Processes.
@@ -239,7 +253,7 @@ APENET_LOOK(int, lockf64, (int file, int command, off64_t bytes), , (file, comma
 APENET_FCNTL(fcntl)
 APENET_FCNTL(fcntl64)
 APENET_LOOK(int, sem_trywait, (sem_t * semaphore), noexcept, (semaphore),
-            locked(reinterpret_cast<std::uint64_t>(semaphore), done))
+            is_shared(semaphore) ? locked(reinterpret_cast<std::uint64_t>(semaphore), done) : done)
 APENET_WAITING_LOOK(int, semop, (int set, sembuf* operations, std::size_t count), noexcept,
                     (set, operations, count), locked(static_cast<std::uint64_t>(set) << 1U, done))
 
@@ -250,29 +264,30 @@ APENET_EXPORT ssize_t read(int file, void* bytes, std::size_t count) {
   if (timer != nullptr && count >= sizeof timer->ends && !apenet::shim::await_timer_file(*timer)) return -1;
   ssize_t done = 0;
   {
+    const InsideWait inside(file);
     const apenet::shim::HostPace pace(apenet::shim::pacing_client());
     done = real(file, bytes, count);
   }
   if (timer != nullptr && done > 0) apenet::shim::read_timer_ends(*timer, bytes);
   return count == 0 ? done : read_from(file, done);
 }
-APENET_WAITING_LOOK(ssize_t, __read_chk, (int file, void* bytes, std::size_t count, std::size_t room), ,
-                    (file, bytes, count, room), count == 0 ? done : read_from(file, done))
-APENET_WAITING_LOOK(ssize_t, recv, (int socket, void* bytes, std::size_t count, int flags), ,
-                    (socket, bytes, count, flags), read_from(socket, done))
-APENET_WAITING_LOOK(ssize_t, __recv_chk,
-                    (int socket, void* bytes, std::size_t count, std::size_t room, int flags), ,
-                    (socket, bytes, count, room, flags), read_from(socket, done))
-APENET_WAITING_LOOK(ssize_t, recvfrom,
-                    (int socket, void* bytes, std::size_t count, int flags, sockaddr* address,
-                     socklen_t* length),
-                    , (socket, bytes, count, flags, address, length), read_from(socket, done))
-APENET_WAITING_LOOK(ssize_t, recvmsg, (int socket, msghdr* message, int flags), , (socket, message, flags),
-                    read_from(socket, done))
-APENET_WAITING_LOOK(int, accept, (int socket, sockaddr* address, socklen_t* length), ,
-                    (socket, address, length), done > 0 ? done : read_from(socket, done))
-APENET_WAITING_LOOK(int, accept4, (int socket, sockaddr* address, socklen_t* length, int flags), ,
-                    (socket, address, length, flags), done > 0 ? done : read_from(socket, done))
+APENET_FILE_LOOK(ssize_t, __read_chk, (int file, void* bytes, std::size_t count, std::size_t room), ,
+                 (file, bytes, count, room), file, count == 0 ? done : read_from(file, done))
+APENET_FILE_LOOK(ssize_t, recv, (int socket, void* bytes, std::size_t count, int flags), ,
+                 (socket, bytes, count, flags), socket, read_from(socket, done))
+APENET_FILE_LOOK(ssize_t, __recv_chk,
+                 (int socket, void* bytes, std::size_t count, std::size_t room, int flags), ,
+                 (socket, bytes, count, room, flags), socket, read_from(socket, done))
+APENET_FILE_LOOK(ssize_t, recvfrom,
+                 (int socket, void* bytes, std::size_t count, int flags, sockaddr* address,
+                  socklen_t* length),
+                 , (socket, bytes, count, flags, address, length), socket, read_from(socket, done))
+APENET_FILE_LOOK(ssize_t, recvmsg, (int socket, msghdr* message, int flags), , (socket, message, flags),
+                 socket, read_from(socket, done))
+APENET_FILE_LOOK(int, accept, (int socket, sockaddr* address, socklen_t* length), , (socket, address, length),
+                 socket, done > 0 ? done : read_from(socket, done))
+APENET_FILE_LOOK(int, accept4, (int socket, sockaddr* address, socklen_t* length, int flags), ,
+                 (socket, address, length, flags), socket, done > 0 ? done : read_from(socket, done))
 
 // The result of a connection that was begun without a wait.
 APENET_EXPORT int getsockopt(int socket, int level, int name, void* value, socklen_t* length) noexcept {

@@ -105,6 +105,10 @@ std::int64_t host_now_ns() {
   return now.tv_sec * ns_per_s + now.tv_nsec;
 }
 
+bool counts_looks() {
+  return looking_client() != nullptr;
+}
+
 void note_look(OutsideCause what, std::uint64_t key) {
   ipc::Client* client = looking_client();
   if (client == nullptr) return;

@@ -17,7 +17,10 @@
 // unless the processes that the rank has started work.
 #pragma once
 
+#include <semaphore.h>
+
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "runtime/ipc/client.hpp"
@@ -27,11 +30,20 @@ namespace apenet::shim {
 
 [[nodiscard]] std::int64_t host_now_ns();
 
+// Whether looks count now: the rank has virtual time, and its program looks, not a library.
+[[nodiscard]] bool counts_looks();
 // The calling thread has looked at something outside and has not found what it may wait for. key: of the
 // thing and its state, not zero; a process id for OutsideCause::process. Cheap, and keeps errno.
 void note_look(ipc::OutsideCause what, std::uint64_t key);
 // The same for a file, with the arguments of openat(). state: changes when the file does.
 void note_file_look(int folder, const char* path, bool is_there, std::uint64_t state);
+
+// Whether another process may have the semaphore. The mark is the C library's: the word after the value.
+[[nodiscard]] inline bool is_shared(const sem_t* semaphore) {
+  int mark = 0;
+  std::memcpy(&mark, reinterpret_cast<const char*>(semaphore) + sizeof(std::uint64_t), sizeof mark);
+  return mark != 0;
+}
 
 // One sleep. Make it before the clock advances, and call pass() after: others may act meanwhile, and the time
 // that they take in the host counts.

@@ -29,6 +29,7 @@
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/ipc/unfollowed.hpp"
 #include "runtime/shim/cycle_counter.hpp"
+#include "runtime/shim/own_files.hpp"
 #include "runtime/shim/preload_order.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/run_environment.hpp"
@@ -169,16 +170,25 @@ class StartNote {
   bool is_written_ = false;
 };
 
+// The start of a program.
+class Start {
+ public:
+  Start() { note_process_start(); }
+
+ private:
+  Untrapped during_;
+};
+
 int execute(const char* path, Arguments arguments, Arguments variables) {
   const StartNote note(path);
-  const Untrapped during;
+  const Start start;
   const RunEnvironment environment(variables);
   return real().execve(path, arguments, environment.get());
 }
 
 int execute_searched(const char* file, Arguments arguments, Arguments variables) {
   const StartNote note(StartNote::Searched{file});
-  const Untrapped during;
+  const Start start;
   const RunEnvironment environment(variables);
   return real().execvpe(file, arguments, environment.get());
 }
@@ -198,7 +208,7 @@ bool find_path(Path& path, int descriptor) {
 int execute_descriptor(int descriptor, Arguments arguments, Arguments variables) {
   Path path;
   const StartNote note(find_path(path, descriptor) ? path.data() : nullptr);
-  const Untrapped during;
+  const Start start;
   const RunEnvironment environment(variables);
   return real().fexecve(descriptor, arguments, environment.get());
 }
@@ -215,7 +225,7 @@ int execute_at(int folder, const char* name, Arguments arguments, Arguments vari
     program = file.data();
   }
   const StartNote note(program);
-  const Untrapped during;
+  const Start start;
   const RunEnvironment environment(variables);
   return ipc::host_call(SYS_execveat, folder, name, reinterpret_cast<std::uint64_t>(arguments),
                         environment.get(), static_cast<std::uint64_t>(flags));
@@ -249,8 +259,8 @@ using apenet::shim::execute_searched;
 using apenet::shim::OwnRunEnvironment;
 using apenet::shim::real;
 using apenet::shim::RunEnvironment;
+using apenet::shim::Start;
 using apenet::shim::StartNote;
-using apenet::shim::Untrapped;
 using apenet::shim::with_list;
 
 APENET_EXPORT int execve(const char* path, char* const* arguments, char* const* variables) noexcept {
@@ -310,7 +320,7 @@ APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spaw
                               const posix_spawnattr_t* attributes, char* const* arguments,
                               char* const* variables) {
   StartNote note(path);
-  const Untrapped during;
+  const Start start;
   const RunEnvironment environment(variables);
   return note.keep(real().posix_spawn(process, path, actions, attributes, arguments, environment.get()));
 }
@@ -319,26 +329,26 @@ APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spa
                                const posix_spawnattr_t* attributes, char* const* arguments,
                                char* const* variables) {
   StartNote note(StartNote::Searched{file});
-  const Untrapped during;
+  const Start start;
   const RunEnvironment environment(variables);
   return note.keep(real().posix_spawnp(process, file, actions, attributes, arguments, environment.get()));
 }
 
 // These start a shell with the process's own environment.
 APENET_EXPORT int system(const char* command) {
-  const Untrapped during;
+  const Start start;
   const OwnRunEnvironment environment;
   return real().system(command);
 }
 
 APENET_EXPORT FILE* popen(const char* command, const char* mode) {
-  const Untrapped during;
+  const Start start;
   const OwnRunEnvironment environment;
   return real().popen(command, mode);
 }
 
 APENET_EXPORT int wordexp(const char* words, wordexp_t* result, int flags) {
-  const Untrapped during;
+  const Start start;
   const OwnRunEnvironment environment;
   return real().wordexp(words, result, flags);
 }

@@ -32,7 +32,7 @@ constexpr std::string_view outside_name = "APENET_OUTSIDE";
 constexpr std::string_view link_order = "verify_asan_link_order";
 constexpr std::string_view no_link_order = "verify_asan_link_order=0";
 
-enum class Kind : char {
+enum class VariableKind : char {
   always = '=',   // has the run's value
   missing = '?',  // has the run's value unless it has another
   list = '+',     // its parts between colons include those of the run's
@@ -41,7 +41,7 @@ enum class Kind : char {
 struct Kept {
   std::string_view text;  // NAME=VALUE, followed by a zero byte
   std::string_view name;
-  Kind kind = Kind::always;
+  VariableKind kind = VariableKind::always;
   std::size_t list = 0;  // its number among those of this kind
 
   [[nodiscard]] std::string_view value() const { return text.substr(name.size() + 1); }
@@ -115,7 +115,7 @@ class Known {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     if (length == std::string_view::npos || count == kept_.size()) return;
     const std::string_view name = text.substr(0, length);
-    char kind = name == list_name ? static_cast<char>(Kind::always) : '\0';
+    char kind = name == list_name ? static_cast<char>(VariableKind::always) : '\0';
     for_parts(names, " ", [&](std::string_view part) {
       const bool is_prefix = part.ends_with('*');
       const std::string_view listed = part.substr(1, part.size() - (is_prefix ? 2 : 1));
@@ -126,8 +126,8 @@ class Known {
     if (kind == '\0' || std::any_of(all().begin(), all().end(), is_known)) return;
     const std::string_view copy = texts_.copy(text);
     if (copy.empty()) return;
-    kept_[count] = {copy, copy.substr(0, length), static_cast<Kind>(kind), lists_};
-    if (kept_[count].kind == Kind::list && ++lists_ > most_lists) return;
+    kept_[count] = {copy, copy.substr(0, length), static_cast<VariableKind>(kind), lists_};
+    if (kept_[count].kind == VariableKind::list && ++lists_ > most_lists) return;
     count_.store(count + 1, std::memory_order_release);
   }
 
@@ -156,7 +156,7 @@ struct Survey {
     for (; given != nullptr && given[count] != nullptr; ++count) look(given[count]);
     const std::span<const Kept> all = known_variables.all();
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!has[i] || (all[i].kind == Kind::list && !includes(list[all[i].list], all[i].value())))
+      if (!has[i] || (all[i].kind == VariableKind::list && !includes(list[all[i].list], all[i].value())))
         is_wrong = true;
     }
     if (preloads != 1 || !is_in_order(preload, known_variables.shim()) || needs_link_order()) is_wrong = true;
@@ -179,7 +179,7 @@ struct Survey {
     if (has_name(text, "LD_PRELOAD") || has_name(text, "ASAN_OPTIONS")) return true;
     const std::span<const Kept> all = known_variables.all();
     return std::any_of(all.begin(), all.end(), [text](const Kept& kept) {
-      return kept.kind != Kind::missing && has_name(text, kept.name);
+      return kept.kind != VariableKind::missing && has_name(text, kept.name);
     });
   }
 
@@ -203,10 +203,11 @@ struct Survey {
     const std::span<const Kept> all = known_variables.all();
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!has_name(text, all[i].name)) continue;
-      if (all[i].kind != Kind::missing && (has[i] || (all[i].kind == Kind::always && text != all[i].text)))
+      if (all[i].kind != VariableKind::missing &&
+          (has[i] || (all[i].kind == VariableKind::always && text != all[i].text)))
         is_wrong = true;
       has[i] = true;
-      if (all[i].kind == Kind::list) list[all[i].list] = value;
+      if (all[i].kind == VariableKind::list) list[all[i].list] = value;
     }
   }
 };
@@ -220,7 +221,8 @@ class Writer {
                         no_link_order.size() + 64;
     const std::span<const Kept> all = known_variables.all();
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].kind == Kind::list) bytes += survey.list[all[i].list].size() + all[i].text.size() + 3;
+      if (all[i].kind == VariableKind::list)
+        bytes += survey.list[all[i].list].size() + all[i].text.size() + 3;
     }
     constexpr std::size_t word = sizeof(char*);
     return pointers(survey) + (bytes + word - 1) / word;
@@ -237,9 +239,9 @@ class Writer {
     }
     const std::span<const Kept> all = known_variables.all();
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].kind == Kind::list) {
+      if (all[i].kind == VariableKind::list) {
         write_list(all[i], survey.list[all[i].list]);
-      } else if (all[i].kind == Kind::always || !survey.has[i]) {
+      } else if (all[i].kind == VariableKind::always || !survey.has[i]) {
         *pointer_++ = const_cast<char*>(all[i].text.data());
       }
     }

@@ -1,6 +1,9 @@
-// Waits for a signal. If a timer of the process runs, virtual time goes on to its end; a process with
-// children waits in the host, where they work.
+// Waits for a signal. If a timer of the process runs, virtual time goes on to its end, and that of a process
+// with one thread to the wait's limit; a process with children waits in the host, where they work.
+#include "runtime/shim/signal_waits.hpp"
+
 #include <signal.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +12,7 @@
 
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/family.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/signal_gate.hpp"
 #include "runtime/shim/virtual_timers.hpp"
@@ -23,17 +27,6 @@ ipc::Client* waiting_client() {
   return has_children() ? nullptr : client;
 }
 
-// Sleeps to the end of the first timer, with all signals blocked, and lets in those that are not in
-// `blocked`. Returns whether a handler has run.
-bool sleep_to_timer(ipc::Client& client, std::int64_t most_ps, const sigset_t& blocked) {
-  VirtualTimers& timers = VirtualTimers::of_process();
-  // The first may be due already by this thread's time, but not by the rank's.
-  const std::int64_t left_ps = std::max(timers.first_ps() - now_ps(client), ps_per_ns);
-  client.sleep(std::min(most_ps, left_ps));
-  if (client.has_due_timer() && timers.fire(client, true, &blocked)) return true;
-  return SignalGate::let_in(blocked);  // another thread may have sent it
-}
-
 sigset_t opposite(const sigset_t& set) {
   sigset_t result;
   sigfillset(&result);
@@ -42,6 +35,24 @@ sigset_t opposite(const sigset_t& set) {
   }
   return result;
 }
+
+}  // namespace
+
+bool sleep_to_timer(ipc::Client& client, std::int64_t most_ps, const sigset_t& blocked) {
+  VirtualTimers& timers = VirtualTimers::of_process();
+  const sigset_t lets_in = opposite(blocked);
+  const SignalGate gate(&lets_in);
+  // The first may be due already by this thread's time, but not by the rank's.
+  const std::int64_t left_ps = std::max(timers.first_ps() - now_ps(client), ps_per_ns);
+  const std::int64_t ps = std::min(most_ps, left_ps);
+  OutsideWait outside(client, ps);
+  client.sleep(ps);
+  outside.pass();
+  if (client.has_due_timer() && timers.fire(client, true, &blocked)) return true;
+  return SignalGate::let_in(blocked);  // another thread may have sent it
+}
+
+namespace {
 
 // Waits until a handler has run that is not in `blocked`. Requires that a timer runs.
 int suspend(const sigset_t& blocked) {
@@ -88,8 +99,14 @@ APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
   const std::int64_t most_ps =
       timeout == nullptr ? apenet::ipc::end_of_time_ps : apenet::shim::to_ps(*timeout);
   const auto left_ps = [&] { return most_ps - (apenet::shim::now_ps(*client) - began_ps); };
-  const apenet::shim::VirtualTimers& timers = apenet::shim::VirtualTimers::of_process();
-  while (apenet::shim::waiting_client() != nullptr && timers.first_ps() - began_ps <= most_ps) {
+  const bool has_limit = timeout != nullptr && __libc_single_threaded != 0;
+  const auto sleeps = [&] {
+    const apenet::shim::VirtualTimers& timers = apenet::shim::VirtualTimers::of_process();
+    const bool has_timer =
+        apenet::shim::waiting_client() != nullptr && timers.first_ps() - began_ps <= most_ps;
+    return has_timer || (has_limit && !client->progress().leaves() && !apenet::shim::has_children());
+  };
+  while (sleeps()) {
     // Those for which it waits do not come to their handlers.
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
@@ -99,7 +116,7 @@ APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
     const apenet::shim::SignalGate gate(&lets_in);
     constexpr timespec none{};
     const int signal = real(set, info, &none);
-    if (signal >= 0 || errno != EAGAIN) return signal;
+    if (signal >= 0 || errno != EAGAIN || left_ps() <= 0) return signal;
     if (apenet::shim::sleep_to_timer(*client, left_ps(), blocked)) {
       errno = EINTR;
       return -1;

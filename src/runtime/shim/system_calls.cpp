@@ -47,15 +47,17 @@ long futex(long address, long operation, long value, long limit, long second_add
   ipc::Client* client = is_limited ? clock_client() : nullptr;
   if (client == nullptr || !is_valid(time))
     return call(has_deadline(command) ? EarlyDeadline(time).get() : time);
+  const LimitedWait::Ender ender =
+      (operation & FUTEX_PRIVATE_FLAG) != 0 ? LimitedWait::Ender::own_thread : LimitedWait::Ender::thread;
   if (has_deadline(command)) {
     const auto wait = [&](const timespec* until) { return call(until) < 0 ? -errno : 0; };
-    const int result = wait_until(*client, *time, clock_of(operation), -ETIMEDOUT, wait,
-                                  LimitedWait::Ender::thread, nullptr, std::optional(-EINTR));
+    const int result = wait_until(*client, *time, clock_of(operation), -ETIMEDOUT, wait, ender, nullptr,
+                                  std::optional(-EINTR));
     if (result == 0) return 0;
     errno = -result;
     return -1;
   }
-  LimitedWait limited(*client, now_ps(*client) + to_ps(*time), LimitedWait::Ender::thread);
+  LimitedWait limited(*client, now_ps(*client) + to_ps(*time), ender);
   for (;;) {
     const timespec left = limited.left();
     const int result = call(&left);

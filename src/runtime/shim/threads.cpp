@@ -4,11 +4,16 @@
 #include <threads.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <new>
 #include <string_view>
 
+#include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -35,6 +40,35 @@ bool computes_for_others(const void* creator) {
 bool serves_library(const void* creator) {
   return is_of_any(creator, {"libpmix", "libevent", "libopen-pal", "libopen-rte", "mca_pmix", "libucs"});
 }
+
+// The threads of the process that serve a library, by their ids of the host. Further ones count as others.
+constexpr std::size_t most_serving = 16;
+
+std::array<std::atomic<std::int32_t>, most_serving>& serving_threads() {
+  static constinit std::array<std::atomic<std::int32_t>, most_serving> value{};
+  return value;
+}
+
+// Such a thread, while it lives.
+class Service {
+ public:
+  Service() : place_(find_place()) {}
+  ~Service() {
+    if (place_ != nullptr) *place_ = 0;
+  }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+ private:
+  static std::atomic<std::int32_t>* find_place() {
+    for (std::atomic<std::int32_t>& place : serving_threads()) {
+      std::int32_t free = 0;
+      if (place.compare_exchange_strong(free, ipc::own_thread_id())) return &place;
+    }
+    return nullptr;
+  }
+  std::atomic<std::int32_t>* place_;
+};
 
 template <typename Result>
 struct Beginning {
@@ -68,6 +102,7 @@ Result begin(void* argument) {
   delete given;
   if (beginning.clock == nullptr) {
     reads_clock_free = true;
+    const Service service;
     return beginning.routine(beginning.argument);
   }
   const Life life(*beginning.client, *beginning.clock);
@@ -94,6 +129,12 @@ int create_thread(const void* creator, Result (*routine)(void*), void* argument,
 
 }  // namespace
 }  // namespace apenet::shim
+
+APENET_EXPORT bool apenet_serves_library(std::int32_t thread) {
+  const auto& serving = apenet::shim::serving_threads();
+  return std::any_of(serving.begin(), serving.end(),
+                     [thread](const std::atomic<std::int32_t>& one) { return one == thread; });
+}
 
 APENET_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                                  void* argument) noexcept {

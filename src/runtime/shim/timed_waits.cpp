@@ -14,6 +14,7 @@
 
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -40,6 +41,35 @@ bool is_clock_of_waits(clockid_t clock) {
   return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
 }
 
+using Ender = LimitedWait::Ender;
+
+// Of an object in memory that the process may share with another one, as its attributes say. The marks are
+// the C library's.
+Ender ender_of(bool is_shared) {
+  return is_shared ? Ender::thread : Ender::own_thread;
+}
+
+Ender ender_of(const pthread_mutex_t* mutex) {
+  constexpr int shared_bit = 128;
+  return ender_of((mutex->__data.__kind & shared_bit) != 0);
+}
+
+Ender ender_of(const pthread_cond_t* condition) {
+  return ender_of((condition->__data.__wrefs & 1U) != 0);
+}
+
+Ender ender_of(const pthread_rwlock_t* lock) {
+  return ender_of(lock->__data.__shared != 0);
+}
+
+Ender ender_of(pthread_t /*thread*/) {
+  return Ender::own_thread;
+}
+
+Ender ender_of(sem_t* semaphore) {
+  return ender_of(is_shared(semaphore));
+}
+
 bool would_block(int result) {
   return result < 0 && errno == EAGAIN;
 }
@@ -50,6 +80,7 @@ bool would_block(int result) {
 using apenet::ipc::Client;
 using apenet::shim::clock_client;
 using apenet::shim::EarlyDeadline;
+using apenet::shim::ender_of;
 using apenet::shim::HostPace;
 using apenet::shim::is_clock_of_waits;
 using apenet::shim::is_null;
@@ -59,38 +90,38 @@ using apenet::shim::wait_until;
 
 // Defines a wait that returns its error, in two forms: with a clock argument, and the older one, which uses
 // the realtime clock.
-#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments, condition)                     \
-  APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {   \
-    APENET_TIME_CALL;                                                                                   \
-    static const auto real =                                                                            \
-        next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);               \
-    Client* client = clock_client();                                                                    \
-    if (client == nullptr || is_null(deadline) || !is_clock_of_waits(clock))                            \
-      return real(APENET_UNPACK arguments, clock, EarlyDeadline(deadline).get());                       \
-    const auto wait = [&](const timespec* until) {                                                      \
-      return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                     \
-    };                                                                                                  \
-    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait, LimitedWait::Ender::thread, \
-                      condition);                                                                       \
-  }                                                                                                     \
-  APENET_EXPORT int timed_name(APENET_UNPACK parameters, const timespec* deadline) {                    \
-    APENET_TIME_CALL;                                                                                   \
-    static const auto real = next<int (*)(APENET_UNPACK parameters, const timespec*)>(#timed_name);     \
-    if (clock_client() == nullptr) return real(APENET_UNPACK arguments, EarlyDeadline(deadline).get()); \
-    return clock_name(APENET_UNPACK arguments, CLOCK_REALTIME, deadline);                               \
+#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments, object, condition)               \
+  APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {     \
+    APENET_TIME_CALL;                                                                                     \
+    static const auto real =                                                                              \
+        next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);                 \
+    Client* client = clock_client();                                                                      \
+    if (client == nullptr || is_null(deadline) || !is_clock_of_waits(clock))                              \
+      return real(APENET_UNPACK arguments, clock, EarlyDeadline(deadline).get());                         \
+    const auto wait = [&](const timespec* until) {                                                        \
+      return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                       \
+    };                                                                                                    \
+    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait, ender_of(object), condition); \
+  }                                                                                                       \
+  APENET_EXPORT int timed_name(APENET_UNPACK parameters, const timespec* deadline) {                      \
+    APENET_TIME_CALL;                                                                                     \
+    static const auto real = next<int (*)(APENET_UNPACK parameters, const timespec*)>(#timed_name);       \
+    if (clock_client() == nullptr) return real(APENET_UNPACK arguments, EarlyDeadline(deadline).get());   \
+    return clock_name(APENET_UNPACK arguments, CLOCK_REALTIME, deadline);                                 \
   }
 #define APENET_UNPACK(...) __VA_ARGS__
 
 APENET_TIMED_WAIT(pthread_cond_clockwait, pthread_cond_timedwait,
-                  (pthread_cond_t * condition, pthread_mutex_t* mutex), (condition, mutex), condition)
-APENET_TIMED_WAIT(pthread_mutex_clocklock, pthread_mutex_timedlock, (pthread_mutex_t * mutex), (mutex),
+                  (pthread_cond_t * condition, pthread_mutex_t* mutex), (condition, mutex), condition,
+                  condition)
+APENET_TIMED_WAIT(pthread_mutex_clocklock, pthread_mutex_timedlock, (pthread_mutex_t * mutex), (mutex), mutex,
                   nullptr)
 APENET_TIMED_WAIT(pthread_rwlock_clockrdlock, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock), (lock),
-                  nullptr)
+                  lock, nullptr)
 APENET_TIMED_WAIT(pthread_rwlock_clockwrlock, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock), (lock),
-                  nullptr)
+                  lock, nullptr)
 APENET_TIMED_WAIT(pthread_clockjoin_np, pthread_timedjoin_np, (pthread_t thread, void** result),
-                  (thread, result), nullptr)
+                  (thread, result), thread, nullptr)
 
 APENET_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline) {
   return apenet::shim::as_thread_result(pthread_cond_timedwait(
@@ -111,8 +142,8 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
   const auto wait = [&](const timespec* until) {
     return real(semaphore, CLOCK_MONOTONIC, until) == 0 ? 0 : errno;
   };
-  const int error = wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait,
-                               LimitedWait::Ender::thread, nullptr, std::optional(EINTR));
+  const int error = wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait, ender_of(semaphore),
+                               nullptr, std::optional(EINTR));
   if (error == 0) return 0;
   errno = error;
   return -1;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -70,12 +69,6 @@ bool await_timer_file(VirtualTimer& timer) {
 void read_timer_ends(VirtualTimer& timer, void* bytes) {
   const std::uint64_t ends = VirtualTimers::of_process().take_ends(timer);
   if (ends > 0) std::memcpy(bytes, &ends, sizeof ends);
-}
-
-bool are_timer_files(const pollfd* files, nfds_t count) {
-  if (!VirtualTimers::of_process().has_files() || count == 0) return false;
-  return std::all_of(files, files + count,
-                     [](const pollfd& one) { return one.fd < 0 || timer_of_file(one.fd) != nullptr; });
 }
 
 }  // namespace apenet::shim

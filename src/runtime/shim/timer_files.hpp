@@ -1,7 +1,6 @@
 // Descriptors of timerfd_create(), whose timers are virtual.
 #pragma once
 
-#include <poll.h>
 #include <sys/types.h>
 
 #include "runtime/shim/virtual_timers.hpp"
@@ -15,7 +14,5 @@ VirtualTimer* timer_of_file(int file);
 bool await_timer_file(VirtualTimer& timer);
 // Puts the number of ends in place of the host's, which has been read.
 void read_timer_ends(VirtualTimer& timer, void* bytes);
-// Whether each of them is a timer: nothing outside the simulation makes one ready.
-bool are_timer_files(const pollfd* files, nfds_t count);
 
 }  // namespace apenet::shim

@@ -1,0 +1,405 @@
+// Waits for files with a time limit (select, poll, epoll) end in virtual time.
+//
+// A wait for files that only this process can make ready (own_files.hpp) is a sleep: it costs no real time,
+// and in a process with several threads it ends when another one makes a file ready. A wait for others takes
+// as long in the host as it would in virtual time; if it times out, the process's clock advances by the
+// timeout.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/single_threaded.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/deadlines.hpp"
+#include "runtime/shim/family.hpp"
+#include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/own_files.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/signal_waits.hpp"
+#include "runtime/shim/timer_files.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::end_of_time_ps;
+
+constexpr std::int64_t ps_per_ms = ps_per_s / 1000;
+constexpr std::int64_t us_per_s = 1'000'000;
+
+// A wait for files, as a call of the program describes it. Of an epoll set the only file is the set.
+struct FileWait {
+  std::span<pollfd> files;
+  std::int64_t most_ps = end_of_time_ps;  // which stands for no limit
+  const sigset_t* mask = nullptr;         // of the signals that are blocked meanwhile; nullptr: as otherwise
+  std::int64_t* left_ps = nullptr;        // what is left of the time, if the wait is a sleep
+  [[nodiscard]] bool is_endless() const { return most_ps == end_of_time_ps; }
+};
+
+// Passes the result of a look at files without a wait.
+int asked_files(std::span<const pollfd> files, int result) {
+  if (result == 0 && !files.empty() && counts_looks() && !are_own_files(files))
+    note_look(ipc::OutsideCause::descriptor, static_cast<std::uint32_t>(files[0].fd) + std::uint64_t{1});
+  return result;
+}
+
+// Beside other threads.
+class HostFileWait final : public ipc::OwnFileWait {
+ public:
+  explicit HostFileWait(std::span<pollfd> files) : files_(files) {}
+  Outcome wait(const timespec& most) override {
+    timespec left = most;  // the host shows there what is left
+    const int result =
+        ipc::host_call(SYS_ppoll, files_.data(), files_.size(), reinterpret_cast<std::uint64_t>(&left));
+    if (result == 0) return Outcome::none;
+    if (result < 0 && errno == EINTR) return Outcome::interrupted;
+    are_ready_ = true;
+    return Outcome::ready;
+  }
+  // Since the last call. The program's own look tells which.
+  [[nodiscard]] bool take_ready() { return std::exchange(are_ready_, false); }
+
+ private:
+  std::span<pollfd> files_;
+  bool are_ready_ = false;
+};
+
+// look(limit): the program's call in the host; nullptr: without a limit.
+template <typename Look>
+int wait_for_own_files(ipc::Client& client, const FileWait& wait, Look look) {
+  constexpr timespec none{};
+  const VirtualTimers& timers = VirtualTimers::of_process();
+  const bool is_alone = __libc_single_threaded != 0;
+  HostFileWait host(wait.files);
+  const std::int64_t began_ps = now_ps(client);
+  for (;;) {
+    if (client.has_due_timer()) apenet_timers_due();
+    // A handler may have stopped the last timer.
+    const bool is_endless = wait.is_endless() && timers.first_ps() == VirtualTimer::never_ps;
+    const int result = look(is_endless ? nullptr : &none);
+    std::int64_t left_ps = wait.most_ps - (now_ps(client) - began_ps);
+    if (wait.left_ps != nullptr) *wait.left_ps = std::max<std::int64_t>(left_ps, 0);
+    if (result != 0 || left_ps <= 0) return result;
+    bool is_ended = false;
+    if (wait.mask != nullptr) {
+      is_ended = sleep_to_timer(client, left_ps, *wait.mask);
+    } else {
+      const std::int64_t first_ps = timers.first_ps() - now_ps(client);
+      const std::int64_t part_ps = first_ps > 0 ? std::min(left_ps, first_ps) : left_ps;
+      const std::optional<std::int64_t> rest_ps = sleep_ps(client, part_ps, is_alone ? nullptr : &host);
+      is_ended = rest_ps.has_value();
+      left_ps -= part_ps - rest_ps.value_or(0);
+    }
+    if (is_ended && !host.take_ready()) {
+      if (wait.left_ps != nullptr) *wait.left_ps = left_ps;
+      errno = EINTR;
+      return -1;
+    }
+  }
+}
+
+// Children work in the host's time, and other threads while they wait for something outside.
+template <typename Look>
+int wait_in_host(ipc::Client& client, const FileWait& wait, Look look) {
+  if (!wait.is_endless()) {
+    const timespec limit = to_timespec(wait.most_ps);
+    return wait_for(
+        client, wait.most_ps, [](int result) { return result == 0; }, [&] { return look(&limit); });
+  }
+  const HostPace pace(&client);
+  return look(nullptr);
+}
+
+template <typename Look>
+int wait_for_files(ipc::Client& client, const FileWait& wait, Look look) {
+  constexpr timespec none{};
+  if (wait.most_ps == 0) return asked_files(wait.files, look(&none));
+  if (client.progress().leaves() || !are_own_files(wait.files)) return wait_in_host(client, wait, look);
+  const bool is_alone = __libc_single_threaded != 0;
+  if (wait.is_endless() && !is_alone) {
+    const InsideWait inside(client);
+    const HostPace pace(&client, HostPace::Ender::thread);
+    return look(nullptr);
+  }
+  const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
+  const bool needs_host = !is_alone || wait.is_endless() || wait.mask != nullptr ? has_children() : false;
+  if ((wait.is_endless() && !has_timer) || needs_host || (!is_alone && wait.mask != nullptr))
+    return wait_in_host(client, wait, look);
+  return wait_for_own_files(client, wait, look);
+}
+
+// Calls look(), which asks without a wait for files, and finds none. Sleeps then. left_ps: of the time, or
+// nullptr.
+template <typename Look>
+int sleep_without_files(ipc::Client& client, std::int64_t ps, Look look, std::int64_t* left_ps = nullptr) {
+  constexpr timespec none{};
+  const int result = look(&none);
+  if (result != 0) return result;
+  const std::optional<std::int64_t> left = sleep_ps(client, ps);
+  if (left_ps != nullptr) *left_ps = left.value_or(0);
+  if (!left) return 0;
+  errno = EINTR;
+  return -1;
+}
+
+// A library of the process offers a descriptor for its events (ipc::FileWaiter). look() asks the host,
+// without a wait, which files are ready. If none is, waits for an event of the library and asks again. Other
+// files that become ready meanwhile do not end this wait.
+bool has_card_descriptor(const ipc::Client* client) {
+  return client != nullptr && client->file_waiter().wait != nullptr;
+}
+
+bool waits_for_card(const ipc::Client* client, const pollfd* fds, nfds_t count) {
+  if (!has_card_descriptor(client) || fds == nullptr) return false;
+  return std::any_of(fds, fds + count,
+                     [own = client->file_waiter().descriptor](const pollfd& one) { return one.fd == own; });
+}
+
+bool waits_for_card(const ipc::Client* client, int count, const fd_set* reads) {
+  if (!has_card_descriptor(client) || reads == nullptr) return false;
+  const int own = client->file_waiter().descriptor;
+  return own < count && own < FD_SETSIZE && FD_ISSET(own, reads);
+}
+
+template <typename Look>
+int wait_for_card(const ipc::Client& client, std::int64_t most_ps, Look look) {
+  constexpr timespec none{};
+  const int result = look(&none);
+  if (result != 0 || most_ps == 0) return result;
+  const ipc::FileWaiter& waiter = client.file_waiter();
+  waiter.wait(waiter.library, most_ps);
+  return look(&none);
+}
+
+// Sets of files as the program gave them, for a second look.
+class FileSets {
+ public:
+  FileSets(int count, fd_set* reads, fd_set* writes, fd_set* errors)
+      : count_(std::clamp(count, 0, FD_SETSIZE)), given_{reads, writes, errors} {
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      if (given_[i] != nullptr) saved_[i] = *given_[i];
+    }
+  }
+  void restore() {
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      if (given_[i] != nullptr) *given_[i] = saved_[i];
+    }
+  }
+  // The same for poll(); no file stands for more than there is room for.
+  [[nodiscard]] std::span<pollfd> polled() {
+    constexpr std::array<short, 3> events = {POLLIN, POLLOUT, POLLPRI};
+    std::size_t used = 0;
+    for (int file = 0; file < count_; ++file) {
+      short wanted = 0;
+      for (std::size_t i = 0; i < given_.size(); ++i) {
+        if (given_[i] != nullptr && FD_ISSET(file, &saved_[i]))
+          wanted = static_cast<short>(wanted | events[i]);
+      }
+      if (wanted == 0) continue;
+      if (used == files_.size()) return {files_.data(), 0};
+      files_[used++] = {.fd = file, .events = wanted, .revents = 0};
+    }
+    return {files_.data(), used};
+  }
+
+ private:
+  int count_;
+  std::array<fd_set*, 3> given_;
+  std::array<fd_set, 3> saved_{};
+  std::array<pollfd, 64> files_{};
+};
+
+int to_ms(const timespec* limit) {
+  return limit == nullptr ? -1 : static_cast<int>(limit->tv_sec * 1000 + limit->tv_nsec / 1'000'000);
+}
+
+std::int64_t to_limit_ps(int ms) {
+  return ms < 0 ? end_of_time_ps : ms * ps_per_ms;
+}
+
+// Shorter than the end of time, which stands for none.
+std::int64_t to_limit_ps(const timespec* limit) {
+  return limit == nullptr ? end_of_time_ps : std::min(to_ps(*limit), end_of_time_ps - 1);
+}
+
+// As waits for the card give it: -1 for no limit.
+std::int64_t to_card_ps(std::int64_t limit_ps) {
+  return limit_ps == end_of_time_ps ? -1 : limit_ps;
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+using apenet::ipc::Client;
+using apenet::shim::clock_client;
+using apenet::shim::FileSets;
+using apenet::shim::FileWait;
+using apenet::shim::has_card_descriptor;
+using apenet::shim::HostPace;
+using apenet::shim::is_valid;
+using apenet::shim::next;
+using apenet::shim::sleep_without_files;
+using apenet::shim::to_card_ps;
+using apenet::shim::to_limit_ps;
+using apenet::shim::to_ms;
+using apenet::shim::wait_for_card;
+using apenet::shim::wait_for_files;
+using apenet::shim::waits_for_card;
+
+APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
+  APENET_TIME_CALL;
+  Client* client = clock_client();
+  static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
+  const bool is_invalid = timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0);
+  if (client == nullptr || is_invalid) {
+    const HostPace pace(client);
+    return real(count, reads, writes, errors, timeout);
+  }
+  FileSets sets(count, reads, writes, errors);
+  timeval left{};
+  const auto look = [&](const timespec* limit) {
+    sets.restore();
+    if (limit == nullptr) return real(count, reads, writes, errors, nullptr);
+    left = {.tv_sec = limit->tv_sec, .tv_usec = limit->tv_nsec / 1000};
+    return real(count, reads, writes, errors, &left);
+  };
+  timespec duration{};
+  if (timeout != nullptr) {  // as in the kernel, tv_usec may exceed a second
+    duration = {.tv_sec = timeout->tv_sec + timeout->tv_usec / apenet::shim::us_per_s,
+                .tv_nsec = timeout->tv_usec % apenet::shim::us_per_s * 1000};
+  }
+  const std::int64_t most_ps = to_limit_ps(timeout == nullptr ? nullptr : &duration);
+  if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  std::int64_t left_ps = -1;  // the host tells
+  int result = 0;
+  if (count == 0 && timeout != nullptr) {
+    result = sleep_without_files(*client, most_ps, look, &left_ps);
+  } else {
+    const FileWait wait{.files = sets.polled(), .most_ps = most_ps, .left_ps = &left_ps};
+    result = wait_for_files(*client, wait, look);
+  }
+  if (timeout == nullptr) return result;
+  if (left_ps >= 0) {
+    const timespec rest = apenet::shim::to_timespec(left_ps);
+    left = {.tv_sec = rest.tv_sec, .tv_usec = rest.tv_nsec / 1000};
+  }
+  *timeout = left;
+  return result;
+}
+
+APENET_EXPORT int __select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
+  return select(count, reads, writes, errors, timeout);
+}
+
+APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* errors, const timespec* timeout,
+                          const sigset_t* mask) {
+  APENET_TIME_CALL;
+  Client* client = clock_client();
+  static const auto real =
+      next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
+  if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
+    const HostPace pace(client);
+    return real(count, reads, writes, errors, timeout, mask);
+  }
+  FileSets sets(count, reads, writes, errors);
+  const auto look = [&](const timespec* limit) {
+    sets.restore();
+    return real(count, reads, writes, errors, limit, mask);
+  };
+  const std::int64_t most_ps = to_limit_ps(timeout);
+  if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, look);
+  return wait_for_files(*client, {.files = sets.polled(), .most_ps = most_ps, .mask = mask}, look);
+}
+
+APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
+  APENET_TIME_CALL;
+  Client* client = clock_client();
+  static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  if (client == nullptr) return real(fds, count, timeout_ms);
+  const auto look = [&](const timespec* limit) { return real(fds, count, to_ms(limit)); };
+  const std::int64_t most_ps = to_limit_ps(timeout_ms);
+  if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  if (count == 0 && timeout_ms >= 0) return sleep_without_files(*client, most_ps, look);
+  return wait_for_files(*client, {.files = {fds, fds == nullptr ? 0 : count}, .most_ps = most_ps}, look);
+}
+
+APENET_EXPORT int __poll(pollfd* fds, nfds_t count, int timeout_ms) {
+  APENET_TIME_CALL;
+  return poll(fds, count, timeout_ms);
+}
+
+APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  APENET_TIME_CALL;
+  Client* client = clock_client();
+  static const auto real = next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)>("ppoll");
+  if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
+    const HostPace pace(client);
+    return real(fds, count, timeout, mask);
+  }
+  const auto look = [&](const timespec* limit) { return real(fds, count, limit, mask); };
+  const std::int64_t most_ps = to_limit_ps(timeout);
+  if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, look);
+  const std::span<pollfd> files(fds, fds == nullptr ? 0 : count);
+  return wait_for_files(*client, {.files = files, .most_ps = most_ps, .mask = mask}, look);
+}
+
+// Called by programs built with _FORTIFY_SOURCE. `bytes` is the size of the array; the C library reports an
+// array that is too short.
+APENET_EXPORT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t bytes) {
+  APENET_TIME_CALL;
+  static const auto real = next<int (*)(pollfd*, nfds_t, int, size_t)>("__poll_chk");
+  return bytes / sizeof *fds < count ? real(fds, count, timeout_ms, bytes) : poll(fds, count, timeout_ms);
+}
+
+APENET_EXPORT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
+                              size_t bytes) {
+  APENET_TIME_CALL;
+  static const auto real =
+      next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t)>("__ppoll_chk");
+  return bytes / sizeof *fds < count ? real(fds, count, timeout, mask, bytes)
+                                     : ppoll(fds, count, timeout, mask);
+}
+
+APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int timeout_ms,
+                              const sigset_t* mask) {
+  APENET_TIME_CALL;
+  Client* client = clock_client();
+  static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
+  if (client == nullptr) return real(epoll, events, count, timeout_ms, mask);
+  const auto look = [&](const timespec* limit) { return real(epoll, events, count, to_ms(limit), mask); };
+  const std::int64_t most_ps = to_limit_ps(timeout_ms);
+  if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
+  return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, look);
+}
+
+APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {
+  APENET_TIME_CALL;
+  return epoll_pwait(epoll, events, count, timeout_ms, nullptr);
+}
+
+APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* timeout,
+                               const sigset_t* mask) {
+  APENET_TIME_CALL;
+  Client* client = clock_client();
+  static const auto real =
+      next<int (*)(int, epoll_event*, int, const timespec*, const sigset_t*)>("epoll_pwait2");
+  if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
+    const HostPace pace(client);
+    return real(epoll, events, count, timeout, mask);
+  }
+  const auto look = [&](const timespec* limit) { return real(epoll, events, count, limit, mask); };
+  const std::int64_t most_ps = to_limit_ps(timeout);
+  if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
+  return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, look);
+}

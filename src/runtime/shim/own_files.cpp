@@ -1,0 +1,366 @@
+#include "runtime/shim/own_files.hpp"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/single_threaded.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/family.hpp"
+#include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/process_files.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/timer_files.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::host_call;
+
+enum class FileKind : std::uint8_t { none, pipe, socket, eventfd };
+
+// What the host calls a file.
+struct FileName {
+  FileKind kind = FileKind::none;
+  std::uint64_t device = 0;
+  std::uint64_t number = 0;
+};
+
+// One that the process has made. A reader sees `kind` last.
+struct OwnFile {
+  std::atomic<FileKind> kind{FileKind::none};
+  std::atomic<std::uint64_t> device{0};
+  std::atomic<std::uint64_t> number{0};
+  std::atomic<std::uint64_t> other{0};      // of the other socket of a pair; 0: there is none
+  std::atomic<std::int64_t> made_ticks{0};  // since the host's start
+  std::atomic<std::uint32_t> starts{0};     // of processes, when nobody else had it for certain
+  std::atomic<std::int64_t> found_ns{0};    // when another process was last seen to have it
+};
+
+// The newest of them; what is older is no longer known, and counts as shared.
+constexpr std::size_t kept_files = 256;
+
+struct OwnFiles {
+  std::array<OwnFile, kept_files> files;
+  std::atomic<std::uint32_t> made{0};
+  std::atomic<std::uint32_t> starts{0};       // of processes
+  std::atomic<std::uint32_t> set_changes{0};  // of epoll sets
+};
+
+OwnFiles& own_files() {
+  static constinit OwnFiles value;
+  return value;
+}
+
+std::string_view info_of(int process, int file, ProcessText& buffer) {
+  ProcessPath path;
+  std::snprintf(path.data(), path.size(), "/proc/%d/fdinfo/%d", process, file);
+  return bytes_of(path, buffer);
+}
+
+// Of an eventfd, in what fdinfo shows; 0: it does not.
+std::uint64_t eventfd_number(std::string_view info) {
+  constexpr std::string_view key = "eventfd-id: ";
+  const std::size_t at = info.find(key);
+  if (at == std::string_view::npos) return 0;
+  // The host counts from zero.
+  return number_at<std::uint64_t>(info.data() + at + key.size(), info.data() + info.size()) + 1;
+}
+
+FileName name_of(int file) {
+  struct stat status {};
+  if (host_call(SYS_fstat, file, &status) != 0) return {};
+  if (S_ISFIFO(status.st_mode)) return {FileKind::pipe, status.st_dev, status.st_ino};
+  if (S_ISSOCK(status.st_mode)) return {FileKind::socket, status.st_dev, status.st_ino};
+  if ((status.st_mode & S_IFMT) != 0) return {};
+  ProcessText buffer;
+  const std::uint64_t number = eventfd_number(info_of(getpid(), file, buffer));
+  return number == 0 ? FileName{} : FileName{FileKind::eventfd, status.st_dev, number};
+}
+
+std::int64_t ticks_since_host_start() {
+  timespec now{};
+  host_call(SYS_clock_gettime, CLOCK_BOOTTIME, &now);
+  const std::int64_t per_s = sysconf(_SC_CLK_TCK);
+  return now.tv_sec * per_s + now.tv_nsec * per_s / 1'000'000'000;
+}
+
+void note_own_file(int file, int other = -1) {
+  if (ipc::Client::run_made_at_s() == 0) return;
+  const int error = errno;
+  const FileName name = name_of(file);
+  OwnFiles& all = own_files();
+  OwnFile& own = all.files[all.made++ % kept_files];
+  own.kind = FileKind::none;
+  own.device = name.device;
+  own.number = name.number;
+  own.other = other < 0 ? 0 : name_of(other).number;
+  own.made_ticks = ticks_since_host_start();
+  own.starts = all.starts.load();
+  own.kind = name.kind;
+  errno = error;
+}
+
+void note_own_pair(const int* files) {
+  note_own_file(files[0], files[1]);
+  note_own_file(files[1], files[0]);
+}
+
+// The process has given them to another one, or is a fork.
+void forget_own_files() {
+  for (OwnFile& own : own_files().files) own.kind = FileKind::none;
+  ++own_files().set_changes;
+}
+
+OwnFile* find_own(const FileName& name) {
+  if (name.kind == FileKind::none) return nullptr;
+  std::array<OwnFile, kept_files>& files = own_files().files;
+  const auto* const end = files.data() + files.size();
+  OwnFile* const found = std::find_if(files.data(), files.data() + files.size(), [&name](const OwnFile& own) {
+    return own.kind == name.kind && own.number == name.number && own.device == name.device;
+  });
+  return found == end ? nullptr : found;
+}
+
+// Whether a link of /proc, as "pipe:[12]", names the file.
+bool names(std::string_view link, std::string_view kind, std::uint64_t number) {
+  if (number == 0 || !link.starts_with(kind)) return false;
+  return number_at<std::uint64_t>(link.data() + kind.size(), link.data() + link.size()) == number;
+}
+
+bool has_file(int process, int descriptor, const OwnFile& own) {
+  ProcessText buffer;
+  const std::string_view link = link_of(process, static_cast<std::uint64_t>(descriptor), buffer);
+  switch (own.kind) {
+    case FileKind::pipe:
+      return names(link, "pipe:[", own.number);
+    case FileKind::socket:
+      return names(link, "socket:[", own.number) || names(link, "socket:[", own.other);
+    case FileKind::eventfd: {
+      if (!link.starts_with("anon_inode:[eventfd]")) return false;
+      ProcessText info;
+      return eventfd_number(info_of(process, descriptor, info)) == own.number;
+    }
+    default:
+      return true;
+  }
+}
+
+// Whoever has inherited it was forked after it was made.
+bool is_held_elsewhere(const OwnFile& own) {
+  bool is_held = false;
+  for_numbers(ProcessPath{"/proc"}, [&](int process) {
+    if (is_held || process == getpid()) return;
+    ProcessText buffer;
+    const std::string_view began = stat_field(read_of(process, process, "stat", buffer), 22);
+    if (number_at<std::int64_t>(began.data(), began.data() + began.size()) < own.made_ticks) return;
+    ProcessPath folder;
+    std::snprintf(folder.data(), folder.size(), "/proc/%d/fd", process);
+    for_numbers(folder, [&](int descriptor) { is_held = is_held || has_file(process, descriptor, own); });
+  });
+  return is_held;
+}
+
+// Whether nobody else has it. A look costs some ms, so that one is not repeated at once.
+bool is_unshared(OwnFile& own) {
+  const std::uint32_t starts = own_files().starts;
+  if (own.starts == starts) return true;
+  constexpr std::int64_t least_ns = 100'000'000;
+  if (own.found_ns != 0 && host_now_ns() - own.found_ns < least_ns) return false;
+  if (is_held_elsewhere(own)) {
+    own.found_ns = host_now_ns();
+    return false;
+  }
+  own.found_ns = 0;
+  own.starts = starts;
+  return true;
+}
+
+bool is_own(int file, int depth);
+
+// The descriptors of an epoll set, as fdinfo lists them, one a line.
+bool are_members_own(int epoll, int depth) {
+  ProcessPath path;
+  std::snprintf(path.data(), path.size(), "/proc/self/fdinfo/%d", epoll);
+  const int info = host_call(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC);
+  if (info < 0) return false;
+  constexpr std::string_view key = "tfd:";
+  ProcessText text;
+  std::size_t kept = 0;
+  bool are_own = true;
+  for (int bytes = 1; are_own && bytes > 0;) {
+    bytes = host_call(SYS_read, info, text.data() + kept, text.size() - kept);
+    std::string_view left(text.data(), kept + static_cast<std::size_t>(std::max(bytes, 0)));
+    for (std::size_t end = left.find('\n'); are_own && end != std::string_view::npos; end = left.find('\n')) {
+      std::string_view line = left.substr(0, end);
+      left.remove_prefix(end + 1);
+      if (!line.starts_with(key)) continue;
+      line.remove_prefix(std::min(line.find_first_not_of(' ', key.size()), line.size()));
+      are_own = is_own(number_at<int>(line.data(), line.data() + line.size()), depth);
+    }
+    kept = left.size();
+    if (kept == text.size()) are_own = false;
+    std::memmove(text.data(), left.data(), kept);
+  }
+  host_call(SYS_close, info, 0);
+  return are_own;
+}
+
+// What was last found of an epoll set: programs ask for its events more often than they change it.
+struct KnownSet {
+  int epoll = -1;
+  std::uint32_t changes = 0;
+  std::uint32_t starts = 0;
+  bool is_own = false;
+};
+
+constinit thread_local KnownSet known_set __attribute__((tls_model("initial-exec")));
+
+bool is_own_set(int epoll, int depth) {
+  constexpr int most_depth = 5;
+  if (depth >= most_depth) return false;
+  const OwnFiles& all = own_files();
+  const KnownSet now{.epoll = epoll, .changes = all.set_changes, .starts = all.starts};
+  KnownSet& known = known_set;
+  const bool is_same =
+      known.epoll == epoll && known.changes == now.changes && known.starts == now.starts && known.is_own;
+  if (is_same) return true;
+  const bool is_own = are_members_own(epoll, depth + 1);
+  known = now;
+  known.is_own = is_own;
+  return is_own;
+}
+
+bool is_own(int file, int depth) {
+  struct stat status {};
+  if (host_call(SYS_fstat, file, &status) != 0) return false;
+  if ((status.st_mode & S_IFMT) != 0) {
+    OwnFile* const own =
+        S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) ? find_own(name_of(file)) : nullptr;
+    return own != nullptr && is_unshared(*own);
+  }
+  ProcessText buffer;
+  const std::string_view link = link_of(getpid(), static_cast<std::uint64_t>(file), buffer);
+  if (link == "anon_inode:[eventpoll]") return is_own_set(file, depth);
+  if (link == "anon_inode:[timerfd]") return timer_of_file(file) != nullptr;
+  if (link == "anon_inode:[signalfd]") return !has_children();
+  OwnFile* const own = link == "anon_inode:[eventfd]" ? find_own(name_of(file)) : nullptr;
+  return own != nullptr && is_unshared(*own);
+}
+
+__attribute__((constructor)) void begin() {
+  pthread_atfork(note_process_start, nullptr, forget_own_files);
+}
+
+}  // namespace
+
+void note_process_start() {
+  ++own_files().starts;
+}
+
+bool is_own_file(int file) {
+  const int error = errno;
+  const bool is = is_own(file, 0);
+  errno = error;
+  return is;
+}
+
+bool are_own_files(std::span<const pollfd> files) {
+  const bool any = std::any_of(files.begin(), files.end(), [](const pollfd& one) { return one.fd >= 0; });
+  return any && std::all_of(files.begin(), files.end(),
+                            [](const pollfd& one) { return one.fd < 0 || is_own_file(one.fd); });
+}
+
+InsideWait::InsideWait(ipc::Client& client) : clock_(client.begin_inside_wait()) {}
+
+InsideWait::InsideWait(int file) {
+  if (__libc_single_threaded != 0) return;
+  ipc::Client* client = ipc::Client::known();
+  if (client != nullptr && client->started() && host_calls == 0 && !reads_clock_free && is_own_file(file))
+    clock_ = client->begin_inside_wait();
+}
+
+InsideWait::~InsideWait() {
+  if (clock_ != nullptr) ipc::Client::end_inside_wait(*clock_);
+}
+
+}  // namespace apenet::shim
+
+using apenet::shim::next;
+using apenet::shim::note_own_file;
+using apenet::shim::note_own_pair;
+using apenet::shim::own_files;
+
+APENET_EXPORT int pipe(int* files) noexcept {
+  static const auto real = next<int (*)(int*)>("pipe");
+  const int result = real(files);
+  if (result == 0) note_own_file(files[0]);
+  return result;
+}
+
+APENET_EXPORT int pipe2(int* files, int flags) noexcept {
+  static const auto real = next<int (*)(int*, int)>("pipe2");
+  const int result = real(files, flags);
+  if (result == 0) note_own_file(files[0]);
+  return result;
+}
+
+APENET_EXPORT int socketpair(int domain, int type, int protocol, int* files) noexcept {
+  static const auto real = next<int (*)(int, int, int, int*)>("socketpair");
+  const int result = real(domain, type, protocol, files);
+  if (result == 0) note_own_pair(files);
+  return result;
+}
+
+APENET_EXPORT int eventfd(unsigned count, int flags) noexcept {
+  static const auto real = next<int (*)(unsigned, int)>("eventfd");
+  const int file = real(count, flags);
+  if (file >= 0) note_own_file(file);
+  return file;
+}
+
+APENET_EXPORT int epoll_ctl(int epoll, int operation, int file, epoll_event* event) noexcept {
+  static const auto real = next<int (*)(int, int, int, epoll_event*)>("epoll_ctl");
+  ++own_files().set_changes;
+  return real(epoll, operation, file, event);
+}
+
+APENET_EXPORT int epoll_create(int size) noexcept {
+  static const auto real = next<int (*)(int)>("epoll_create");
+  ++own_files().set_changes;
+  return real(size);
+}
+
+APENET_EXPORT int epoll_create1(int flags) noexcept {
+  static const auto real = next<int (*)(int)>("epoll_create1");
+  ++own_files().set_changes;
+  return real(flags);
+}
+
+// A message may carry descriptors to another process.
+APENET_EXPORT ssize_t sendmsg(int socket, const msghdr* message, int flags) {
+  static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
+  if (message != nullptr && message->msg_controllen > 0) apenet::shim::forget_own_files();
+  return real(socket, message, flags);
+}
+
+APENET_EXPORT int sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
+  static const auto real = next<int (*)(int, mmsghdr*, unsigned, int)>("sendmmsg");
+  for (unsigned i = 0; i < count && messages != nullptr; ++i) {
+    if (messages[i].msg_hdr.msg_controllen > 0) apenet::shim::forget_own_files();
+  }
+  return real(socket, messages, count, flags);
+}

@@ -1,0 +1,44 @@
+// OwnFiles: the descriptors that only this process can make ready.
+//
+// These are its own pipes, socket pairs, eventfds and timers, signalfds, and epoll sets of nothing else. The
+// process has made them by the C library, and no other process holds one: none was started since, or none of
+// those that were has it, which /proc shows. What a process has sent to another, or has got by a call that
+// passed the shim, is not known, and counts as shared.
+//
+// Nothing here allocates memory or takes a lock: waits in handlers of signals ask.
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/ipc/client.hpp"
+
+namespace apenet::shim {
+
+// Another process may inherit what this one has open.
+void note_process_start();
+
+// Whether only this process can make the descriptor ready. Keeps errno.
+[[nodiscard]] bool is_own_file(int file);
+// Whether each is one, and at least one is a descriptor.
+[[nodiscard]] bool are_own_files(std::span<const pollfd> files);
+
+// A wait in the host, without a limit, for files that only this process can make ready. Beside it sleeps of
+// other threads take no real time.
+class InsideWait {
+ public:
+  // The caller knows the files.
+  explicit InsideWait(ipc::Client& client);
+  // If it is such a file.
+  explicit InsideWait(int file);
+  ~InsideWait();
+  InsideWait(const InsideWait&) = delete;
+  InsideWait& operator=(const InsideWait&) = delete;
+
+ private:
+  ipc::ThreadClock* clock_ = nullptr;
+};
+
+}  // namespace apenet::shim
