@@ -29,8 +29,8 @@ struct SendCall {
   std::uint16_t target_endpoint = 0;
   bool has_data = false;
   bool tagged = false;
-  bool inject = false;        // the buffer may be reused when the call returns
-  bool asks_nothing = false;  // no library of the receiver posts anything because of the message
+  bool inject = false;    // the buffer may be reused when the call returns
+  bool no_reply = false;  // no library of the receiver posts anything because of the message
   std::uint32_t data = 0;
   std::uint64_t tag = 0;
   // Up to this length the message goes at once, and the card reads the buffer itself: no copy, and the buffer

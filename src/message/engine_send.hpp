@@ -150,7 +150,7 @@ template <typename P>
 void Engine<P>::post_eager(MessageHeader header, const SendCall& call, const Buffer& part) {
   Request request = eager_request(header, call.target, part);
   // A receive ring's place is given back by a request.
-  request.asks_nothing = call.asks_nothing && transport_.card(rail_).needs_credit == 0 ? 1 : 0;
+  request.no_reply = call.no_reply && transport_.card(rail_).needs_credit == 0 ? 1 : 0;
   transport_.charge(transport_.costs(rail_).send);
   // What the CPU writes to the card itself needs no other copy.
   if (request.bytes > transport_.card(rail_).max_pio_bytes) charge_copy(part.length - part.gpu_bytes());

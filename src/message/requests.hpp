@@ -87,7 +87,7 @@ struct Request {
   std::uint16_t channel = 0;
   std::uint64_t key = 0;  // by_key
   // send: 1 if no library of the receiver posts anything because of this message.
-  std::uint8_t asks_nothing = 0;
+  std::uint8_t no_reply = 0;
   std::byte inline_data[inline_bytes];
 };
 

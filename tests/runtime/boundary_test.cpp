@@ -248,8 +248,8 @@ const Corruption corruptions[] = {
        stop_with(client, static_cast<std::uint32_t>(ipc::Wait::for_event), 0);
      },
      "state: least_events = 0, expected"},
-    {"AsksNothing", [](ipc::Client& client) { posted(client).asks_nothing = 2; },
-     "request: asks_nothing = 2, expected at most 1"},
+    {"NoReply", [](ipc::Client& client) { posted(client).no_reply = 2; },
+     "request: no_reply = 2, expected at most 1"},
 };
 
 // Whoever knows an address may answer a rendezvous there, and do nothing else.

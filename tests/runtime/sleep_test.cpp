@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::int64_t gap_ps = 3'000'000;
 
-void post_word(ipc::Client& client, std::uint32_t target, bool asks_nothing) {
+void post_word(ipc::Client& client, std::uint32_t target, bool no_reply) {
   ipc::Request request;
   request.target = target;
   request.bytes = 8;
   request.inline_length = 8;
-  request.asks_nothing = asks_nothing ? 1 : 0;
+  request.no_reply = no_reply ? 1 : 0;
   client.post(request);
 }
 

@@ -10,6 +10,7 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 GONE = {
     "warden": r"warden",
     "room, house (of code)": r"\bapenet_room\b|\bCMake room\b|\broom of src|\bhouse\b",
+    "asks nothing": r"asks_nothing|AsksNothing",
 }
 # They say what the words were.
 ABOUT_WORDS = {"docs/glossary.md", "tests/tidy/test_words.py", "CHANGELOG.md"}

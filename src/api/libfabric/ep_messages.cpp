@@ -125,7 +125,7 @@ struct Calls {
   static void post(fid_ep* ep, fi_addr_t to, SendCall& call) {
     Endpoint& endpoint = endpoint_of(ep);
     aim(call, endpoint.resolve(to));
-    call.asks_nothing = tagged && is_sent_by_program(endpoint.transport().client().block(), call.buffer);
+    call.no_reply = tagged && is_sent_by_program(endpoint.transport().client().block(), call.buffer);
     libfabric::send(endpoint, call);
   }
 

@@ -101,7 +101,7 @@ struct Turn {
   std::int64_t deadline_ps = 0;  // Wait::for_event, Wait::until, Wait::computes
   // The process has made a window in memory that it shares with others of its node. Written by the process.
   std::atomic<std::uint32_t> shares_memory{0};
-  // Wait::for_event: unless an event asks for more than to be taken (Request::asks_nothing), the process
+  // Wait::for_event: unless an event needs a reply (Request::no_reply), the process
   // posts nothing before it has taken so many, and may sleep until they have come.
   std::uint32_t least_events = 1;
   // The clock when the process took the last of these events, if it waited for several: a line that it prints

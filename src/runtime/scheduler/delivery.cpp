@@ -116,9 +116,9 @@ void Delivery::complete(const Completion& completion) {
   if (event.kind == ipc::EventKind::put_arrived && has_address) event.key = request.remote_address;
   event.fault = pending.fault;
   // Taking a message out of a mailbox frees its place.
-  const bool asks_nothing =
-      event.kind == ipc::EventKind::arrived && request.asks_nothing != 0 && event.mailbox_packets == 0;
-  deliver(completion.process, event, asks_nothing);
+  const bool no_reply =
+      event.kind == ipc::EventKind::arrived && request.no_reply != 0 && event.mailbox_packets == 0;
+  deliver(completion.process, event, no_reply);
   --pending.completions_due;
   pending_.settle(completion.message);
 }
@@ -174,7 +174,7 @@ ipc::Event Delivery::event_now(ipc::EventKind kind, const ipc::Request& request)
   return event;
 }
 
-void Delivery::deliver(std::uint32_t rank, const ipc::Event& event, bool asks_nothing) {
+void Delivery::deliver(std::uint32_t rank, const ipc::Event& event, bool no_reply) {
   // Not the receiver, whose clock would pass the end, but whoever has posted so late.
   if (event.time_ps >= ipc::end_of_time_ps)
     throw EndOfTime(event.kind == ipc::EventKind::refused ? rank : event.source);
@@ -192,7 +192,7 @@ void Delivery::deliver(std::uint32_t rank, const ipc::Event& event, bool asks_no
   }
   ranks_.note_activity();
   if (known.state != RankState::awaiting_event || known.acts_on_ps != never_ps) return;
-  if (asks_nothing && known.events < known.least_events) return;
+  if (no_reply && known.events < known.least_events) return;
   known.acts_on_ps = event.time_ps;
   bounds_.lower_model_bound(rank);
 }

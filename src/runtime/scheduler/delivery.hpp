@@ -75,8 +75,8 @@ class Delivery final : public CompletionSink {
   void report_refusal(const PendingRequest& pending);
   [[nodiscard]] ipc::Event event_now(ipc::EventKind kind, const ipc::Request& request) const;
   void tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault);
-  // asks_nothing: see Request.
-  void deliver(std::uint32_t rank, const ipc::Event& event, bool asks_nothing = false);
+  // no_reply: see Request.
+  void deliver(std::uint32_t rank, const ipc::Event& event, bool no_reply = false);
 
   Simulation& simulation_;
   Machine& machine_;

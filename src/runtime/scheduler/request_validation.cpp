@@ -200,7 +200,7 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("bytes", to.bytes).between(0, most_bytes);
   check_gpu_flags(rank, to);
   field("time_ps", to.time_ps).between(earliest_ps, latest_ps);
-  field("asks_nothing", to.asks_nothing).at_most(1);
+  field("no_reply", to.no_reply).at_most(1);
   check_payload(rank, to);
   check_key(rank, to);
 }

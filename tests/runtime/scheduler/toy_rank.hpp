@@ -147,7 +147,7 @@ inline bool ToyRank::act(Action action, Port& port, bool resumes) {
       request.target = (rank + 1) % count;
       request.bytes = request.inline_length = 8;
       request.flags = message::want_local;
-      request.asks_nothing = 1;
+      request.no_reply = 1;
       request.message = ++messages_;
       request.time_ps = clock_ps;
       port.post(request);
