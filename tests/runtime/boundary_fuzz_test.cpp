@@ -171,7 +171,7 @@ void be_victim(ipc::Client& client) {
   std::uint64_t in_vain = 0;
   for (std::uint64_t got = 0; got < honest_rounds; ++got) {
     constexpr std::int64_t computes_ps = 300'000;
-    if (got % 4 == 0) client.compute_aside(computes_ps);
+    if (got % 4 == 0) client.overlap_compute(computes_ps);
     if (got % 8 == 0) sched_yield();
     client.attend();
     ipc::Request request;

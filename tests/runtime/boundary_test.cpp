@@ -236,7 +236,7 @@ const Corruption corruptions[] = {
     {"Deadline",
      [](ipc::Client& client) { stop_with(client, static_cast<std::uint32_t>(ipc::Wait::until), -1); },
      "state: deadline_ps = -1"},
-    {"AsideDeadline",
+    {"OverlapDeadline",
      [](ipc::Client& client) { stop_with(client, static_cast<std::uint32_t>(ipc::Wait::computes), -1); },
      "state: deadline_ps = -1"},
     {"Alarm",

@@ -10,6 +10,7 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 GONE = {
     "warden": r"warden",
     "room, house (of code)": r"\bapenet_room\b|\bCMake room\b|\broom of src|\bhouse\b",
+    "step aside, compute aside": r"(step|comput)\w*[ _]aside|aside_test",
     "asks nothing": r"asks_nothing|AsksNothing",
 }
 # They say what the words were.

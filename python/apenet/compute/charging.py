@@ -19,8 +19,8 @@ from apenet.machine import Machine
 
 MOST_SCALE = 1e6
 MOST_NAMED = 5  # regions and ranks in a warning
-LEAST_ASIDE_NS = 50_000
-"""Stepping aside takes some 10 us of the host: it pays for longer computation than this."""
+LEAST_OVERLAP_NS = 50_000
+"""Overlap costs some 10 us of the host: it pays for longer computation than this."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Charge:
         for region in self.profile.regions:
             for call_path in region.after:
                 following.setdefault(call_path, set()).add(region.key)
-        least_ps = LEAST_ASIDE_NS * self.scale * PS_PER_NS
+        least_ps = LEAST_OVERLAP_NS * self.scale * PS_PER_NS
         found: dict[str, tuple[int, int]] = {}
         for call_path, keys in following.items():
             first, others = (min(costs[key][ranks] for key in keys) for ranks in (0, 1))

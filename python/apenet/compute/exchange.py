@@ -128,7 +128,7 @@ def make_table(
 ) -> bytes:
     """The table of costs: of each pair of call sites the picoseconds of rank 0 and of every other rank.
 
-    `call_paths`: the same of the call paths after which ranks step aside, as hexadecimal numbers.
+    `call_paths`: the same of the call paths after which ranks overlap, as hexadecimal numbers.
     """
     lines = sorted((fnv(start.encode()), fnv(end.encode()), *ps) for (start, end), ps in costs.items())
     after = sorted((int(call_path, 16), *ps) for call_path, ps in call_paths.items())

@@ -510,7 +510,7 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
 
 // Others may write the memory that the process has opened to them, at any address if its library is not
 // libfabric.
-bool Client::may_compute_aside() {
+bool Client::may_overlap_compute() {
   const auto is_native = [](const EventConsumer& consumer) { return consumer.take != nullptr; };
   const auto* const first_native =
       std::begin(block_->consumers) + static_cast<std::size_t>(Interface::libfabric) + 1;
@@ -522,9 +522,9 @@ bool Client::may_compute_aside() {
          block_->turn.run.load() == Run::may_run && !block_->clock.held();
 }
 
-void Client::compute_aside(std::int64_t least_ps) {
+void Client::overlap_compute(std::int64_t least_ps) {
   charge_compute(least_ps);
-  if (!may_compute_aside()) return;
+  if (!may_overlap_compute()) return;
   if (header_->lets_compute_overlap == 0) {
     wait(Wait::computes, block_->clock.now_ps());
     return;

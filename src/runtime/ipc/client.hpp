@@ -149,7 +149,7 @@ class Client {
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
   // until then, unless they could see the difference: they may write the process's memory, or another of its
   // threads may use the block. Call attend() before anything else.
-  void compute_aside(std::int64_t least_ps);
+  void overlap_compute(std::int64_t least_ps);
   // Call around every call of the library above. The time between calls is the program's own.
   void enter_library() {
     Clock& clock = block_->clock;
@@ -267,7 +267,7 @@ class Client {
     const std::uint32_t run = block_->turn.run.load();
     return run == Run::suspended || run == Run::overlapped;
   }
-  [[nodiscard]] bool may_compute_aside();
+  [[nodiscard]] bool may_overlap_compute();
   void come_back();
   void wait(Wait why, std::int64_t deadline_ps);
   void await_turn();

@@ -40,11 +40,11 @@ struct ComputeCost {
 };
 static_assert(sizeof(ComputeCost) == 32);
 
-// A call path (shim/call_path.hpp) after which ranks step aside, because every region that is
+// A call path (shim/call_path.hpp) after which ranks overlap, because every region that is
 // known to follow takes long on the host: the least cost of any of them.
 struct ComputeCallPath {
   std::uint64_t call_path = 0;
-  std::int64_t first_ps = 0;   // of rank 0; 0: it does not step aside
+  std::int64_t first_ps = 0;   // of rank 0; 0: it does not overlap
   std::int64_t others_ps = 0;  // of every other rank
 };
 static_assert(sizeof(ComputeCallPath) == 24);

@@ -121,9 +121,9 @@ void Cores::move_to(const cpu_set_t& cores, const std::vector<int>& process_ids)
   }
 }
 
-// Ranks that compute aside already run side by side: waiting for them does not count.
+// Overlapped ranks already run side by side: waiting for them does not count.
 void Cores::note_turn(std::size_t woken) {
-  if (!has_begun_ || !aside_.empty()) return;
+  if (!has_begun_ || !overlapped_.empty()) return;
   ++taken_.turns;
   taken_.wakes += woken;
   turn_since_ = WallClock::now();
@@ -143,8 +143,8 @@ void Cores::close_turn(WallClock::time_point now) {
 
 void Cores::spread_overlapped(const SchedulerView& scheduler, ProcessIds& process_ids) {
   if (!has_begun_ || use_ != CoreUse::adaptive) return;
-  std::erase_if(aside_, [&](std::uint32_t rank) {
-    if (scheduler.ranks.computes_beside(rank)) return false;
+  std::erase_if(overlapped_, [&](std::uint32_t rank) {
+    if (scheduler.ranks.is_overlapped(rank)) return false;
     // It sleeps, so it moves when it is woken.
     const auto process_id = static_cast<int>(process_ids.running(rank));
     if (process_id != 0) sched_setaffinity(process_id, sizeof used_, &used_);
@@ -152,7 +152,7 @@ void Cores::spread_overlapped(const SchedulerView& scheduler, ProcessIds& proces
   });
   if (choice_.place() != CoreChoice::Place::one_core || free_.size() < 2) return;
   for (const std::uint32_t rank : scheduler.grants.last_woken()) {
-    if (!scheduler.ranks.computes_beside(rank) || aside_.contains(rank)) continue;
+    if (!scheduler.ranks.is_overlapped(rank) || overlapped_.contains(rank)) continue;
     spread(rank, static_cast<int>(process_ids.running(rank)));
   }
 }
@@ -168,7 +168,7 @@ void Cores::spread(std::uint32_t rank, int process_id) {
   sched_setaffinity(process_id, sizeof cores, &cores);
   for (const std::size_t core : free_) CPU_SET(core, &cores);
   sched_setaffinity(process_id, sizeof cores, &cores);
-  aside_.insert(rank);
+  overlapped_.insert(rank);
 }
 
 void Cores::adapt(const std::vector<int>& process_ids) {

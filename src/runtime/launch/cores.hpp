@@ -19,8 +19,8 @@
 namespace apenet {
 
 // Keeps the ranks and the simulator on one core where handing over between them dominates, because a
-// hand-over costs several times as much across cores, and lets ranks that compute run side by side. A rank
-// that computes aside (ipc::Run::overlapped) leaves the core for that time only. The core
+// hand-over costs several times as much across cores, and lets ranks that compute run side by side. An
+// overlapped rank (ipc::Run::overlapped) leaves the core for that time only. The core
 // is one that no other run has claimed; several cores are all but those that others have claimed. All of this
 // changes the speed of a run, never its results. The destructor restores the calling thread's affinity.
 class Cores {
@@ -35,8 +35,8 @@ class Cores {
   // Call when `woken` ranks have been given their turn, and when all ranks wait again.
   void note_turn(std::size_t woken);
   void note_all_wait();
-  // Call when no rank has its turn. Spreads those of the ranks woken last that compute aside, and takes back
-  // those that no longer do.
+  // Call when no rank has its turn. Spreads those of the ranks woken last that are overlapped, and takes back
+  // those that no longer are.
   void spread_overlapped(const SchedulerView& scheduler, ProcessIds& process_ids);
   // Moves the processes if that pays. Call some fifty times a second.
   void adapt(const std::vector<int>& process_ids);
@@ -60,9 +60,9 @@ class Cores {
   cpu_set_t allowed_{};     // of the simulator's thread, before the run
   cpu_set_t used_{};
   std::size_t home_ = 0;
-  std::optional<CoreClaim> claim_;  // of the home
-  std::vector<std::size_t> free_;   // the cores of free_cores() when it was last asked, from the home on
-  std::set<std::uint32_t> aside_;   // the ranks that have left the home
+  std::optional<CoreClaim> claim_;      // of the home
+  std::vector<std::size_t> free_;       // the cores of free_cores() when it was last asked, from the home on
+  std::set<std::uint32_t> overlapped_;  // the ranks that have left the home
   CoreChoice choice_;
   TurnsTaken taken_;
   std::optional<WallClock::time_point> turn_since_;

@@ -116,7 +116,7 @@ std::string HostDeadlock::describe(SourceLines& lines) const {
       case RankState::starting:
         break;
       case RankState::computing:
-        if (!ranks_.computes_beside(rank)) break;
+        if (!ranks_.is_overlapped(rank)) break;
         [[fallthrough]];
       default:
         ranks.push_back(rank);

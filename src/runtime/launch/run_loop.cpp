@@ -247,7 +247,7 @@ void RunLoop::settle(VirtualInstant first_failure) {
 }
 
 // If the run ended by itself (for example in a deadlock), wait until the ranks that have left it have ended
-// too, and until those that compute aside have finished: what they print must not depend on the host.
+// too, and until the overlapped ones have finished: what they print must not depend on the host.
 void RunLoop::wait_for_last_output() {
   if (verdict_.is_from_outside() || is_asleep_for_ever_) return;
   while (settling_.next_after_last_step() == Settling::Next::wait) server_.serve(5);

@@ -26,7 +26,7 @@ Settling::Next Settling::next(VirtualInstant first, bool all_wait) {
 Settling::Next Settling::next_after_last_step() {
   std::vector<std::uint32_t> restless;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    const bool may_print = has_left(rank) || scheduler_.ranks.computes_beside(rank);
+    const bool may_print = has_left(rank) || scheduler_.ranks.is_overlapped(rank);
     if (!server_.ended(rank) && may_print) restless.push_back(rank);
   }
   return wait_for(std::move(restless));
@@ -55,7 +55,7 @@ bool Settling::rests(std::uint32_t rank) const {
     case RankState::suspended:
       return !scheduler_.ranks.is_suspended(rank) || server_.in_barrier(rank);
     case RankState::computing:
-      return !scheduler_.ranks.computes_beside(rank) || server_.in_barrier(rank);
+      return !scheduler_.ranks.is_overlapped(rank) || server_.in_barrier(rank);
     default:
       return true;
   }

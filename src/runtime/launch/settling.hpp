@@ -30,8 +30,8 @@ class Settling {
   [[nodiscard]] Next next(VirtualInstant first, bool all_wait);
   // Call when a step found nothing to do: no rank acts any more.
   void note_idle() { is_idle_ = true; }
-  // After the last step: waits only for the ranks that have left the simulation, and those that compute
-  // aside.
+  // After the last step: waits only for the ranks that have left the simulation, and the
+  // overlapped ones.
   [[nodiscard]] Next next_after_last_step();
   // The ranks that were given up.
   [[nodiscard]] const std::vector<std::uint32_t>& restless() const { return restless_; }

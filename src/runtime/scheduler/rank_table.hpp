@@ -59,8 +59,8 @@ class RankTable {
   [[nodiscard]] bool has_grant(std::uint32_t rank) const;
   // The rank may have printed something since the last step.
   [[nodiscard]] bool may_print(std::uint32_t rank) const;
-  // The rank computes on the host beside the others.
-  [[nodiscard]] bool computes_beside(std::uint32_t rank) const {
+  // The rank computes on the host while others go on.
+  [[nodiscard]] bool is_overlapped(std::uint32_t rank) const {
     return shared_.block(rank).turn.run.load() == ipc::Run::overlapped;
   }
   // If the rank is in overlapped compute and has not been granted since: until when, at least. Also if its

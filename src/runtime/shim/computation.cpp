@@ -148,13 +148,13 @@ void note_call() {
 }
 
 // Others go on while the thread computes.
-void step_aside(ipc::Client& client) {
+void overlap_compute(ipc::Client& client) {
   Process& own = process();
   {
     const std::lock_guard<std::mutex> guard(own.mutex);
     own_thread.charged_ps = own.regions.least_after(own_thread.calls.hash());
   }
-  if (own_thread.charged_ps > 0) client.compute_aside(own_thread.charged_ps);
+  if (own_thread.charged_ps > 0) client.overlap_compute(own_thread.charged_ps);
 }
 
 // The thread has computed since its last call.
@@ -207,7 +207,7 @@ void leave_program_call() {
   if (process().mode != ComputeMode::profile) {
     thread.left_ps = cpu_time_ps();
   } else if (client != nullptr) {
-    step_aside(*client);
+    overlap_compute(*client);
   }
 }
 

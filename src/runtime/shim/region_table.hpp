@@ -45,7 +45,7 @@ class RegionTable {
   void load(const char* path, std::uint32_t rank);
 
   // For how long, at least, the thread computes after this call path; 0 if nothing is known, or if it
-  // does not pay to step aside meanwhile.
+  // does not pay to overlap meanwhile.
   [[nodiscard]] std::int64_t least_after(std::uint64_t call_path) const;
   // Something shorter has followed: the pass took as long as least_after() said. The table no longer knows
   // the call path.

@@ -143,7 +143,7 @@ static void runs_shell(void) {
   execlp("sh", "sh", "-c", "sleep 0.02; :", NULL);
   _exit(1);
 }
-static void* computes_beside(void* unused) {
+static void* is_overlapped(void* unused) {
   compute();
   shared->ready = 1;
   return unused;
@@ -208,7 +208,7 @@ static void start_server(void) {
 }
 static void start_thread(void) {
   pthread_t thread;
-  pthread_create(&thread, NULL, computes_beside, NULL);
+  pthread_create(&thread, NULL, is_overlapped, NULL);
   pthread_detach(thread);
 }
 

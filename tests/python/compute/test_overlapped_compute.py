@@ -1,4 +1,4 @@
-"""Ranks that step aside while they compute, because a profile says for how long: nothing that anyone sees changes."""
+"""Overlapped compute, for which a profile says how long it lasts, changes nothing that anyone sees."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def without(path: Path, folder: Path, *calls: tuple[str, str]) -> Path:
     return changed
 
 
-def test_ranks_that_step_aside_change_nothing(run, long, tmp_path):
+def test_overlapped_ranks_change_nothing(run, long, tmp_path):
     calls = [(part.start_call, part.end_call) for part in read_profile(long).regions]
     in_turn = without(long, tmp_path, *calls)
     said = []
@@ -73,7 +73,7 @@ def test_ranks_finish_their_computation_before_a_partition_ends_the_run(run, tmp
 
 
 def test_an_unexpected_short_region_is_lengthened_once_and_said(run, long, tmp_path):
-    """The profile does not say that the loop may end after its last pass: each rank steps aside there for too long."""
+    """The profile does not say that the loop may end after its last pass: each rank overlaps there for too long."""
     (once,) = (part for part in read_profile(long).regions if part.start_call == "MPI_Barrier" and part.count > 2)
     profile = json.loads(without(long, tmp_path, END).read_bytes())
     (last,) = (part for part in read_profile(long).regions if (part.start_call, part.end_call) == END)

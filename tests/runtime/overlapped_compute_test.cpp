@@ -1,4 +1,4 @@
-// Ranks that compute aside, while the others go on: nothing that anyone sees depends on it.
+// Overlapped compute: nothing that anyone sees depends on it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -50,10 +50,10 @@ RankProgram sends_once(std::uint32_t target) {
   };
 }
 
-TEST(Aside, OthersGoOnUntilTheTimeThatIsCharged) {
+TEST(OverlappedCompute, OthersGoOnUntilTheTimeThatIsCharged) {
   Flag flag;
   const auto computes = [&](ipc::Client& client) {
-    client.compute_aside(100 * us);
+    client.overlap_compute(100 * us);
     if (!flag.await()) _exit(1);
     client.attend();
     print_clock(client, "computed until");
@@ -70,13 +70,13 @@ TEST(Aside, OthersGoOnUntilTheTimeThatIsCharged) {
 }
 
 // Others may write its memory, and it would see when.
-TEST(Aside, ARankThatHasOpenedMemoryKeepsItsTurn) {
+TEST(OverlappedCompute, ARankThatHasOpenedMemoryKeepsItsTurn) {
   const auto opened = [](ipc::Client& client) {
     client.regions().insert({.key = 1, .address = 4096, .length = 1, .domain = 1, .access = ipc::may_write});
-    client.compute_aside(us);
+    client.overlap_compute(us);
     if (client.block().turn.run.load() != ipc::Run::may_run) _exit(1);
     client.regions().erase(1, 1);
-    client.compute_aside(us);
+    client.overlap_compute(us);
     if (client.block().turn.run.load() == ipc::Run::may_run) _exit(2);
     client.attend();
     print_clock(client, "has");
@@ -96,7 +96,7 @@ RankProgram drawn_program(unsigned seed, std::uint32_t count) {
     std::mt19937 own(seed * 1000 + client.rank());
     for (int lap = 0; lap < laps; ++lap) {
       const std::uint32_t shift = 1 + common() % (count - 1);
-      if (own() % 3 != 0) client.compute_aside(static_cast<std::int64_t>(own() % 20) * us / 10);
+      if (own() % 3 != 0) client.overlap_compute(static_cast<std::int64_t>(own() % 20) * us / 10);
       if (own() % 8 == 0) usleep(own() % 500);
       client.attend();
       client.charge(static_cast<std::int64_t>(own() % 3) * us);
@@ -114,36 +114,36 @@ Ran run_drawn(unsigned seed, const SessionOptions& options) {
   return run_ranks(round_ideal(), std::vector<RankProgram>(count, drawn_program(seed, count)), options);
 }
 
-TEST(Aside, TheSameHappensAsIfNoRankSteppedAside) {
+TEST(OverlappedCompute, TheSameHappensAsWithoutOverlap) {
   for (unsigned seed = 0; seed < 6; ++seed) {
-    const Ran aside = run_drawn(seed, charging_a_profile());
+    const Ran overlapped = run_drawn(seed, charging_a_profile());
     const Ran again = run_drawn(seed, charging_a_profile());
     const Ran in_turn = run_drawn(seed, {});
-    EXPECT_EQ(aside.report.exit_status, 0) << aside.report.message;
-    EXPECT_EQ(aside.report.trace_hash, in_turn.report.trace_hash) << seed;
-    EXPECT_EQ(aside.report.virtual_ps, in_turn.report.virtual_ps) << seed;
-    EXPECT_EQ(aside.output, again.output) << seed;
+    EXPECT_EQ(overlapped.report.exit_status, 0) << overlapped.report.message;
+    EXPECT_EQ(overlapped.report.trace_hash, in_turn.report.trace_hash) << seed;
+    EXPECT_EQ(overlapped.report.virtual_ps, in_turn.report.virtual_ps) << seed;
+    EXPECT_EQ(overlapped.output, again.output) << seed;
   }
 }
 
 // Where the ranks themselves have to copy, they compute in their turn.
-TEST(Aside, TheSameIsPrintedWhereTheHostLetsNoRankStepAside) {
+TEST(OverlappedCompute, TheSameIsPrintedWhereTheHostAllowsNoOverlap) {
   const auto compares = [](unsigned seed) {
-    const Ran aside = run_drawn(seed, charging_a_profile());
+    const Ran overlapped = run_drawn(seed, charging_a_profile());
     forbid_the_memory_of_others();
     const Ran in_turn = run_drawn(seed, charging_a_profile());
-    if (aside.report.exit_status != 0 || aside.output.empty()) _exit(4);
-    if (aside.report.trace_hash != in_turn.report.trace_hash) _exit(5);
-    _exit(aside.output == in_turn.output ? 0 : 6);
+    if (overlapped.report.exit_status != 0 || overlapped.output.empty()) _exit(4);
+    if (overlapped.report.trace_hash != in_turn.report.trace_hash) _exit(5);
+    _exit(overlapped.output == in_turn.output ? 0 : 6);
   };
   for (unsigned seed = 0; seed < 4; ++seed) EXPECT_EXIT(compares(seed), testing::ExitedWithCode(0), "");
 }
 
 // What a rank prints while it computes belongs to the time at which it began.
-TEST(Aside, LinesKeepTheirOrder) {
+TEST(OverlappedCompute, LinesKeepTheirOrder) {
   Flag flag;
   const auto computes = [&](ipc::Client& client) {
-    client.compute_aside(100 * us);
+    client.overlap_compute(100 * us);
     if (!flag.await()) _exit(1);
     std::printf("before\n");
     std::fflush(stdout);
@@ -173,10 +173,10 @@ RankProgram plays(std::uint32_t partner) {
 }
 
 // Whether the simulator learns of the end early or late, others get as far.
-TEST(Aside, ARankThatEndsMeanwhileEndsTheRunAtOneTime) {
+TEST(OverlappedCompute, ARankThatEndsMeanwhileEndsTheRunAtOneTime) {
   const auto run = [](std::int64_t computes_ps, unsigned lives_ms) {
     const auto dies = [=](ipc::Client& client) {
-      client.compute_aside(computes_ps);
+      client.overlap_compute(computes_ps);
       usleep(lives_ms * 1000);
       raise(SIGKILL);
     };
@@ -194,10 +194,10 @@ TEST(Aside, ARankThatEndsMeanwhileEndsTheRunAtOneTime) {
   }
 }
 
-// The failure of one rank waits until the others, which compute aside, have printed.
-TEST(Aside, AFailureElsewhereLetsARankFinishItsComputation) {
+// The failure of one rank waits until the others, which are overlapped, have printed.
+TEST(OverlappedCompute, AFailureElsewhereLetsARankFinishItsComputation) {
   const auto computes = [](ipc::Client& client) {
-    client.compute_aside(50 * us);
+    client.overlap_compute(50 * us);
     usleep(20'000);
     std::printf("computed\n");
     std::fflush(stdout);
