@@ -26,7 +26,7 @@ std::optional<std::int64_t> most_processes(const MachineDescription& machine) {
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   for (std::uint8_t rail = 0; rail < rail_count(machine); ++rail) {
     const MachineDescription alone = rail_alone(machine, rail);
-    most = std::min(most, card_facts(alone.nic, alone.host).max_processes);
+    most = std::min(most, card_traits(alone.nic, alone.host).max_processes);
   }
   return most == std::numeric_limits<std::int64_t>::max() ? std::nullopt : std::optional(most);
 }
@@ -62,14 +62,14 @@ void bind_machine(nb::module_& module) {
   nb::exception<NetworkPartitioned>(module, "NetworkPartitioned", base);
   bind_schema(module);
   bind_description(module);
-  nb::class_<ArrangementFacts>(module, "ArrangementFacts")
-      .def_ro("nodes", &ArrangementFacts::nodes)
-      .def_ro("routers", &ArrangementFacts::routers)
-      .def_ro("ports_per_router", &ArrangementFacts::ports_per_router)
-      .def_ro("cables", &ArrangementFacts::cables)
-      .def_ro("channel_classes", &ArrangementFacts::channel_classes)
-      .def_ro("is_free_of_deadlock", &ArrangementFacts::is_free_of_deadlock)
-      .def_ro("proof", &ArrangementFacts::proof);
+  nb::class_<ArrangementTraits>(module, "ArrangementTraits")
+      .def_ro("nodes", &ArrangementTraits::nodes)
+      .def_ro("routers", &ArrangementTraits::routers)
+      .def_ro("ports_per_router", &ArrangementTraits::ports_per_router)
+      .def_ro("cables", &ArrangementTraits::cables)
+      .def_ro("channel_classes", &ArrangementTraits::channel_classes)
+      .def_ro("is_free_of_deadlock", &ArrangementTraits::is_free_of_deadlock)
+      .def_ro("proof", &ArrangementTraits::proof);
   module.def("inspect_arrangement", &inspect_arrangement, nb::arg("network"),
              "Topology, routing and the deadlock check; raises ValueError when the network cannot be built.");
   module.def(

@@ -14,17 +14,17 @@ std::int64_t parts_of(std::int64_t bytes, std::int64_t part_bytes) {
 }  // namespace
 
 Forwarding::Forwarding(const MachineDescription& machine)
-    : facts_(card_facts(machine.nic, machine.host)),
+    : traits_(card_traits(machine.nic, machine.host)),
       // Wiring such a card refuses other topologies, which have no dimensions.
-      is_by_software_(facts_.forwards_by_software && !machine.network.topology.dims().empty()),
+      is_by_software_(traits_.forwards_by_software && !machine.network.topology.dims().empty()),
       shape_(is_by_software_ ? machine.network.topology.dims() : std::vector<std::uint32_t>{1}),
       wraps_(machine.network.topology.as<TorusDescription>() != nullptr) {}
 
 std::uint64_t Forwarding::packet_hops(NodeId from, NodeId to, std::int64_t bytes) const {
   const std::uint32_t hops = shape_.distance(from, to, wraps_);
   if (hops < 2) return 0;
-  const std::int64_t payload_bytes = facts_.max_packet_wire_bytes - facts_.packet_overhead_bytes;
-  const std::int64_t piece_bytes = facts_.capabilities.max_message_bytes;
+  const std::int64_t payload_bytes = traits_.max_packet_wire_bytes - traits_.packet_overhead_bytes;
+  const std::int64_t piece_bytes = traits_.capabilities.max_message_bytes;
   const std::int64_t full_pieces = parts_of(bytes, piece_bytes) - 1;
   const std::int64_t packets = full_pieces * parts_of(piece_bytes, payload_bytes) +
                                parts_of(bytes - full_pieces * piece_bytes, payload_bytes);

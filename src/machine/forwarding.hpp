@@ -9,7 +9,7 @@
 
 namespace apenet {
 
-// Only for cards whose links lead to neighbours in a torus or mesh (CardFacts::forwards_by_software). On all
+// Only for cards whose links lead to neighbours in a torus or mesh (CardTraits::forwards_by_software). On all
 // other machines the network reaches every node, and nothing is forwarded.
 class Forwarding {
  public:
@@ -21,7 +21,7 @@ class Forwarding {
   [[nodiscard]] std::uint64_t packet_hops(NodeId from, NodeId to, std::int64_t bytes) const;
 
  private:
-  CardFacts facts_;
+  CardTraits traits_;
   bool is_by_software_;
   CubeShape shape_;
   bool wraps_;

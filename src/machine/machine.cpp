@@ -109,7 +109,7 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
   rails.reserve(rail_count(description));  // cards refer to the description in their Rail, which never moves
   for (std::uint8_t number = 0; number < rail_count(description); ++number) {
     add_rail(number);
-    lookahead = std::min(lookahead, rails[number].facts.doorbell_delay);
+    lookahead = std::min(lookahead, rails[number].traits.doorbell_delay);
   }
   // Their events stand for those of the cards, which are silent meanwhile.
   if (rails.size() == 1)
@@ -133,8 +133,8 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
   APENET_CHECK(has_sink, "process %u posts before Machine::set_sink", descriptor.source);
   require_at_most("descriptor.rail", descriptor.rail, static_cast<std::int64_t>(rails.size()) - 1,
                   ", the last rail");
-  const CardFacts& facts = rails[descriptor.rail].facts;
-  validate(descriptor, facts.capabilities, placement.process_count());
+  const CardTraits& traits = rails[descriptor.rail].traits;
+  validate(descriptor, traits.capabilities, placement.process_count());
   const bool is_local = placement.node(descriptor.source) == placement.node(descriptor.target);
   const bool is_credit = descriptor.verb == Verb::credit;
   if (is_credit && is_local) return;  // a copy in memory needs no credit
@@ -148,7 +148,7 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
   if (is_local) {
     simulation.schedule(source, when + lookahead, *this, code(Step::copy_begins, descriptor.rail), id);
   } else if (is_credit) {
-    simulation.schedule(source, when + facts.doorbell_delay, *this, code(Step::credit, descriptor.rail), id);
+    simulation.schedule(source, when + traits.doorbell_delay, *this, code(Step::credit, descriptor.rail), id);
   } else if (!timings || !timings->hit(when, descriptor, id)) {
     ring(when, id);
   }
@@ -158,13 +158,13 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
 void Machine::Parts::ring(Time when, MessageId id) {
   const Descriptor& descriptor = messages.descriptor(id);
   simulation.schedule(state.process_sources[descriptor.source],
-                      when + rails[descriptor.rail].facts.doorbell_delay, *this,
+                      when + rails[descriptor.rail].traits.doorbell_delay, *this,
                       code(Step::doorbell, descriptor.rail), id);
 }
 
 void Machine::Parts::give_back(Time when, ProcessId process, std::uint8_t rail) {
   interrupt(when);
-  simulation.schedule(state.process_sources[process], when + rails[rail].facts.doorbell_delay, *this,
+  simulation.schedule(state.process_sources[process], when + rails[rail].traits.doorbell_delay, *this,
                       code(Step::give_back, rail), process);
 }
 
@@ -309,7 +309,7 @@ ProgrammedRoutes& Machine::routes(std::uint8_t rail) {
 
 std::uint16_t Machine::channel_between(ProcessId source, ProcessId target, std::uint8_t rail) const {
   if (std::max(source, target) >= process_count() || rail >= parts_->rails.size()) return 0;
-  const NicCapabilities& card = parts_->rails[rail].facts.capabilities;
+  const NicCapabilities& card = parts_->rails[rail].traits.capabilities;
   if (card.needs_credit) return card.ring_channel;
   return parts_->rails[rail].queues.queue(parts_->placement.node(source), parts_->placement.node(target));
 }
@@ -319,7 +319,7 @@ Time Machine::lookahead() const {
 }
 
 const NicCapabilities& Machine::capabilities(std::uint8_t rail) const {
-  return parts_->rails[rail].facts.capabilities;
+  return parts_->rails[rail].traits.capabilities;
 }
 
 std::uint32_t Machine::lanes(std::uint8_t rail) const {

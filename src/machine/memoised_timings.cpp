@@ -27,7 +27,7 @@ MemoisedTimings::MemoisedTimings(Simulation& simulation, MessageTable& messages,
       placement_(placement),
       source_(source),
       ring_(std::move(ring)),
-      least_bytes_(least_packets * rail.facts.max_packet_wire_bytes) {}
+      least_bytes_(least_packets * rail.traits.max_packet_wire_bytes) {}
 
 // What the processor writes with the descriptor reaches back to before the post.
 bool MemoisedTimings::can_hit(const Descriptor& descriptor) {

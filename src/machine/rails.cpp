@@ -34,13 +34,13 @@ std::string rail_key(const MachineDescription& machine, std::uint8_t rail) {
 
 Rail::Rail(std::uint8_t number, MachineDescription alone, const Shared& shared)
     : description(std::move(alone)),
-      facts(card_facts(description.nic, description.host)),
-      queues(description.network.topology, facts.capabilities.peer_queues) {
+      traits(card_traits(description.nic, description.host)),
+      queues(description.network.topology, traits.capabilities.peer_queues) {
   if (kind_of(description.nic).has_network) {
     network = make_network(shared.simulation,
                            {.description = description.network,
-                            .card_channels = facts.network_channels,
-                            .max_packet_wire_bytes = static_cast<std::uint32_t>(facts.max_packet_wire_bytes),
+                            .card_channels = traits.network_channels,
+                            .max_packet_wire_bytes = static_cast<std::uint32_t>(traits.max_packet_wire_bytes),
                             .rail = number});
   }
   cards = make_cards(description.nic, {.simulation = shared.simulation,

@@ -41,7 +41,7 @@ struct Rail {
   Rail(std::uint8_t number, MachineDescription alone, const Shared& shared);
 
   MachineDescription description;
-  CardFacts facts;
+  CardTraits traits;
   PeerQueues queues;
   std::unique_ptr<Network> network;  // null if the card has no network
   std::unique_ptr<CardSet> cards;

@@ -18,7 +18,7 @@ bool has_bus(const NicDescription& card) {
 
 void validate_placement(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
   const std::uint32_t nodes = count_nodes(description, node_of_process);
-  const CardFacts facts = card_facts(description.nic, description.host);
+  const CardTraits traits = card_traits(description.nic, description.host);
   std::vector<std::int64_t> processes(nodes, 0);
   for (std::size_t p = 0; p < node_of_process.size(); ++p) {
     const NodeId node = node_of_process[p];
@@ -26,10 +26,10 @@ void validate_placement(const MachineDescription& description, const std::vector
       refuse_value("node of process " + std::to_string(p), std::to_string(node),
                    "one of the " + std::to_string(nodes) + " nodes of the network");
     }
-    if (++processes[node] > facts.max_processes) {
+    if (++processes[node] > traits.max_processes) {
       refuse_value("processes on node " + std::to_string(node), std::to_string(processes[node]),
-                   "at most " + std::string(facts.max_processes_key) + " = " +
-                       std::to_string(facts.max_processes) + " sharing a card; the network has " +
+                   "at most " + std::string(traits.max_processes_key) + " = " +
+                       std::to_string(traits.max_processes) + " sharing a card; the network has " +
                        std::to_string(nodes) + " nodes for " + std::to_string(node_of_process.size()) +
                        " processes");
     }

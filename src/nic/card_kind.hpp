@@ -5,7 +5,7 @@
 // beside it, as overloads for the struct:
 //
 //   void validate(card);                     checks across fields; ranges have been checked before
-//   CardFacts facts_of(card, host);          what the card can do
+//   CardTraits traits_of(card, host);          what the card can do
 //   unique_ptr<CardSet> make_set(card, surroundings);   all cards of a machine
 //
 // validate throws std::invalid_argument naming the key, the value and what was expected. A line of
@@ -19,7 +19,7 @@
 namespace apenet {
 
 struct HostDescription;
-struct CardFacts;
+struct CardTraits;
 struct CardSurroundings;
 class CardSet;
 

@@ -66,8 +66,8 @@ void validate_card(const NicDescription& card, const HostDescription& host) {
       card);
 }
 
-CardFacts card_facts(const NicDescription& card, const HostDescription& host) {
-  return std::visit([&](const auto& description) { return facts_of(description, host); }, card);
+CardTraits card_traits(const NicDescription& card, const HostDescription& host) {
+  return std::visit([&](const auto& description) { return traits_of(description, host); }, card);
 }
 
 std::unique_ptr<CardSet> make_cards(const NicDescription& card, const CardSurroundings& surroundings) {

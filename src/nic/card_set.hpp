@@ -1,4 +1,4 @@
-// CardSet: all cards of a machine, and the facts about them that the wiring needs.
+// CardSet: all cards of a machine, and the traits about them that the wiring needs.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@
 
 namespace apenet {
 
-// The facts about a card that are needed before it is wired.
-struct CardFacts {
+// The traits about a card that are needed before it is wired.
+struct CardTraits {
   NicCapabilities capabilities;
   std::uint32_t network_channels = 1;
   std::int64_t max_packet_wire_bytes = 0;
@@ -99,7 +99,7 @@ void read_base_units(const NicDescription& card, schema::BaseValues& values);
 
 void validate_card(const NicDescription& card, const HostDescription& host);
 
-[[nodiscard]] CardFacts card_facts(const NicDescription& card, const HostDescription& host);
+[[nodiscard]] CardTraits card_traits(const NicDescription& card, const HostDescription& host);
 
 // Creates a card for every node and attaches it to the network. Event sources: kind nic for the cards, kind
 // host for the buses, see CardSurroundings.

@@ -148,7 +148,7 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   kind.conduit.copy(rail.conduit, sizeof rail.conduit - 1);
   rail.channels = capabilities.channels;
   rail.lanes = capabilities.channels > 1 ? machine.lanes(number) : 1;
-  const std::int64_t ports = card_facts(alone.nic, alone.host).max_processes;
+  const std::int64_t ports = card_traits(alone.nic, alone.host).max_processes;
   rail.ports = ports > std::numeric_limits<std::uint32_t>::max() ? 0 : static_cast<std::uint32_t>(ports);
   describe_grid(alone.network.topology, rail.grid);
   const auto layer = [&](SoftwareLayer which) -> ipc::Layer {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "machine/machine.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 
 namespace apenet {
 

@@ -13,20 +13,20 @@ namespace {
 using ipc::CallKind;
 using ipc::MpiCall;
 
-ObjectFact world() {
-  ObjectFact object;
-  object.kind = ObjectFact::Kind::world;
+ObjectSnapshot world() {
+  ObjectSnapshot object;
+  object.kind = ObjectSnapshot::Kind::world;
   return object;
 }
 
-RankFacts in(OperationFact operation) {
-  RankFacts facts;
-  facts.calls.push_back({std::move(operation), {}, 0});
-  return facts;
+RankSnapshot in(OperationSnapshot operation) {
+  RankSnapshot snapshot;
+  snapshot.calls.push_back({std::move(operation), {}, 0});
+  return snapshot;
 }
 
-RankFacts sends_to(std::int32_t target) {
-  OperationFact operation;
+RankSnapshot sends_to(std::int32_t target) {
+  OperationSnapshot operation;
   operation.call = MpiCall::MPI_Ssend;
   operation.kind = CallKind::send;
   operation.object = world();
@@ -35,8 +35,8 @@ RankFacts sends_to(std::int32_t target) {
   return in(operation);
 }
 
-RankFacts meets(MpiCall call) {
-  OperationFact operation;
+RankSnapshot meets(MpiCall call) {
+  OperationSnapshot operation;
   operation.call = call;
   operation.kind = CallKind::collective;
   operation.object = world();
@@ -60,16 +60,16 @@ TEST(DeadlockReport, ACircleMayLeadThroughACollective) {
 }
 
 TEST(DeadlockReport, ACollectiveThatAllHaveEnteredMissesNoRank) {
-  const RankFacts facts = meets(MpiCall::MPI_Bcast);
-  EXPECT_EQ(deadlock_report({facts, facts, facts}),
+  const RankSnapshot snapshot = meets(MpiCall::MPI_Bcast);
+  EXPECT_EQ(deadlock_report({snapshot, snapshot, snapshot}),
             "  ranks 0-2: MPI_Bcast on MPI_COMM_WORLD (3 ranks)\n"
             "  MPI_Bcast on MPI_COMM_WORLD: all its ranks are in it, but their arguments or earlier calls do "
             "not match\n");
 }
 
 TEST(DeadlockReport, NamesRanksThatWaitForAFinishedRankOrForThemselves) {
-  RankFacts finished;
-  finished.state = RankFacts::State::finished;
+  RankSnapshot finished;
+  finished.state = RankSnapshot::State::finished;
   EXPECT_EQ(deadlock_report({sends_to(1), finished, sends_to(2)}),
             "  rank 0: MPI_Ssend to rank 1, tag 7\n"
             "  rank 1: finished\n"
@@ -79,10 +79,10 @@ TEST(DeadlockReport, NamesRanksThatWaitForAFinishedRankOrForThemselves) {
 }
 
 TEST(DeadlockReport, WithoutAKnownCallTheProvidersNoteIsUsed) {
-  RankFacts facts;
-  facts.provider = {.receives = 2, .receive_source = 3, .receive_tag = 5, .sends = 1, .send_target = 1};
+  RankSnapshot snapshot;
+  snapshot.provider = {.receives = 2, .receive_source = 3, .receive_tag = 5, .sends = 1, .send_target = 1};
   EXPECT_EQ(
-      deadlock_report({facts}),
+      deadlock_report({snapshot}),
       "  rank 0: waits for a message from rank 3, tag 5 (and 1 more receives); 1 unfinished send(s), the "
       "oldest to rank 1\n");
 }
@@ -93,7 +93,7 @@ TEST(DeadlockReport, TheProvidersNoteAboutNonexistentRanksIsIgnored) {
   for (const std::int32_t rank : {-2, 2, 0x7fffffff}) {
     const ipc::WaitNote note{
         .receives = 1, .receive_source = rank, .receive_tag = 5, .sends = 1, .send_target = rank};
-    EXPECT_EQ(deadlock_report({read_facts(*notes, note, 2, nothing)}),
+    EXPECT_EQ(deadlock_report({read_snapshot(*notes, note, 2, nothing)}),
               "  rank 0: waits for something that no posted operation explains\n");
   }
 }
@@ -106,7 +106,7 @@ TEST(DeadlockReport, AnyBytesOfARankYieldLinesOfPrintableText) {
   };
   const auto notes = std::make_unique<ipc::RankNotes>();
   for (int round = 0; round < 50; ++round) {
-    std::vector<RankFacts> ranks;
+    std::vector<RankSnapshot> ranks;
     for (int rank = 0; rank < 4; ++rank) {
       auto* bytes = reinterpret_cast<unsigned char*>(notes.get());
       // Small numbers are more likely to be valid.
@@ -115,7 +115,7 @@ TEST(DeadlockReport, AnyBytesOfARankYieldLinesOfPrintableText) {
       }
       ipc::WaitNote provider;
       std::memcpy(static_cast<void*>(&provider), bytes, sizeof provider);
-      ranks.push_back(read_facts(*notes, provider, 4, never));
+      ranks.push_back(read_snapshot(*notes, provider, 4, never));
     }
     for (const char letter : deadlock_report(ranks)) {
       ASSERT_TRUE(letter == '\n' || (letter >= ' ' && letter <= '~'));

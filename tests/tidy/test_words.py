@@ -11,6 +11,7 @@ GONE = {
     "warden": r"warden",
     "room, house (of code)": r"\bapenet_room\b|\bCMake room\b|\broom of src|\bhouse\b",
     "step aside, compute aside": r"(step|comput)\w*[ _]aside|aside_test",
+    "facts, habits": r"facts\b|[a-z]Facts?\b|\bhabits?\b",
     "asks nothing": r"asks_nothing|AsksNothing",
 }
 # They say what the words were.

@@ -17,7 +17,7 @@ from apenet.machine.keys import Key, keys, sections
 app = typer.Typer(help="Show or check one machine.", no_args_is_help=True)
 
 
-def _facts(machine: Machine) -> dict[str, Any]:
+def _traits(machine: Machine) -> dict[str, Any]:
     return {
         "name": machine.name,
         "title": machine.file.machine.title,
@@ -32,7 +32,7 @@ def _facts(machine: Machine) -> dict[str, Any]:
 def list_machines(as_json: JsonOption = False) -> None:
     """List the machines that come with the package."""
     if as_json:
-        print_json({"machines": [_facts(machine) for machine in machines()]})
+        print_json({"machines": [_traits(machine) for machine in machines()]})
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("name", "nodes", "card", "summary"):
@@ -44,17 +44,17 @@ def list_machines(as_json: JsonOption = False) -> None:
 
 def _arrangement(machine: Machine) -> Iterator[str]:
     """Lines on topology and routing; none without a network."""
-    facts = machine.arrangement()
-    if facts is None:
+    traits = machine.arrangement()
+    if traits is None:
         return
     network = machine.file.network
     size = f"{machine.shape} " if machine.dims else ""
-    counts = f"{facts.nodes} nodes, {facts.routers} routers of {facts.ports_per_router} ports, {facts.cables} cables"
+    counts = f"{traits.nodes} nodes, {traits.routers} routers of {traits.ports_per_router} ports, {traits.cables} cables"
     yield f"topology: {size}{network.topology.value}, {counts}"
     routing = machine.description().base_units()["network.routing"]
-    classes = "1 class" if facts.channel_classes == 1 else f"{facts.channel_classes} classes"
+    classes = "1 class" if traits.channel_classes == 1 else f"{traits.channel_classes} classes"
     yield f"routing: {routing}, {classes} of virtual channels"
-    yield f"deadlock: {'free of it' if facts.is_free_of_deadlock else 'possible'}, {facts.proof}"
+    yield f"deadlock: {'free of it' if traits.is_free_of_deadlock else 'possible'}, {traits.proof}"
 
 
 @app.command()
@@ -86,10 +86,10 @@ def check(
     """Check a machine file: keys, units, ranges, wiring, and freedom from deadlock."""
     machine = read_machine(file, settings or (), rail=rail)
     machine.wire()
-    facts = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
+    traits = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
     if len(machine.rails) > 1:
-        facts += f"; rails {', '.join(machine.rails)}"
-    output().print(f"{file}: {machine.name} is a machine that can be run: {facts}", markup=False)
+        traits += f"; rails {', '.join(machine.rails)}"
+    output().print(f"{file}: {machine.name} is a machine that can be run: {traits}", markup=False)
     for line in _arrangement(machine):
         output().print(line, markup=False, highlight=False)
 

@@ -143,7 +143,7 @@ class Machine:
             raise InputError("engine", engine, f'{ENGINES[0]} for {self.label}: card.kind = "{kind}" has no network')
         return lower(self.file, self.label, self.path.parent, seed, getattr(_core.Engine, engine), self.faults)
 
-    def arrangement(self) -> _core.ArrangementFacts | None:
+    def arrangement(self) -> _core.ArrangementTraits | None:
         """Its topology and routing, and whether they are free of deadlock; None where there is no network."""
         if not self.topology.has_routers:
             return None

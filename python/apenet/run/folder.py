@@ -129,7 +129,7 @@ class Outputs:
                 **self._machine,
                 "run.json": _json(result.to_json()),
                 **network,
-                "host.json": _json(host_facts(result)),
+                "host.json": _json(host_properties(result)),
             }
         )
 
@@ -138,7 +138,7 @@ def _json(content: dict[str, Any]) -> bytes:
     return (json.dumps(content, indent=2) + "\n").encode()
 
 
-def host_facts(result: Result) -> dict[str, Any]:
+def host_properties(result: Result) -> dict[str, Any]:
     """Wall time, host and library versions: values that differ between runs."""
     packages: dict[str, str | None] = {}
     for package in ("mpich", "mpi4py", "numpy"):

@@ -54,7 +54,7 @@ CardTransport::CardTransport(ipc::Client& client)
 }
 
 std::optional<Torus> CardTransport::torus() const {
-  const ipc::Grid& grid = card_.facts().grid;
+  const ipc::Grid& grid = card_.rail().grid;
   std::vector<std::uint32_t> nodes;
   for (std::uint32_t rank = 0; rank < size(); ++rank) nodes.push_back(client_.node_of(rank));
   return torus_of_nodes({grid.extents, grid.dimensions}, nodes);

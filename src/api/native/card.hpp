@@ -43,9 +43,9 @@ class Card {
   [[nodiscard]] ipc::Client& client() { return client_; }
   [[nodiscard]] std::uint32_t rank() const { return client_.rank(); }
   [[nodiscard]] std::uint32_t rank_count() const { return client_.size(); }
-  [[nodiscard]] const ipc::Rail& facts() const { return client_.header().rails[rail_]; }
-  [[nodiscard]] const ipc::SoftwareCosts& costs() const { return facts().native.software; }
-  [[nodiscard]] const message::CardLimits& limits() const { return facts().native.card; }
+  [[nodiscard]] const ipc::Rail& rail() const { return client_.header().rails[rail_]; }
+  [[nodiscard]] const ipc::SoftwareCosts& costs() const { return rail().native.software; }
+  [[nodiscard]] const message::CardLimits& limits() const { return rail().native.card; }
 
   // Virtual time. Work of the library's CPU is charged where it is done. defer_cost: when the process next
   // polls or waits.

@@ -45,11 +45,11 @@ ipc::Client& without_port(ipc::Client& client) {
 
 Port::Port(ipc::Client& client, int number)
     : card_(without_port(client), ipc::Interface::rdma, *this),
-      torus_(client, card_.facts().grid),
-      has_addresses_(std::string_view(card_.facts().kind) == "apelink-plus"),
+      torus_(client, card_.rail().grid),
+      has_addresses_(std::string_view(card_.rail().kind) == "apelink-plus"),
       reaches_gpus_(card_.limits().reaches_gpus != 0) {
   const auto own = static_cast<int>(torus_.place_of(card_.rank()));
-  const auto ports = static_cast<int>(card_.facts().ports);
+  const auto ports = static_cast<int>(card_.rail().ports);
   if (number != APE_RDMA_ANY_PORT && (number < 0 || (ports > 0 && number >= ports)))
     throw Failure(APE_RDMA_BAD_PORT);
   if (number != APE_RDMA_ANY_PORT && number != own) throw Failure(APE_RDMA_PORT_TAKEN);
@@ -77,12 +77,12 @@ std::uint32_t Port::rank_of(const ape_rdma_address& address) const {
 }
 
 std::uint32_t Port::virtual_channels() const {
-  return std::min(card_.facts().lanes, card_.facts().channels);
+  return std::min(card_.rail().lanes, card_.rail().channels);
 }
 
 std::uint16_t Port::card_channel(int queue, std::uint32_t target) const {
   if (queue == APE_RDMA_ANY_QUEUE) return 0;
-  const std::uint32_t queues = card_.facts().channels;
+  const std::uint32_t queues = card_.rail().channels;
   if (queue >= 0) {
     if (static_cast<std::uint32_t>(queue) >= queues) throw Failure(APE_RDMA_BAD_QUEUE);
     return static_cast<std::uint16_t>(queue + 1);

@@ -119,7 +119,7 @@ ape_rdma_status ape_rdma_rank(ape_rdma_port* port, int* rank, int* size) {
 }
 
 ape_rdma_status ape_rdma_queues(ape_rdma_port* port, int* queues) {
-  return with_port(port, [=](Port& open) { store(queues, static_cast<int>(open.card().facts().channels)); });
+  return with_port(port, [=](Port& open) { store(queues, static_cast<int>(open.card().rail().channels)); });
 }
 
 ape_rdma_status ape_rdma_channels(ape_rdma_port* port, int* channels) {

@@ -16,8 +16,8 @@ std::uint64_t name_of(tnw_link link, int channel) {
 
 Links::Links(ipc::Client& client)
     : card_(client, ipc::Interface::tnw, *this),
-      torus_(client, card_.facts().grid),
-      channels_(card_.facts().channels),
+      torus_(client, card_.rail().grid),
+      channels_(card_.rail().channels),
       lanes_(std::size_t{TNW_LINKS} * channels_) {
   if (!card_.open()) throw Failure(TNW_ENDED);
 }

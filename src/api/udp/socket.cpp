@@ -30,7 +30,7 @@ std::optional<std::uint8_t> Socket::find_rail(const ipc::Header& header) {
 Socket::Socket(ipc::Client& client, ipc::Interface interface, std::uint8_t rail)
     : client_(client),
       card_(client, interface, *this, rail),
-      costs_(card_.facts().udp),
+      costs_(card_.rail().udp),
       arriving_(client.size()) {}
 
 void Socket::send(std::uint32_t target, std::span<const std::byte> datagram, bool is_marked) {

@@ -128,24 +128,24 @@ std::uint32_t count_lanes(const NetworkDescription& description) {
   return channels % classes == 0 ? channels / classes : 1;
 }
 
-ArrangementFacts inspect_arrangement(const NetworkDescription& description) {
+ArrangementTraits inspect_arrangement(const NetworkDescription& description) {
   const Topology topology = make_topology(description);
   const auto routing = make_routing(description, topology);
   const DeadlockReport report = check_deadlock(topology, *routing);
-  ArrangementFacts facts;
-  facts.nodes = topology.endpoint_count();
-  facts.routers = topology.router_count();
-  facts.ports_per_router = topology.ports_per_router();
+  ArrangementTraits traits;
+  traits.nodes = topology.endpoint_count();
+  traits.routers = topology.router_count();
+  traits.ports_per_router = topology.ports_per_router();
   std::uint32_t links = 0;
   for (RouterId router = 0; router < topology.router_count(); ++router) {
     for (std::uint32_t port = 0; port < topology.ports_per_router(); ++port)
       links += topology.neighbour({router, port}).is_connected() ? 1U : 0U;
   }
-  facts.cables = links / 2;
-  facts.channel_classes = routing->class_count();
-  facts.is_free_of_deadlock = report.cycle.empty();
-  facts.proof = report.proof();
-  return facts;
+  traits.cables = links / 2;
+  traits.channel_classes = routing->class_count();
+  traits.is_free_of_deadlock = report.cycle.empty();
+  traits.proof = report.proof();
+  return traits;
 }
 
 }  // namespace apenet

@@ -34,8 +34,8 @@ void require_no_deadlock(const NetworkDescription& description, const Topology& 
 // and d agree modulo this. 1: all channels share them, or a class has more lanes than another.
 [[nodiscard]] std::uint32_t count_lanes(const NetworkDescription& description);
 
-// Facts about a network that are shown before it runs.
-struct ArrangementFacts {
+// Properties of a network that are shown before it runs.
+struct ArrangementTraits {
   std::uint32_t nodes = 0;
   std::uint32_t routers = 0;
   std::uint32_t ports_per_router = 0;  // of the largest router, including unused ports
@@ -44,6 +44,6 @@ struct ArrangementFacts {
   bool is_free_of_deadlock = false;
   std::string proof;  // how freedom from deadlock was shown, or the cycle
 };
-[[nodiscard]] ArrangementFacts inspect_arrangement(const NetworkDescription& description);
+[[nodiscard]] ArrangementTraits inspect_arrangement(const NetworkDescription& description);
 
 }  // namespace apenet

@@ -18,7 +18,7 @@ void validate_common(const CommonDescription& card) {
                   " (64 over card.ports = " + std::to_string(card.ports) + ")");
 }
 
-CardFacts common_facts(const CommonDescription& card, const HostDescription& host) {
+CardTraits common_traits(const CommonDescription& card, const HostDescription& host) {
   return {.capabilities = {.put = true,
                            .get = true,
                            .max_message_bytes = card.max_message_bytes,

@@ -145,8 +145,8 @@ struct Card {
   return std::max<std::int64_t>(1, granules) * card.granule_bytes;
 }
 
-// Facts of the cards of a machine.
-[[nodiscard]] CardFacts common_facts(const CommonDescription& card, const HostDescription& host);
+// Traits of the cards of a machine.
+[[nodiscard]] CardTraits common_traits(const CommonDescription& card, const HostDescription& host);
 
 // Throws std::invalid_argument, which names key, value and what was expected.
 void validate_common(const CommonDescription& card);

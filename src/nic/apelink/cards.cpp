@@ -51,8 +51,8 @@ void validate(const Description& card) {
   validate_common(card);
 }
 
-CardFacts facts_of(const Description& card, const HostDescription& host) {
-  return common_facts(card, host);
+CardTraits traits_of(const Description& card, const HostDescription& host) {
+  return common_traits(card, host);
 }
 
 std::unique_ptr<CardSet> make_set(const Description& card, const CardSurroundings& surroundings) {

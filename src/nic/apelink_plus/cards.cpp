@@ -58,14 +58,14 @@ void validate(const Description& card) {
   }
 }
 
-CardFacts facts_of(const Description& card, const HostDescription& host) {
-  CardFacts facts = apelink::common_facts(card, host);
-  facts.capabilities.gpu_memory = card.gpu.is_there();
-  facts.capabilities.drops = true;
-  facts.capabilities.translates_addresses = true;
-  facts.capabilities.max_send_bytes = card.max_send_bytes;
-  facts.capabilities.receive_ring_bytes = card.receive_ring_bytes;
-  return facts;
+CardTraits traits_of(const Description& card, const HostDescription& host) {
+  CardTraits traits = apelink::common_traits(card, host);
+  traits.capabilities.gpu_memory = card.gpu.is_there();
+  traits.capabilities.drops = true;
+  traits.capabilities.translates_addresses = true;
+  traits.capabilities.max_send_bytes = card.max_send_bytes;
+  traits.capabilities.receive_ring_bytes = card.receive_ring_bytes;
+  return traits;
 }
 
 std::unique_ptr<CardSet> make_set(const Description& card, const CardSurroundings& surroundings) {

@@ -61,7 +61,7 @@ void validate(const Description& card) {
                   ", the command that carries it");
 }
 
-CardFacts facts_of(const Description& card, const HostDescription& host) {
+CardTraits traits_of(const Description& card, const HostDescription& host) {
   const auto padded = [&card](std::int64_t bytes) {
     return (bytes + card.granule_bytes - 1) / card.granule_bytes * card.granule_bytes;
   };

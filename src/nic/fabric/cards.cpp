@@ -50,8 +50,8 @@ void validate(const Description& card) {
   ideal::require_latency(protocols_of(card));
 }
 
-CardFacts facts_of(const Description& card, const HostDescription& host) {
-  return ideal::facts_of(protocols_of(card), host);
+CardTraits traits_of(const Description& card, const HostDescription& host) {
+  return ideal::traits_of(protocols_of(card), host);
 }
 
 std::unique_ptr<CardSet> make_set(const Description& card, const CardSurroundings& surroundings) {

@@ -56,7 +56,7 @@ void validate(const Description& card) {
                   ", card.send_queue_entries: a full queue waits for an acknowledgement");
 }
 
-CardFacts facts_of(const Description& card, const HostDescription& host) {
+CardTraits traits_of(const Description& card, const HostDescription& host) {
   const std::int64_t overhead = card.header_bytes + card.trailer_bytes;
   return {.capabilities = {.put = true,
                            .get = true,

@@ -17,7 +17,7 @@ Protocols protocols_of(const Description& card) {
 class Set final : public CardSet {
  public:
   Set(Protocols protocols, const CardSurroundings& surroundings) : protocols_(std::move(protocols)) {
-    const Time doorbell_delay = facts_of(protocols_, surroundings.host).doorbell_delay;
+    const Time doorbell_delay = traits_of(protocols_, surroundings.host).doorbell_delay;
     for (NodeId node = 0; node < surroundings.nodes; ++node) {
       nics_.push_back(std::make_unique<Nic>(surroundings.simulation, protocols_, doorbell_delay,
                                             surroundings.source(node), surroundings.messages,
@@ -42,7 +42,7 @@ void require_latency(const Protocols& protocols) {
 
 // The doorbell delay is part of the latency. If the bus has no delay, the whole latency counts as doorbell
 // delay, so that processes may run as far ahead as possible.
-CardFacts facts_of(const Protocols& protocols, const HostDescription& host) {
+CardTraits traits_of(const Protocols& protocols, const HostDescription& host) {
   const Time pio = host.bus.pio_write_latency;
   const Time latency = Nic::control_latency(protocols);
   constexpr std::int64_t any_size = std::int64_t{1} << 40;
@@ -64,8 +64,8 @@ void validate(const Description& card) {
   require_latency(protocols_of(card));
 }
 
-CardFacts facts_of(const Description& card, const HostDescription& host) {
-  return facts_of(protocols_of(card), host);
+CardTraits traits_of(const Description& card, const HostDescription& host) {
+  return traits_of(protocols_of(card), host);
 }
 
 std::unique_ptr<CardSet> make_set(const Description& card, const CardSurroundings& surroundings) {

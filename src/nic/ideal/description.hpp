@@ -22,7 +22,7 @@ inline void list_fields(schema::Fields& fields, Description& card) {
 }
 
 void validate(const Description& card);
-[[nodiscard]] CardFacts facts_of(const Description& card, const HostDescription& host);
+[[nodiscard]] CardTraits traits_of(const Description& card, const HostDescription& host);
 [[nodiscard]] std::unique_ptr<CardSet> make_set(const Description& card,
                                                 const CardSurroundings& surroundings);
 

@@ -31,7 +31,7 @@ using Protocols = std::vector<Protocol>;
 
 // For a card whose messages travel by these; for every kind of card that has no other mechanism.
 void require_latency(const Protocols& protocols);
-[[nodiscard]] CardFacts facts_of(const Protocols& protocols, const HostDescription& host);
+[[nodiscard]] CardTraits traits_of(const Protocols& protocols, const HostDescription& host);
 [[nodiscard]] std::unique_ptr<CardSet> make_set(Protocols protocols, const CardSurroundings& surroundings);
 
 }  // namespace apenet::ideal

@@ -59,7 +59,7 @@ void validate(const Description& card) {
   require_at_least("card.ring_bytes", card.ring_bytes, card.max_message_bytes);
 }
 
-CardFacts facts_of(const Description& card, const HostDescription& /*host*/) {
+CardTraits traits_of(const Description& card, const HostDescription& /*host*/) {
   const std::int64_t overhead = card.header_bytes + card.control_bytes;
   return {.capabilities = {.put = true,
                            .get = false,

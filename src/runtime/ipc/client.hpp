@@ -51,8 +51,8 @@ class Client {
   static bool is_fork();
   // Ends the process, which must not go on in a run, with status 2. The run tells why, once for all ranks.
   [[noreturn]] static void refuse(const std::string& why);
-  // The machine's facts for a process that is a rank or may become one. nullptr as for instance(), but claims
-  // nothing.
+  // The machine's properties for a process that is a rank or may become one. nullptr as for instance(), but
+  // claims nothing.
   static const Header* machine();
   // Header::made_at_s of the run to which the process belongs, also as a child of a rank; 0 outside a run.
   static std::int64_t run_made_at_s();

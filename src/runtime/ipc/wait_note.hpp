@@ -3,7 +3,7 @@
 //
 // Owner: the process. The simulator reads while the process waits. Threads that do not wait in the simulator
 // may write meanwhile, so every field is atomic. The content may be arbitrary: the reader checks indices,
-// counts and names (scheduler/rank_facts.hpp).
+// counts and names (scheduler/rank_snapshot.hpp).
 #pragma once
 
 #include <atomic>

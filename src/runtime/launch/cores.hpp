@@ -12,7 +12,7 @@
 
 #include "runtime/launch/core_choice.hpp"
 #include "runtime/launch/core_claim.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 

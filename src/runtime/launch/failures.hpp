@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {

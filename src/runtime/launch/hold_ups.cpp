@@ -101,7 +101,7 @@ bool HoldUps::only_run_can_act(const std::vector<int>& rank_processes) const {
   std::vector<int> with_launcher = rank_processes;
   with_launcher.push_back(server_.launcher_id());
   const std::map<int, std::uint32_t> family = families(with_launcher);
-  HostWaits waits(rank_processes, family, server_.wait_facts());
+  HostWaits waits(rank_processes, family, server_.wait_queries());
   return std::all_of(family.begin(), family.end(), [&](const auto& member) {
     const auto [process_id, rank] = member;
     if (rank >= rank_processes.size()) return true;
@@ -122,7 +122,7 @@ std::string HoldUps::outside_wait(const std::vector<int>& rank_processes) {
   std::vector<int> with_launcher = rank_processes;
   with_launcher.push_back(server_.launcher_id());
   const std::map<int, std::uint32_t> family = families(with_launcher);
-  HostWaits waits(rank_processes, family, server_.wait_facts());
+  HostWaits waits(rank_processes, family, server_.wait_queries());
   for (const auto& [process_id, rank] : family) {
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
     for (const int thread_id : threads_of(process_id)) {

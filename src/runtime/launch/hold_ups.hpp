@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/launch/rank_server.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/launch/sleep_watch.hpp"
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -29,7 +29,7 @@ class HoldUps {
         notice_(options.busy_notice_ms),
         spin_patience_(options.stall_timeout_ms),
         error_fd_(options.error_fd),
-        sleep_(server.wait_facts()) {}
+        sleep_(server.wait_queries()) {}
   HoldUps(const HoldUps&) = delete;
   HoldUps& operator=(const HoldUps&) = delete;
 

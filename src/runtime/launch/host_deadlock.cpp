@@ -92,7 +92,7 @@ bool HostDeadlock::is_library_thread(const ThreadKey& thread) {
 }
 
 WaitEnd HostDeadlock::end_of_waits(const std::vector<int>& processes) {
-  HostWaits waits(processes, family_, server_.wait_facts());
+  HostWaits waits(processes, family_, server_.wait_queries());
   WaitEnd end = WaitEnd::inside;
   for (const auto& [thread, pulse] : threads_) {
     const auto [process_id, thread_id] = thread;

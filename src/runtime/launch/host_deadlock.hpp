@@ -12,7 +12,7 @@
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/rank_server.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/scheduler/rank_table.hpp"
 

@@ -123,10 +123,10 @@ std::uint64_t awaited_signals(int process_id, std::uint64_t signalfd) {
   return std::strtoull(descriptor_field(process_id, signalfd, "sigmask").c_str(), nullptr, 16);
 }
 
-HostWaits::HostWaits(std::vector<int> rank_processes, std::map<int, std::uint32_t> family, Facts facts)
+HostWaits::HostWaits(std::vector<int> rank_processes, std::map<int, std::uint32_t> family, Queries queries)
     : rank_processes_(std::move(rank_processes)),
       family_(std::move(family)),
-      facts_(std::move(facts)),
+      queries_(std::move(queries)),
       files_(rank_processes_, processes_of(family_, rank_processes_.size(), true),
              processes_of(family_, rank_processes_.size(), false)) {}
 
@@ -140,7 +140,7 @@ WaitEnd HostWaits::end_of(int process_id, int thread_id) {
 
 bool HostWaits::has_timer(int process_id) const {
   const auto rank = rank_of(process_id);
-  return apenet::has_timer(process_id, rank ? facts_.alarm_ns(*rank) : 0);
+  return apenet::has_timer(process_id, rank ? queries_.alarm_ns(*rank) : 0);
 }
 
 std::optional<std::uint32_t> HostWaits::rank_of(int process_id) const {
@@ -229,7 +229,7 @@ WaitEnd HostWaits::end_of_call(int process_id, const SystemCall& call) {
 // one, unless it has been told.
 WaitEnd HostWaits::end_of_signal(int process_id, std::uint64_t awaited) const {
   const auto rank = rank_of(process_id);
-  if (apenet::has_timer(process_id, rank ? facts_.alarm_ns(*rank) : 0, awaited)) return WaitEnd::by_time;
+  if (apenet::has_timer(process_id, rank ? queries_.alarm_ns(*rank) : 0, awaited)) return WaitEnd::by_time;
   const std::uint64_t effective = handled_signals(process_id) | awaited;
   if (effective == 0) return WaitEnd::inside;
   // A timer of alarm() in a process that is no rank is not known.
@@ -310,8 +310,8 @@ WaitEnd HostWaits::end_of_read(int process_id, std::uint64_t fd) {
   if (link == "anon_inode:[signalfd]") return end_of_signal(process_id, awaited_signals(process_id, fd));
   const WaitEnd end = files_.end_of_transfer(process_id, fd, true);
   const auto member = family_.find(process_id);
-  const bool in_barrier =
-      member != family_.end() && member->second < rank_processes_.size() && facts_.in_barrier(member->second);
+  const bool in_barrier = member != family_.end() && member->second < rank_processes_.size() &&
+                          queries_.in_barrier(member->second);
   // The simulator holds the other end of the connection to its process manager.
   return in_barrier && fd > STDERR_FILENO ? WaitEnd::inside : end;
 }

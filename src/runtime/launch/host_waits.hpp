@@ -35,7 +35,7 @@ namespace apenet {
 class HostWaits {
  public:
   // What the host does not show of a rank.
-  struct Facts {
+  struct Queries {
     // Whether it waits in the barrier of the simulator's process manager, which only the other ranks can end.
     std::function<bool(std::uint32_t rank)> in_barrier;
     // When its timer rings, as in ipc::OutsideNote.
@@ -43,7 +43,7 @@ class HostWaits {
   };
 
   // family: the processes of the run, with the rank of each; the launcher's have the number of ranks.
-  HostWaits(std::vector<int> rank_processes, std::map<int, std::uint32_t> family, Facts facts);
+  HostWaits(std::vector<int> rank_processes, std::map<int, std::uint32_t> family, Queries queries);
 
   // Who can end the wait of a thread that sleeps or has been stopped.
   [[nodiscard]] WaitEnd end_of(int process_id, int thread_id);
@@ -70,7 +70,7 @@ class HostWaits {
 
   std::vector<int> rank_processes_;
   std::map<int, std::uint32_t> family_;
-  Facts facts_;
+  Queries queries_;
   OpenFiles files_;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stall_watch.hpp"
 

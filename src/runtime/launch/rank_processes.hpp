@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/launch/poller.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/scheduler/process_tree.hpp"
 
 namespace apenet {

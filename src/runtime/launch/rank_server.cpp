@@ -99,7 +99,7 @@ std::string RankServer::find_launcher(std::uint32_t rank, const std::string& lib
   return "rc=-1 msg=" + late_launcher_->refused;
 }
 
-HostWaits::Facts RankServer::wait_facts() const {
+HostWaits::Queries RankServer::wait_queries() const {
   return {.in_barrier = [this](std::uint32_t rank) { return in_barrier(rank); },
           .alarm_ns =
               [this](std::uint32_t rank) { return scheduler_.view().ranks.outside(rank).alarm_ns.load(); }};

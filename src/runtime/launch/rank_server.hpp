@@ -14,7 +14,7 @@
 #include "runtime/launch/pmi_server.hpp"
 #include "runtime/launch/poller.hpp"
 #include "runtime/launch/rank_processes.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/launch/verdict.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -60,7 +60,7 @@ class RankServer {
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
   // What HostWaits needs to know of the ranks. Valid as long as this object and the scheduler.
-  [[nodiscard]] HostWaits::Facts wait_facts() const;
+  [[nodiscard]] HostWaits::Queries wait_queries() const;
   // The rank has spoken with the process manager.
   [[nodiscard]] bool spoke(std::uint32_t rank) const { return pmi_.spoke(rank); }
   // The process that serves the ranks of another MPI library; 0 for none.

@@ -10,7 +10,7 @@
 #include "runtime/launch/host_deadlock.hpp"
 #include "runtime/launch/idle_watch.hpp"
 #include "runtime/launch/rank_server.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/launch/settling.hpp"
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stage.hpp"

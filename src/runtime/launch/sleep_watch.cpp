@@ -127,7 +127,7 @@ bool SleepWatch::wait_for_others(const std::vector<std::uint32_t>& ranks, std::v
   std::vector<int> all = rank_processes;
   all.push_back(launcher_id);
   const std::map<int, std::uint32_t> family = families(all);
-  HostWaits waits(rank_processes, family, facts_);
+  HostWaits waits(rank_processes, family, queries_);
   for (const auto& [process_id, number] : family) {
     if (std::find(ranks.begin(), ranks.end(), number) == ranks.end()) continue;
     for (const int thread_id : threads_of(process_id)) {

@@ -22,7 +22,7 @@ class SleepWatch {
  public:
   using WallClock = std::chrono::steady_clock;
 
-  explicit SleepWatch(HostWaits::Facts facts) : facts_(std::move(facts)) {}
+  explicit SleepWatch(HostWaits::Queries queries) : queries_(std::move(queries)) {}
 
   // Looks at all processes of the run, at most once per interval. Returns true if all these ranks are
   // asleep. A process id of 0 means unknown. launcher_id: the process that started the ranks, or 0.
@@ -55,7 +55,7 @@ class SleepWatch {
   [[nodiscard]] bool wait_for_others(const std::vector<std::uint32_t>& ranks, std::vector<int> rank_processes,
                                      int launcher_id);
 
-  HostWaits::Facts facts_;
+  HostWaits::Queries queries_;
   std::map<std::uint32_t, Rank> ranks_;
   std::map<std::uint32_t, std::string> left_out_;  // what each rank waited for
   WallClock::time_point next_look_{};

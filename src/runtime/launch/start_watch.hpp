@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "runtime/launch/rank_server.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stall_watch.hpp"
 #include "runtime/scheduler/rank_table.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/launch/failures.hpp"
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 
 namespace apenet {
 

@@ -15,7 +15,7 @@ namespace {
 
 // Header and footer of the machine's card.
 std::uint32_t overhead_bytes(const MachineDescription& description) {
-  return static_cast<std::uint32_t>(card_facts(description.nic, description.host).packet_overhead_bytes);
+  return static_cast<std::uint32_t>(card_traits(description.nic, description.host).packet_overhead_bytes);
 }
 
 // A way to a neighbour: a step along one dimension of a cube, in node numbers. The nodes of a line in this

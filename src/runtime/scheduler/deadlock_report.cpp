@@ -12,8 +12,8 @@ namespace {
 
 using ipc::CallKind;
 using ipc::MpiCall;
-using Kind = ObjectFact::Kind;
-using State = RankFacts::State;
+using Kind = ObjectSnapshot::Kind;
+using State = RankSnapshot::State;
 
 constexpr std::size_t most_named = 4;       // requests listed for one call
 constexpr std::size_t most_in_circle = 16;  // ranks listed for one circle
@@ -24,7 +24,7 @@ std::string number(std::int64_t value) {
 
 class Report {
  public:
-  explicit Report(const std::vector<RankFacts>& ranks) : ranks_(ranks), graph_(ranks) {}
+  explicit Report(const std::vector<RankSnapshot>& ranks) : ranks_(ranks), graph_(ranks) {}
 
   [[nodiscard]] std::string text() const;
 
@@ -34,22 +34,23 @@ class Report {
   [[nodiscard]] std::string rank_text(std::uint32_t rank) const;
   [[nodiscard]] std::string provider_text(std::uint32_t rank) const;
   [[nodiscard]] std::string finished_text(std::uint32_t rank) const;
-  [[nodiscard]] std::string call_text(std::uint32_t rank, const CallFact& call) const;
-  [[nodiscard]] std::string operation_text(std::uint32_t rank, const OperationFact& operation) const;
-  [[nodiscard]] std::string peer_text(std::uint32_t rank, const ObjectFact& object, std::int32_t peer) const;
-  [[nodiscard]] std::string object_text(const ObjectFact& object) const;
-  [[nodiscard]] std::string whole_object_text(std::uint32_t rank, const ObjectFact& object) const;
+  [[nodiscard]] std::string call_text(std::uint32_t rank, const CallSnapshot& call) const;
+  [[nodiscard]] std::string operation_text(std::uint32_t rank, const OperationSnapshot& operation) const;
+  [[nodiscard]] std::string peer_text(std::uint32_t rank, const ObjectSnapshot& object,
+                                      std::int32_t peer) const;
+  [[nodiscard]] std::string object_text(const ObjectSnapshot& object) const;
+  [[nodiscard]] std::string whole_object_text(std::uint32_t rank, const ObjectSnapshot& object) const;
   [[nodiscard]] std::string standing() const;
   [[nodiscard]] std::string waits_for_nobody() const;
   [[nodiscard]] std::string circles() const;
   [[nodiscard]] std::string missing() const;
-  [[nodiscard]] std::string different_collectives(const ObjectFact& object) const;
+  [[nodiscard]] std::string different_collectives(const ObjectSnapshot& object) const;
 
-  const std::vector<RankFacts>& ranks_;
+  const std::vector<RankSnapshot>& ranks_;
   WaitGraph graph_;
 };
 
-std::string Report::object_text(const ObjectFact& object) const {
+std::string Report::object_text(const ObjectSnapshot& object) const {
   if (object.kind == Kind::world) return "MPI_COMM_WORLD";
   if (object.kind == Kind::self) return "MPI_COMM_SELF";
   const std::string what = object.is_window ? "window" : "communicator";
@@ -58,14 +59,14 @@ std::string Report::object_text(const ObjectFact& object) const {
   return "a " + what + " of " + std::string(name_of(object.maker));
 }
 
-std::string Report::whole_object_text(std::uint32_t rank, const ObjectFact& object) const {
+std::string Report::whole_object_text(std::uint32_t rank, const ObjectSnapshot& object) const {
   const Members members = members_of(ranks_, rank, object);
   if (object.kind == Kind::world)
     return object_text(object) + " (" + number(static_cast<std::int64_t>(members.size())) + " ranks)";
   return object_text(object) + (members.empty() ? "" : " (" + name_ranks(members) + ")");
 }
 
-std::string Report::peer_text(std::uint32_t rank, const ObjectFact& object, std::int32_t peer) const {
+std::string Report::peer_text(std::uint32_t rank, const ObjectSnapshot& object, std::int32_t peer) const {
   const auto of_run = peer_of(ranks_, rank, object, peer);
   if (of_run && object.kind != Kind::made) return "rank " + number(*of_run);
   const std::string local =
@@ -75,8 +76,8 @@ std::string Report::peer_text(std::uint32_t rank, const ObjectFact& object, std:
              : local;
 }
 
-std::string Report::operation_text(std::uint32_t rank, const OperationFact& operation) const {
-  const ObjectFact& object = operation.object;
+std::string Report::operation_text(std::uint32_t rank, const OperationSnapshot& operation) const {
+  const ObjectSnapshot& object = operation.object;
   std::string name(name_of(operation.call));
   const auto to = [&] {
     return " to " + peer_text(rank, object, operation.target) + ", tag " + number(operation.target_tag);
@@ -110,7 +111,7 @@ std::string Report::operation_text(std::uint32_t rank, const OperationFact& oper
   }
 }
 
-std::string Report::call_text(std::uint32_t rank, const CallFact& call) const {
+std::string Report::call_text(std::uint32_t rank, const CallSnapshot& call) const {
   const CallKind kind = call.operation.kind;
   std::string name = operation_text(rank, call.operation);
   const std::string several = " of " + number(static_cast<std::int64_t>(call.request_count)) + " requests";
@@ -118,7 +119,7 @@ std::string Report::call_text(std::uint32_t rank, const CallFact& call) const {
     return name + (call.requests.empty() ? "" : " for " + operation_text(rank, call.requests.front()));
   }
   if (kind != CallKind::wait_all && kind != CallKind::wait_any) return name;
-  const std::vector<OperationFact> left = unfinished(ranks_, rank, call);
+  const std::vector<OperationSnapshot> left = unfinished(ranks_, rank, call);
   if (left.empty()) return name + several;
   std::string text = name + several + (left.size() < call.requests.size() ? ", unfinished " : ", ");
   for (std::size_t i = 0; i < left.size() && i < most_named; ++i)
@@ -146,26 +147,26 @@ std::string Report::provider_text(std::uint32_t rank) const {
 }
 
 std::string Report::finished_text(std::uint32_t rank) const {
-  const RankFacts& facts = ranks_[rank];
-  if (!facts.left_send) return "finished";
-  const bool is_known = facts.left_send->call != MpiCall::none;
-  std::string text = operation_text(rank, *facts.left_send);
+  const RankSnapshot& snapshot = ranks_[rank];
+  if (!snapshot.left_send) return "finished";
+  const bool is_known = snapshot.left_send->call != MpiCall::none;
+  std::string text = operation_text(rank, *snapshot.left_send);
   if (!is_known) text = "a send" + text.substr(name_of(MpiCall::none).size());
-  const std::uint32_t more = facts.provider.left_sends - 1;
+  const std::uint32_t more = snapshot.provider.left_sends - 1;
   return "finished with " + text + " pending" + (more > 0 ? " (and " + number(more) + " more sends)" : "");
 }
 
 std::string Report::rank_text(std::uint32_t rank) const {
-  const RankFacts& facts = ranks_[rank];
-  if (facts.state == State::finished) return finished_text(rank);
-  if (facts.state == State::starts) return "waits for the others in MPI_Init";
-  if (facts.calls.empty()) return facts.state == State::away ? "" : provider_text(rank);
+  const RankSnapshot& snapshot = ranks_[rank];
+  if (snapshot.state == State::finished) return finished_text(rank);
+  if (snapshot.state == State::starts) return "waits for the others in MPI_Init";
+  if (snapshot.calls.empty()) return snapshot.state == State::away ? "" : provider_text(rank);
   std::string text;
-  for (const CallFact& call : facts.calls) {
+  for (const CallSnapshot& call : snapshot.calls) {
     text += (text.empty() ? "" : "; another thread: ") + call_text(rank, call);
     if (!call.place.empty()) text += " (" + call.place + ")";
   }
-  return text + (facts.state == State::polls ? ", again and again" : "");
+  return text + (snapshot.state == State::polls ? ", again and again" : "");
 }
 
 // Merges equal texts; each stands at the position of its first rank. What a rank waits for outside MPI is not
@@ -251,7 +252,7 @@ std::string Report::missing() const {
   return text;
 }
 
-std::string Report::different_collectives(const ObjectFact& object) const {
+std::string Report::different_collectives(const ObjectSnapshot& object) const {
   std::string text = "  different calls on " + object_text(object) + ": ";
   Members missing;
   bool is_first = true;
@@ -273,7 +274,7 @@ std::string Report::text() const {
 
 }  // namespace
 
-std::string deadlock_report(const std::vector<RankFacts>& ranks) {
+std::string deadlock_report(const std::vector<RankSnapshot>& ranks) {
   return Report(ranks).text();
 }
 

@@ -12,17 +12,17 @@ namespace {
 constexpr std::size_t most_windows = 4;  // named in the report
 
 struct LeftWindow {
-  ObjectFact window;
+  ObjectSnapshot window;
   std::string place;
   bool is_mpich = false;
   std::vector<std::uint32_t> ranks;
 };
 
-std::vector<LeftWindow> left_windows(const std::vector<RankFacts>& ranks, const LineOfCode& line_of) {
+std::vector<LeftWindow> left_windows(const std::vector<RankSnapshot>& ranks, const LineOfCode& line_of) {
   std::vector<LeftWindow> left;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    const FinaliseFact& finalise = ranks[rank].finalise;
-    for (const ObjectFact& object : ranks[rank].objects) {
+    const FinaliseSnapshot& finalise = ranks[rank].finalise;
+    for (const ObjectSnapshot& object : ranks[rank].objects) {
       if (!finalise.is_called || !object.is_window || object.is_freed) continue;
       auto same = std::find_if(left.begin(), left.end(),
                                [&](const LeftWindow& one) { return one.window.is(object); });
@@ -46,16 +46,16 @@ std::string text_of(const LeftWindow& left) {
 }
 
 // The tag tells the communicator only if that is MPI_COMM_WORLD, or the rank has made only one.
-std::string communicator_of(const RankFacts& rank, std::uint64_t tag) {
+std::string communicator_of(const RankSnapshot& rank, std::uint64_t tag) {
   if (ipc::is_in_world(tag)) return "MPI_COMM_WORLD";
-  const auto is_other = [](const ObjectFact& object) { return !object.is_window; };
+  const auto is_other = [](const ObjectSnapshot& object) { return !object.is_window; };
   const auto other = std::find_if(rank.objects.begin(), rank.objects.end(), is_other);
   if (std::count_if(rank.objects.begin(), rank.objects.end(), is_other) != 1) return "another communicator";
   return other->name.empty() ? "a communicator of " + std::string(name_of(other->maker))
                              : "communicator '" + other->name + "'";
 }
 
-std::string text_of(const std::vector<RankFacts>& ranks, const UnreceivedMessages& unreceived) {
+std::string text_of(const std::vector<RankSnapshot>& ranks, const UnreceivedMessages& unreceived) {
   std::uint64_t count = 0;
   for (const auto& [rank, found] : unreceived.found()) count += found.count;
   const auto& [target, first] = *unreceived.found().begin();
@@ -67,8 +67,8 @@ std::string text_of(const std::vector<RankFacts>& ranks, const UnreceivedMessage
 
 }  // namespace
 
-std::vector<std::string> left_behind(const std::vector<RankFacts>& ranks, const UnreceivedMessages& untaken,
-                                     const LineOfCode& line_of) {
+std::vector<std::string> left_behind(const std::vector<RankSnapshot>& ranks,
+                                     const UnreceivedMessages& untaken, const LineOfCode& line_of) {
   std::vector<std::string> lines;
   const std::vector<LeftWindow> windows = left_windows(ranks, line_of);
   for (std::size_t i = 0; i < windows.size() && i < most_windows; ++i) lines.push_back(text_of(windows[i]));

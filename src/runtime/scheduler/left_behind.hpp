@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/scheduler/rank_facts.hpp"
+#include "runtime/scheduler/rank_snapshot.hpp"
 
 namespace apenet {
 
@@ -35,7 +35,7 @@ using LineOfCode = std::function<std::string(const std::string& file, std::uint6
 
 // Returns lines for the report about the ranks that have called MPI_Finalize. `untaken`: the messages that
 // their processes have not taken.
-[[nodiscard]] std::vector<std::string> left_behind(const std::vector<RankFacts>& ranks,
+[[nodiscard]] std::vector<std::string> left_behind(const std::vector<RankSnapshot>& ranks,
                                                    const UnreceivedMessages& untaken,
                                                    const LineOfCode& line_of);
 

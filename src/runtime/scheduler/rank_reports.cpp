@@ -4,26 +4,26 @@
 #include <utility>
 
 #include "runtime/scheduler/deadlock_report.hpp"
-#include "runtime/scheduler/rank_facts.hpp"
+#include "runtime/scheduler/rank_snapshot.hpp"
 
 namespace apenet {
 namespace {
 
-RankFacts::State reported_state(RankState state) {
+RankSnapshot::State reported_state(RankState state) {
   switch (state) {
     case RankState::finished:
-      return RankFacts::State::finished;
+      return RankSnapshot::State::finished;
     case RankState::starting:
-      return RankFacts::State::starts;
+      return RankSnapshot::State::starts;
     case RankState::polling:
-      return RankFacts::State::polls;
+      return RankSnapshot::State::polls;
     case RankState::suspended:
     case RankState::running:
     case RankState::queued:
     case RankState::ended:
-      return RankFacts::State::away;
+      return RankSnapshot::State::away;
     default:
-      return RankFacts::State::waits;
+      return RankSnapshot::State::waits;
   }
 }
 
@@ -31,25 +31,25 @@ RankFacts::State reported_state(RankState state) {
 
 std::string describe_waiting(const RankTable& ranks, SharedMemory& shared, ProcessMemory& memory,
                              const PlaceOfCall& place_of) {
-  std::vector<RankFacts> all;
+  std::vector<RankSnapshot> all;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const auto read = [&memory, rank](std::uint64_t address, std::span<std::byte> to) {
       return memory.read(rank, address, to);
     };
-    RankFacts facts = read_facts(shared.notes(rank), shared.block(rank).note, ranks.size(), read);
-    facts.state = reported_state(ranks[rank].state);
-    if (facts.state != RankFacts::State::finished) {
-      for (CallFact& call : facts.calls)
+    RankSnapshot snapshot = read_snapshot(shared.notes(rank), shared.block(rank).note, ranks.size(), read);
+    snapshot.state = reported_state(ranks[rank].state);
+    if (snapshot.state != RankSnapshot::State::finished) {
+      for (CallSnapshot& call : snapshot.calls)
         call.place = call.caller == 0 ? "" : place_of(rank, call.caller, call.frame);
-      all.push_back(std::move(facts));
+      all.push_back(std::move(snapshot));
       continue;
     }
     // A finished rank may still be a member of an object that others wait on.
-    RankFacts left;
-    left.state = facts.state;
-    left.objects = std::move(facts.objects);
-    left.provider.left_sends = facts.provider.left_sends;
-    left.left_send = std::move(facts.left_send);
+    RankSnapshot left;
+    left.state = snapshot.state;
+    left.objects = std::move(snapshot.objects);
+    left.provider.left_sends = snapshot.provider.left_sends;
+    left.left_send = std::move(snapshot.left_send);
     all.push_back(std::move(left));
   }
   return deadlock_report(all);
@@ -57,11 +57,11 @@ std::string describe_waiting(const RankTable& ranks, SharedMemory& shared, Proce
 
 std::vector<std::string> describe_left_behind(SharedMemory& shared, const UnreceivedMessages& untaken,
                                               const LineOfCode& line_of) {
-  std::vector<RankFacts> all;
+  std::vector<RankSnapshot> all;
   const std::uint32_t count = shared.header().process_count;
   const auto read = [](std::uint64_t, std::span<std::byte>) { return false; };  // the process has ended
   for (std::uint32_t rank = 0; rank < count; ++rank)
-    all.push_back(read_facts(shared.notes(rank), shared.block(rank).note, count, read));
+    all.push_back(read_snapshot(shared.notes(rank), shared.block(rank).note, count, read));
   return left_behind(all, untaken, line_of);
 }
 

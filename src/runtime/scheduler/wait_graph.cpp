@@ -9,12 +9,12 @@ namespace apenet {
 namespace {
 
 using ipc::CallKind;
-using Kind = ObjectFact::Kind;
+using Kind = ObjectSnapshot::Kind;
 
 // Whether a request is the oldest unfinished receive or send of the provider. A synchronous send waits for an
 // acknowledgement, which the provider sees as a receive.
-bool is_oldest(const ipc::WaitNote& note, const std::vector<RankFacts>& ranks, std::uint32_t rank,
-               const OperationFact& request) {
+bool is_oldest(const ipc::WaitNote& note, const std::vector<RankSnapshot>& ranks, std::uint32_t rank,
+               const OperationSnapshot& request) {
   if (request.kind != CallKind::receive && request.kind != CallKind::send) return false;
   const bool receives = request.kind == CallKind::receive;
   const std::optional<std::int32_t> peer = receives ? request.source : request.target;
@@ -33,38 +33,38 @@ bool is_oldest(const ipc::WaitNote& note, const std::vector<RankFacts>& ranks, s
 
 }  // namespace
 
-std::optional<std::uint32_t> peer_of(const std::vector<RankFacts>& ranks, std::uint32_t rank,
-                                     const ObjectFact& object, std::int32_t peer) {
+std::optional<std::uint32_t> peer_of(const std::vector<RankSnapshot>& ranks, std::uint32_t rank,
+                                     const ObjectSnapshot& object, std::int32_t peer) {
   if (peer < 0 || static_cast<std::size_t>(peer) >= ranks.size() || object.is_inter) return std::nullopt;
   if (object.kind == Kind::world) return static_cast<std::uint32_t>(peer);
   if (object.kind == Kind::self) return rank;
   if (object.kind == Kind::unknown) return std::nullopt;
   for (std::uint32_t other = 0; other < ranks.size(); ++other) {
-    for (const ObjectFact& known : ranks[other].objects) {
+    for (const ObjectSnapshot& known : ranks[other].objects) {
       if (known.is(object) && known.rank == peer) return other;
     }
   }
   return std::nullopt;
 }
 
-std::vector<std::uint32_t> members_of(const std::vector<RankFacts>& ranks, std::uint32_t rank,
-                                      const ObjectFact& object) {
+std::vector<std::uint32_t> members_of(const std::vector<RankSnapshot>& ranks, std::uint32_t rank,
+                                      const ObjectSnapshot& object) {
   if (object.kind == Kind::self) return {rank};
   std::vector<std::uint32_t> members;
   if (object.kind == Kind::unknown || object.is_inter) return members;
   for (std::uint32_t other = 0; other < ranks.size(); ++other) {
-    const std::vector<ObjectFact>& known = ranks[other].objects;
-    const auto is_this = [&object](const ObjectFact& fact) { return fact.is(object); };
+    const std::vector<ObjectSnapshot>& known = ranks[other].objects;
+    const auto is_this = [&object](const ObjectSnapshot& snapshot) { return snapshot.is(object); };
     if (object.kind == Kind::world || std::any_of(known.begin(), known.end(), is_this))
       members.push_back(other);
   }
   return members;
 }
 
-std::vector<OperationFact> unfinished(const std::vector<RankFacts>& ranks, std::uint32_t rank,
-                                      const CallFact& call) {
-  std::vector<OperationFact> found;
-  for (const OperationFact& request : call.requests) {
+std::vector<OperationSnapshot> unfinished(const std::vector<RankSnapshot>& ranks, std::uint32_t rank,
+                                          const CallSnapshot& call) {
+  std::vector<OperationSnapshot> found;
+  for (const OperationSnapshot& request : call.requests) {
     if (is_oldest(ranks[rank].provider, ranks, rank, request)) found.push_back(request);
   }
   return found.empty() ? call.requests : found;
@@ -72,12 +72,12 @@ std::vector<OperationFact> unfinished(const std::vector<RankFacts>& ranks, std::
 
 namespace {
 
-bool is_meeting(const OperationFact& operation) {
+bool is_meeting(const OperationSnapshot& operation) {
   const bool meets = operation.kind == CallKind::collective || operation.kind == CallKind::window_collective;
   return meets && operation.object.kind != Kind::unknown && operation.object.kind != Kind::self;
 }
 
-void enter(std::vector<Meeting>& meetings, std::uint32_t rank, const OperationFact& operation) {
+void enter(std::vector<Meeting>& meetings, std::uint32_t rank, const OperationSnapshot& operation) {
   if (!is_meeting(operation)) return;
   for (Meeting& meeting : meetings) {
     if (meeting.operation.call != operation.call || !meeting.operation.object.is(operation.object)) continue;
@@ -89,13 +89,13 @@ void enter(std::vector<Meeting>& meetings, std::uint32_t rank, const OperationFa
 
 }  // namespace
 
-std::vector<Meeting> meetings_of(const std::vector<RankFacts>& ranks) {
+std::vector<Meeting> meetings_of(const std::vector<RankSnapshot>& ranks) {
   std::vector<Meeting> meetings;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank].state == RankFacts::State::finished) continue;
-    for (const CallFact& call : ranks[rank].calls) {
+    if (ranks[rank].state == RankSnapshot::State::finished) continue;
+    for (const CallSnapshot& call : ranks[rank].calls) {
       enter(meetings, rank, call.operation);
-      for (const OperationFact& request : call.requests) enter(meetings, rank, request);
+      for (const OperationSnapshot& request : call.requests) enter(meetings, rank, request);
     }
   }
   for (Meeting& meeting : meetings) {
@@ -107,11 +107,11 @@ std::vector<Meeting> meetings_of(const std::vector<RankFacts>& ranks) {
   return meetings;
 }
 
-WaitGraph::WaitGraph(const std::vector<RankFacts>& ranks)
+WaitGraph::WaitGraph(const std::vector<RankSnapshot>& ranks)
     : ranks_(ranks), meetings_(meetings_of(ranks)), edges_(ranks.size()) {
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     // If several threads of a rank wait, one of them does not determine whether the rank can continue.
-    if (ranks[rank].state != RankFacts::State::finished && ranks[rank].calls.size() == 1) {
+    if (ranks[rank].state != RankSnapshot::State::finished && ranks[rank].calls.size() == 1) {
       add(rank, ranks[rank].calls.front());
     }
   }
@@ -124,14 +124,14 @@ void WaitGraph::add_missing() {
   for (const Meeting& meeting : meetings_) {
     if (meeting.outside.empty()) continue;
     for (const std::uint32_t rank : meeting.inside) {
-      const std::vector<CallFact>& calls = ranks_[rank].calls;
+      const std::vector<CallSnapshot>& calls = ranks_[rank].calls;
       if (calls.size() > 1 || calls.front().operation.kind == CallKind::wait_any) continue;
       edges_[rank].push_back({meeting.outside.front(), meeting.operation});
     }
   }
 }
 
-void WaitGraph::add(std::uint32_t rank, const CallFact& call) {
+void WaitGraph::add(std::uint32_t rank, const CallSnapshot& call) {
   const ipc::WaitNote& note = ranks_[rank].provider;
   // A synchronous send waits for an acknowledgement, which the provider sees as a receive.
   const bool is_known = note.sends > 0 || note.receives > 0;
@@ -153,7 +153,7 @@ void WaitGraph::add(std::uint32_t rank, const CallFact& call) {
       // Each request blocks the rank, if it is known to be unfinished.
       if (const auto left = unfinished(ranks_, rank, call);
           left.size() == 1 || left.size() < call.requests.size()) {
-        for (const OperationFact& operation : left) {
+        for (const OperationSnapshot& operation : left) {
           add(rank, operation, operation.kind != CallKind::receive, operation.kind != CallKind::send);
         }
       }
@@ -163,7 +163,7 @@ void WaitGraph::add(std::uint32_t rank, const CallFact& call) {
   }
 }
 
-void WaitGraph::add(std::uint32_t rank, const OperationFact& operation, bool sends, bool receives) {
+void WaitGraph::add(std::uint32_t rank, const OperationSnapshot& operation, bool sends, bool receives) {
   const bool has_target = operation.kind == CallKind::send || operation.kind == CallKind::exchange;
   const bool has_source = operation.kind == CallKind::receive || operation.kind == CallKind::exchange;
   if (has_target && sends) {
@@ -178,10 +178,10 @@ void WaitGraph::add(std::uint32_t rank, const OperationFact& operation, bool sen
   }
 }
 
-void WaitGraph::add_lock_holders(std::uint32_t rank, const OperationFact& operation) {
+void WaitGraph::add_lock_holders(std::uint32_t rank, const OperationSnapshot& operation) {
   if (operation.object.kind != Kind::made) return;
   for (std::uint32_t other = 0; other < ranks_.size(); ++other) {
-    for (const LockFact& lock : ranks_[other].locks) {
+    for (const LockSnapshot& lock : ranks_[other].locks) {
       const bool is_same = lock.window.is(operation.object) &&
                            (lock.target == operation.target || lock.target == ipc::all_targets ||
                             operation.target == ipc::all_targets);

@@ -5,30 +5,30 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/scheduler/rank_facts.hpp"
+#include "runtime/scheduler/rank_snapshot.hpp"
 
 namespace apenet {
 
 // The rank cannot continue before rank `to` has acted.
 struct WaitEdge {
   std::uint32_t to = 0;
-  OperationFact because;
+  OperationSnapshot because;
 };
 
 // A collective, and the ranks that have entered it.
 struct Meeting {
-  OperationFact operation;
+  OperationSnapshot operation;
   std::vector<std::uint32_t> inside;
   // Members of its communicator or window that have not entered. If the members are unknown, both lists are
   // empty.
   std::vector<std::uint32_t> outside;
 };
 
-[[nodiscard]] std::vector<Meeting> meetings_of(const std::vector<RankFacts>& ranks);
+[[nodiscard]] std::vector<Meeting> meetings_of(const std::vector<RankSnapshot>& ranks);
 
 class WaitGraph {
  public:
-  explicit WaitGraph(const std::vector<RankFacts>& ranks);
+  explicit WaitGraph(const std::vector<RankSnapshot>& ranks);
 
   [[nodiscard]] const std::vector<Meeting>& meetings() const { return meetings_; }
   [[nodiscard]] const std::vector<WaitEdge>& edges(std::uint32_t rank) const { return edges_[rank]; }
@@ -38,27 +38,27 @@ class WaitGraph {
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> circles() const;
 
  private:
-  void add(std::uint32_t rank, const CallFact& call);
-  void add(std::uint32_t rank, const OperationFact& operation, bool sends, bool receives);
-  void add_lock_holders(std::uint32_t rank, const OperationFact& operation);
+  void add(std::uint32_t rank, const CallSnapshot& call);
+  void add(std::uint32_t rank, const OperationSnapshot& operation, bool sends, bool receives);
+  void add_lock_holders(std::uint32_t rank, const OperationSnapshot& operation);
   void add_missing();
 
-  const std::vector<RankFacts>& ranks_;
+  const std::vector<RankSnapshot>& ranks_;
   std::vector<Meeting> meetings_;
   std::vector<std::vector<WaitEdge>> edges_;
 };
 
 // The rank of the run that has number `peer` in an object, as `rank` describes it; empty if unknown.
-[[nodiscard]] std::optional<std::uint32_t> peer_of(const std::vector<RankFacts>& ranks, std::uint32_t rank,
-                                                   const ObjectFact& object, std::int32_t peer);
+[[nodiscard]] std::optional<std::uint32_t> peer_of(const std::vector<RankSnapshot>& ranks, std::uint32_t rank,
+                                                   const ObjectSnapshot& object, std::int32_t peer);
 
 // The members of an object in rank order; empty if unknown.
-[[nodiscard]] std::vector<std::uint32_t> members_of(const std::vector<RankFacts>& ranks, std::uint32_t rank,
-                                                    const ObjectFact& object);
+[[nodiscard]] std::vector<std::uint32_t> members_of(const std::vector<RankSnapshot>& ranks,
+                                                    std::uint32_t rank, const ObjectSnapshot& object);
 
 // Of the requests that a call waits for, the ones that match the provider's oldest unfinished operation; all
 // of them if none matches.
-[[nodiscard]] std::vector<OperationFact> unfinished(const std::vector<RankFacts>& ranks, std::uint32_t rank,
-                                                    const CallFact& call);
+[[nodiscard]] std::vector<OperationSnapshot> unfinished(const std::vector<RankSnapshot>& ranks,
+                                                        std::uint32_t rank, const CallSnapshot& call);
 
 }  // namespace apenet

@@ -55,7 +55,7 @@ class WorkloadStreams {
 };
 
 // Packets times hops of all messages that software forwards from node to node in one run
-// (CardFacts::forwards_by_software): the run's host time follows them. Zero if the network reaches every
+// (CardTraits::forwards_by_software): the run's host time follows them. Zero if the network reaches every
 // node. All rounds count like the first one. A result above `enough` says only that it is above. Throws
 // like WorkloadRun.
 [[nodiscard]] std::uint64_t count_forwarded_packet_hops(const MachineDescription& description,

@@ -14,7 +14,7 @@
 namespace apenet::test {
 
 // How the host happens to behave. Nothing that a rank sees depends on it.
-struct HostHabits {
+struct HostProperties {
   bool runs_last_first = false;     // of the ranks that are granted together
   bool computes_long = false;       // overlapped compute lasts until the grant
   bool ends_are_seen_late = false;  // a step later
@@ -25,17 +25,17 @@ struct HostHabits {
 class BlockRanks {
  public:
   BlockRanks(const MachineDescription& description, std::vector<NodeId> nodes, std::vector<ToyRank>& ranks,
-             const HostHabits& habits)
+             const HostProperties& properties)
       : ranks_(ranks),
         nodes_(std::move(nodes)),
-        habits_(habits),
+        properties_(properties),
         machine_(simulation_, description, nodes_),
         shared_(static_cast<std::uint32_t>(ranks.size())),
         process_ids_(shared_),
         memory_(shared_, process_ids_),
-        scheduler_(
-            simulation_, machine_, shared_, memory_,
-            {.one_at_a_time = habits.one_at_a_time, .wakes_for_each_event = habits.wakes_for_each_event}) {
+        scheduler_(simulation_, machine_, shared_, memory_,
+                   {.one_at_a_time = properties.one_at_a_time,
+                    .wakes_for_each_event = properties.wakes_for_each_event}) {
     shared_.header().lookahead_ps = machine_.lookahead().ps();
   }
 
@@ -71,7 +71,7 @@ class BlockRanks {
       if (view().ranks[rank.rank].shares_memory && !sharing.insert(nodes_[rank.rank]).second)
         throw std::logic_error("two ranks of a node that share memory run at a time");
     }
-    if (habits_.runs_last_first) std::reverse(granted.begin(), granted.end());
+    if (properties_.runs_last_first) std::reverse(granted.begin(), granted.end());
     for (const std::uint32_t rank : granted) run(ranks_[rank]);
   }
   void run(ToyRank& rank);
@@ -110,7 +110,7 @@ class BlockRanks {
 
   std::vector<ToyRank>& ranks_;
   std::vector<NodeId> nodes_;
-  HostHabits habits_;
+  HostProperties properties_;
   Simulation simulation_{1};
   Machine machine_;
   SharedMemory shared_;
@@ -133,12 +133,12 @@ inline void BlockRanks::run(ToyRank& rank) {
   const bool waits = rank.wait != ipc::Wait::running;
   if (waits) {
     block.turn.wait = rank.wait;
-    const bool computes = rank.wait == ipc::Wait::computes && habits_.computes_long;
+    const bool computes = rank.wait == ipc::Wait::computes && properties_.computes_long;
     if (rank.wait != ipc::Wait::finished) block.turn.run = computes ? ipc::Run::overlapped : ipc::Run::waits;
     shared_.running().count.fetch_sub(1);
   }
   if (!rank.died) return;
-  if (waits && habits_.ends_are_seen_late) {
+  if (waits && properties_.ends_are_seen_late) {
     ended_.push_back(rank.rank);
   } else {
     scheduler_.remove(rank.rank);

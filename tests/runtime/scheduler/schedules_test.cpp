@@ -85,14 +85,14 @@ Result specified(const Schedule& schedule) {
   return result_of(all_left, naive.trace_hash(), ranks);
 }
 
-Result scheduled(const Schedule& schedule, const HostHabits& habits) {
+Result scheduled(const Schedule& schedule, const HostProperties& properties) {
   std::vector<ToyRank> ranks = toys(schedule);
-  BlockRanks blocks(description(), nodes_of(schedule), ranks, habits);
+  BlockRanks blocks(description(), nodes_of(schedule), ranks, properties);
   const bool all_left = blocks.run();
   return result_of(all_left, blocks.final_trace_hash(), ranks);
 }
 
-HostHabits habits_of(std::uint64_t number) {
+HostProperties properties_of(std::uint64_t number) {
   return {.runs_last_first = (number & 1) != 0,
           .computes_long = (number & 2) != 0,
           .ends_are_seen_late = (number & 4) != 0,
@@ -104,7 +104,7 @@ HostHabits habits_of(std::uint64_t number) {
 bool agrees(const Schedule& schedule, std::uint64_t number) {
   const Result wanted = specified(schedule);
   try {
-    const Result got = scheduled(schedule, habits_of(number));
+    const Result got = scheduled(schedule, properties_of(number));
     EXPECT_EQ(got, wanted) << text_of(schedule);
     return got == wanted;
   } catch (const std::exception& error) {

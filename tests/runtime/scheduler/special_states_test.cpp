@@ -16,7 +16,7 @@ class SpecialStates : public testing::Test {
     for (const auto& of_rank : actions) toys_.emplace_back(toys_.size(), actions.size(), of_rank);
     std::vector<NodeId> nodes;
     for (NodeId rank = 0; rank < toys_.size(); ++rank) nodes.push_back(on_one_node ? 0 : rank);
-    blocks_.emplace(round_ideal(), nodes, toys_, HostHabits{});
+    blocks_.emplace(round_ideal(), nodes, toys_, HostProperties{});
     blocks_->run_granted();
     step(Scheduler::Outcome::woken);  // virtual time begins
   }

@@ -58,7 +58,7 @@ void validate(const Description& card) {
     refuse_value("card.word_bytes", std::to_string(card.word_bytes), "an even number");
 }
 
-CardFacts facts_of(const Description& card, const HostDescription& /*host*/) {
+CardTraits traits_of(const Description& card, const HostDescription& /*host*/) {
   constexpr std::int64_t largest = 1 << 20;
   return {.capabilities = {.put = true, .max_message_bytes = largest, .max_send_bytes = largest},
           .doorbell_delay = card.latency};

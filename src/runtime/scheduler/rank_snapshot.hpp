@@ -18,7 +18,7 @@ namespace apenet {
 [[nodiscard]] std::string_view name_of(ipc::MpiCall call);
 
 // A communicator or window, as one of its members describes it.
-struct ObjectFact {
+struct ObjectSnapshot {
   enum class Kind : std::uint8_t { unknown, world, self, made };
   Kind kind = Kind::unknown;
   bool is_window = false;
@@ -32,17 +32,17 @@ struct ObjectFact {
   bool is_freed = false;
 
   // Whether two ranks describe the same object.
-  [[nodiscard]] bool is(const ObjectFact& other) const {
+  [[nodiscard]] bool is(const ObjectSnapshot& other) const {
     return kind == other.kind && is_window == other.is_window && members_hash == other.members_hash &&
            ordinal == other.ordinal;
   }
 };
 
 // The operation of a call, or of the call that created a request. Peers are ranks within the object.
-struct OperationFact {
+struct OperationSnapshot {
   ipc::MpiCall call = ipc::MpiCall::none;
   ipc::CallKind kind = ipc::CallKind::plain;
-  ObjectFact object;
+  ObjectSnapshot object;
   std::optional<std::int32_t> source;  // of a receive; empty means any source
   std::optional<std::int32_t> tag;     // empty means any tag
   std::int32_t target = 0;             // of a send or window call; may be ipc::all_targets in a window
@@ -50,43 +50,43 @@ struct OperationFact {
 };
 
 // The call in which a thread waits.
-struct CallFact {
-  OperationFact operation;
-  std::vector<OperationFact> requests;  // the requests it waits for, as far as known
+struct CallSnapshot {
+  OperationSnapshot operation;
+  std::vector<OperationSnapshot> requests;  // the requests it waits for, as far as known
   std::uint64_t request_count = 0;
   std::uint64_t caller = 0;  // see ipc::CallNote
   std::uint64_t frame = 0;
   std::string place = {};  // "exchange.c:12", where the program calls; empty if it is not known
 };
 
-struct LockFact {
-  ObjectFact window;
+struct LockSnapshot {
+  ObjectSnapshot window;
   std::int32_t target = 0;
 };
 
-struct FinaliseFact {
+struct FinaliseSnapshot {
   bool is_called = false;
   bool is_mpich = false;        // or a library with its handles
   std::uint64_t loaded_at = 0;  // see ipc::FinaliseNote
   std::string file;
 };
 
-struct RankFacts {
+struct RankSnapshot {
   enum class State : std::uint8_t { starts, waits, polls, away, finished };
   State state = State::waits;
-  std::vector<CallFact> calls;      // one per thread that is in a call
-  std::vector<ObjectFact> objects;  // includes freed objects
-  std::vector<LockFact> locks;
+  std::vector<CallSnapshot> calls;      // one per thread that is in a call
+  std::vector<ObjectSnapshot> objects;  // includes freed objects
+  std::vector<LockSnapshot> locks;
   // The oldest send that the rank had not finished when it left; its call may not be known.
-  std::optional<OperationFact> left_send;
-  FinaliseFact finalise;
+  std::optional<OperationSnapshot> left_send;
+  FinaliseSnapshot finalise;
   ipc::WaitNote provider;
 };
 
 // Copies memory of the rank's process. Returns false if the address is not mapped.
 using MemoryReader = std::function<bool(std::uint64_t address, std::span<std::byte> to)>;
 
-[[nodiscard]] RankFacts read_facts(const ipc::RankNotes& notes, const ipc::WaitNote& provider,
-                                   std::uint32_t process_count, const MemoryReader& read);
+[[nodiscard]] RankSnapshot read_snapshot(const ipc::RankNotes& notes, const ipc::WaitNote& provider,
+                                         std::uint32_t process_count, const MemoryReader& read);
 
 }  // namespace apenet
