@@ -27,12 +27,12 @@ namespace {
 
 static_assert(MachineDescription::most_rails == ipc::most_rails, "the mapping has room for every rail");
 
-// For a stall timeout of 10 s: ten million looks, or an hour of virtual time.
-ipc::VainLimits vain_limits(int stall_timeout_ms) {
-  constexpr std::int64_t looks_per_ms = 1000;
+// For a stall timeout of 10 s: ten million empty polls, or an hour of virtual time.
+ipc::EmptyPollLimits empty_poll_limits(int stall_timeout_ms) {
+  constexpr std::int64_t polls_per_ms = 1000;
   constexpr std::int64_t ps_per_ms = 360'000'000'000'000;
   const std::int64_t stall_ms = stall_timeout_ms;
-  return {.looks = static_cast<std::uint32_t>(std::min<std::int64_t>(stall_ms * looks_per_ms, UINT32_MAX)),
+  return {.polls = static_cast<std::uint32_t>(std::min<std::int64_t>(stall_ms * polls_per_ms, UINT32_MAX)),
           .time_ps = std::min(stall_ms, ipc::end_of_time_ps / ps_per_ms) * ps_per_ms};
 }
 
@@ -86,7 +86,7 @@ struct Session::Parts {
     header.compute_mode = options.compute;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);
     header.flops_per_second = description.host.flops_per_second;
-    header.vain_limits = vain_limits(options.stall_timeout_ms);
+    header.empty_poll_limits = empty_poll_limits(options.stall_timeout_ms);
     header.outside_patience_ns = std::int64_t{options.stall_timeout_ms} * 1'000'000;
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {

@@ -224,7 +224,7 @@ def test_a_misuse_ends_the_run_by_name(native, misuse, conduit):
         (MACHINE, {"GASNET_EXITTIMEOUT": "soon"}, "GASNET_EXITTIMEOUT: expected seconds, from 0 to 1000"),
     ],
 )
-def test_what_the_environment_asks_for_in_vain(native, machine, environment, text):
+def test_what_the_environment_asks_for_without_effect(native, machine, environment, text):
     done = package.run([native("pingpong.c"), "1"], n=2, machine=machine, capture=True, environment=environment)
     assert not done.ok
     assert text.encode() in done.stderr

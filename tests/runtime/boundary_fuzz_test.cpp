@@ -168,7 +168,7 @@ RankProgram honest(std::uint32_t other) {
 
 void be_victim(ipc::Client& client) {
   __libc_single_threaded = 1;  // the writer's thread has stayed in the parent
-  std::uint64_t in_vain = 0;
+  std::uint64_t empty_polls = 0;
   for (std::uint64_t got = 0; got < honest_rounds; ++got) {
     constexpr std::int64_t computes_ps = 300'000;
     if (got % 4 == 0) client.overlap_compute(computes_ps);
@@ -182,7 +182,7 @@ void be_victim(ipc::Client& client) {
     client.post(request);
     const ipc::Event* event = client.poll();
     for (; event == nullptr; event = client.poll()) {
-      if (++in_vain > 100'000) _exit(3);
+      if (++empty_polls > 100'000) _exit(3);
     }
     const ipc::Event taken = *event;
     client.pop();

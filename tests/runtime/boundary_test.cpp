@@ -403,17 +403,17 @@ TEST(Boundary, TheNameOfALibraryIsBoundedAndPrintable) {
 TEST(Boundary, LooksThatBeganAtTheSmallestTimeCountAsEndless) {
   ipc::Progress progress;
   for (int i = 0; i < 1000; ++i) progress.begin_call();
-  progress.look_begins(std::numeric_limits<std::int64_t>::min());
-  EXPECT_TRUE(progress.looks_for_ever({.looks = ~0U, .time_ps = 1000}, 5));
+  progress.begin_empty_polls(std::numeric_limits<std::int64_t>::min());
+  EXPECT_TRUE(progress.polls_endlessly({.looks = ~0U, .time_ps = 1000}, 5));
 }
 
 TEST(Boundary, OneEndlessLookInAThousandHandsOver) {
   ipc::Progress progress;
-  progress.look_begins(0);
+  progress.begin_empty_polls(0);
   int reports = 0;
   for (int i = 0; i < 999 + 2 * 1024; ++i) {
     progress.begin_call();
-    if (progress.reports_row({.looks = 1000, .time_ps = 1}, 0)) ++reports;
+    if (progress.reports_polling({.looks = 1000, .time_ps = 1}, 0)) ++reports;
   }
   EXPECT_EQ(reports, 2);
 }

@@ -337,7 +337,7 @@ TEST(Session, LookingIsTruthful) {
     leave(client);
   };
   const auto looker = [](ipc::Client& client) {
-    client.progress().begin_look();
+    client.progress().begin_test();
     std::int64_t before_ps = client.clock_ps();
     const ipc::Event* event = client.poll();
     while (event == nullptr) {

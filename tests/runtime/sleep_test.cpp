@@ -74,7 +74,7 @@ TEST(Sleep, EndsWhenNothingElseCanHappen) {
 TEST(Sleep, EndsWhenTheOthersPollForEver) {
   const auto looker = [](ipc::Client& client) {
     post_word(client, 1, true);
-    client.progress().begin_look();
+    client.progress().begin_test();
     const ipc::Event* event = nullptr;
     while (event == nullptr) {
       client.progress().begin_call();

@@ -12,6 +12,7 @@ GONE = {
     "room, house (of code)": r"\bapenet_room\b|\bCMake room\b|\broom of src|\bhouse\b",
     "step aside, compute aside": r"(step|comput)\w*[ _]aside|aside_test",
     "facts, habits": r"facts\b|[a-z]Facts?\b|\bhabits?\b",
+    "looks, kicks, in vain": r"\bkick(s|ed|ing)?\b|\bin[ _]vain|\bvain_|(begin|end|ipc::)_?look(ing)?\b",
     "asks nothing": r"asks_nothing|AsksNothing",
 }
 # They say what the words were.

@@ -221,7 +221,7 @@ void Conduit::get(std::uint32_t target, const std::byte* source, std::span<std::
 void Conduit::poll() {
   for (std::uint32_t taken = 0; taken < traits_.packets_a_poll && core_->poll(); ++taken) take_packet();
   if (memory_ == nullptr) return;
-  if (traits_.always_looks_for_notifications || expects_notification()) take_notifications();
+  if (traits_.always_polls_notifications || expects_notification()) take_notifications();
 }
 
 void Conduit::await(std::string_view call, const std::function<bool()>& done) {

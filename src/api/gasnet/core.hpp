@@ -85,7 +85,7 @@ class Core {
     bool separates_sections = false;           // header, arguments and payload begin a packet each
     bool gathers = false;         // a message is copied out of its packets, not worked on in place
     bool copies_packets = false;  // each packet is copied once more on its way to its message
-    bool always_looks_for_notifications = false;  // also when none is expected
+    bool always_polls_notifications = false;  // also when none is expected
   };
   struct Arrival {
     std::uint32_t source = 0;

@@ -27,7 +27,7 @@ Core::Traits ExtollCore::traits() const {
           .separates_sections = is_first,
           .gathers = true,
           .copies_packets = is_first,
-          .always_looks_for_notifications = is_first};
+          .always_polls_notifications = is_first};
 }
 
 void ExtollCore::send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) {

@@ -138,7 +138,7 @@ CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes, v
       transport_(domain.transport()),
       format_(attributes.format),
       ring_(initial_entries),
-      looks_once_(transport_.looks_once()),
+      polls_once_(transport_.polls_once()),
       own_rail_(static_cast<std::uint8_t>(1U << domain.rail())),
       other_rails_(static_cast<std::uint8_t>((1U << transport_.rail_count()) - 1U - own_rail_)),
       descriptor_(attributes.wait_obj == FI_WAIT_FD),
@@ -172,8 +172,8 @@ ssize_t CompletionQueue::read(void* entries, std::size_t count, fi_addr_t* sourc
 // A program polls the queues of several rails in turn. After one of them has got or given an entry, the
 // program has to look at what it brought: the next poll of each other rail does not wait for an event.
 bool CompletionQueue::may_wait() {
-  const bool may = (looks_once_ & own_rail_) == 0 || !transport_.client().progress().waits();
-  looks_once_ &= static_cast<std::uint8_t>(~own_rail_);
+  const bool may = (polls_once_ & own_rail_) == 0 || !transport_.client().progress().waits();
+  polls_once_ &= static_cast<std::uint8_t>(~own_rail_);
   return may;
 }
 
@@ -198,7 +198,7 @@ ssize_t CompletionQueue::take(void* entries, std::size_t count, fi_addr_t* sourc
   }
   gave_last_ = true;
   if (taken == 0 && count > 0) return -FI_EAVAIL;
-  looks_once_ |= other_rails_;
+  polls_once_ |= other_rails_;
   return static_cast<ssize_t>(taken);
 }
 

@@ -71,7 +71,7 @@ class CompletionQueue : public fid_cq, public Usable {
   void push(const CompletionEntry& entry) {
     if (head_ - tail_ == ring_.size()) grow();
     ring_[head_++ & (ring_.size() - 1)] = entry;
-    looks_once_ |= other_rails_;
+    polls_once_ |= other_rails_;
   }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
 
@@ -96,7 +96,7 @@ class CompletionQueue : public fid_cq, public Usable {
   std::vector<CompletionEntry> ring_;  // size: a power of two
   std::size_t head_ = 0;               // free-running
   std::size_t tail_ = 0;
-  std::uint8_t& looks_once_;  // Transport::looks_once
+  std::uint8_t& polls_once_;  // Transport::polls_once
   std::uint8_t own_rail_;     // a bit
   std::uint8_t other_rails_;  // the bits of the other rails of the node
   // The last read gave entries. A library may read until there are none, before it looks at what it waits

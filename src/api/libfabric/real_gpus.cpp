@@ -28,7 +28,7 @@ unsigned long long count_loaded_libraries() {
 }  // namespace
 
 RealGpus::RealGpus(ipc::Client& client)
-    : client_(client), looks_(client.costs(0).gpu_copy_bytes_per_second > 0) {}
+    : client_(client), is_active_(client.costs(0).gpu_copy_bytes_per_second > 0) {}
 
 bool RealGpus::has_driver() {
   if (driver_ != nullptr) return true;
@@ -40,7 +40,7 @@ bool RealGpus::has_driver() {
   } catch (const DeviceError& error) {
     warn(error.message());
   }
-  looks_ = looks_ || driver_ != nullptr;
+  is_active_ = is_active_ || driver_ != nullptr;
   return driver_ != nullptr;
 }
 

@@ -25,7 +25,7 @@ class RealGpus {
 
   // True: the piece was real device memory, and is now that of its stand-in. Throws DeviceError. A piece of
   // the host's memory costs a branch where neither the machine has a GPU nor the program a driver.
-  bool replace(message::Segment& piece) { return looks_ && piece.length > 0 && replace_known(piece); }
+  bool replace(message::Segment& piece) { return is_active_ && piece.length > 0 && replace_known(piece); }
   // For the pieces that replace() has changed: fills the stand-ins, and gives the first `bytes` bytes to the
   // devices. fetch() throws DeviceError; deliver() prints its text and returns false.
   void fetch(const message::Buffer& buffer) {
@@ -42,7 +42,7 @@ class RealGpus {
   [[nodiscard]] std::optional<DeviceMemory> find(std::uint64_t address, std::uint64_t bytes);
   // Whether the address is in real device memory.
   [[nodiscard]] bool holds(std::uint64_t address) {
-    return looks_ && has_driver() && driver_->holds(address);
+    return is_active_ && has_driver() && driver_->holds(address);
   }
   // Looks for the driver now. Later calls look for it only on a machine with a GPU.
   bool has_driver();
@@ -59,7 +59,7 @@ class RealGpus {
   [[nodiscard]] StandIns::const_iterator of_stand_in(std::uint64_t address) const;
 
   ipc::Client& client_;
-  bool looks_;
+  bool is_active_;
   std::unique_ptr<CudaDriver> driver_;
   unsigned long long libraries_loaded_ = 0;  // when it was last looked for
   StandIns stand_ins_;

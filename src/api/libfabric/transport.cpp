@@ -145,7 +145,7 @@ void Transport::take(const ipc::Event& event) {
 }
 
 bool Transport::progress_truthfully() {
-  const ipc::Looking looking(client_.progress());
+  const ipc::Testing testing(client_.progress());
   return progress();
 }
 

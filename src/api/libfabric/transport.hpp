@@ -57,7 +57,7 @@ class Transport {
 
   [[nodiscard]] std::uint32_t rail_count() const { return static_cast<std::uint32_t>(engines_.size()); }
   // The rails (bits) whose completion queues the next poll does not wait at.
-  [[nodiscard]] std::uint8_t& looks_once() { return looks_once_; }
+  [[nodiscard]] std::uint8_t& polls_once() { return polls_once_; }
   // Takes the next event, if the process can see one, and does what it asks for. False: there was none.
   bool progress();
   // The same for a caller that does not wait: the clock does not skip ahead to the next event.
@@ -107,7 +107,7 @@ class Transport {
   ipc::Client& client_;
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
   std::uint32_t next_domain_ = 1;
-  std::uint8_t looks_once_ = 0;
+  std::uint8_t polls_once_ = 0;
   std::int64_t later_ps_ = 0;
   std::set<std::pair<std::uint32_t, std::uint32_t>> unreceived_;  // source and sequence of each
   std::unique_ptr<Recorder> recorder_;

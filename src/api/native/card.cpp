@@ -93,7 +93,7 @@ bool Card::poll(Time cost) {
 }
 
 bool Card::poll_again(Time cost) {
-  const ipc::Looking looking(client_.progress());
+  const ipc::Testing testing(client_.progress());
   pay();
   return dispatch(client_.poll(cost));
 }

@@ -339,19 +339,19 @@ const Event* Client::visible() const {
 
 const Event* Client::poll(Time cost, std::uint32_t least_events) {
   const Event* event = visible();
-  if (event == nullptr) event = poll_in_vain(cost, least_events);
+  if (event == nullptr) event = on_empty_poll(cost, least_events);
   if (event != nullptr) note_resumed();
   return event;
 }
 
 // There is no visible event.
-const Event* Client::poll_in_vain(Time cost, std::uint32_t least_events) {
-  switch (block_->progress.poll_in_vain()) {
-    case Progress::Poll::looks:
-      return look(false, cost);
-    case Progress::Poll::looks_in_vain:
-      return look(true, cost);
-    case Progress::Poll::kicks:
+const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
+  switch (block_->progress.on_empty_poll()) {
+    case Progress::Poll::tests:
+      return test(false, cost);
+    case Progress::Poll::spins:
+      return test(true, cost);
+    case Progress::Poll::progresses:
       return nullptr;
     case Progress::Poll::waits:
       break;
@@ -400,23 +400,23 @@ void Client::note_resumed() {
   turn.resumed_ps.store(block_->clock.now_ps(), std::memory_order_relaxed);
 }
 
-const Event* Client::look(bool in_vain, Time cost) {
+const Event* Client::test(bool spins, Time cost) {
   const std::int64_t now_ps = block_->clock.now_ps();
   Progress& progress = block_->progress;
-  if (!in_vain) progress.look_begins(now_ps);
+  if (!spins) progress.begin_empty_polls(now_ps);
   // Tell the simulator about endless polling: if all other processes wait, it has nothing to report.
-  const bool reports = in_vain && progress.reports_row(header_->vain_limits, now_ps);
+  const bool reports = spins && progress.reports_polling(header_->empty_poll_limits, now_ps);
   if (now_ps >= block_->clock.horizon_ps || reports) {
     wait(Wait::until, now_ps);
     if (const Event* event = visible()) return event;
   }
   charge(cost.ps());
-  return in_vain && cost == Time::zero() ? look_ahead() : nullptr;
+  return spins && cost == Time::zero() ? skip_ahead() : nullptr;
 }
 
-// Looks that cost nothing would never reach what they wait for. Advances the clock to the next event, or to
+// Tests that cost nothing would never reach what they wait for. Advances the clock to the next event, or to
 // the horizon if no event is known before it.
-const Event* Client::look_ahead() {
+const Event* Client::skip_ahead() {
   Clock& clock = block_->clock;
   const Event* event = front();
   std::int64_t until_ps = event != nullptr ? std::min(event->time_ps, clock.horizon_ps) : clock.horizon_ps;

@@ -168,15 +168,15 @@ class Client {
   void return_slot(std::uint32_t owner, std::uint32_t slot);
 
   // Returns the oldest event that the process can see, or nullptr. If there is none, Progress decides what
-  // the poll does. A poll that looks gets the true state at this instant and costs SoftwareCosts::poll; if
-  // that is zero, a long row of looks advances to the next event. A poll that waits advances to the next
-  // event, however far. A poll that kicks returns at once. Also returns nullptr if the simulator releases all
-  // processes (progress from outside the network). least_events: see Turn.
+  // the poll does. A poll that tests gets the true state at this instant and costs SoftwareCosts::poll; if
+  // that is zero, a long row of tests advances to the next event. A poll that waits advances to the next
+  // event, however far. A poll that only makes progress returns at once. Also returns nullptr if the
+  // simulator releases all processes (progress from outside the network). least_events: see Turn.
   [[nodiscard]] const Event* poll(std::uint32_t least_events = 1) {
     return poll(costs(0).poll, least_events);
   }
-  // With this cost of a look.
-  [[nodiscard]] const Event* poll(Time look, std::uint32_t least_events = 1);
+  // With this cost of a test.
+  [[nodiscard]] const Event* poll(Time cost, std::uint32_t least_events = 1);
   // As poll(), but never waits. nullptr means only that no event up to the clock is known yet.
   [[nodiscard]] const Event* visible() const;
   // The simulator has told of an event that the process has not taken, visible or not.
@@ -274,10 +274,10 @@ class Client {
   void copy();  // executes Turn::copy
   void stop_running();
   void lower_horizon();
-  const Event* poll_in_vain(Time cost, std::uint32_t least_events);
+  const Event* on_empty_poll(Time cost, std::uint32_t least_events);
   void note_resumed();
-  const Event* look(bool in_vain, Time cost);
-  const Event* look_ahead();
+  const Event* test(bool spins, Time cost);
+  const Event* skip_ahead();
   [[nodiscard]] const Event* front() const;
   // Threads with clocks of their own; client_threads.cpp.
   [[nodiscard]] std::int64_t process_time_ps() const {

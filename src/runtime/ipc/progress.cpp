@@ -4,13 +4,13 @@ namespace apenet::ipc {
 namespace {
 
 // A call that is not known to wait counts as waiting after this many polls that found and posted nothing. MPI
-// calls that only kick progress poll up to four times.
+// calls that only make progress poll up to four times.
 constexpr std::uint32_t polls_before_waiting = 16;
 
-// A program may wait in its own loop of calls that only kick progress (a lock in a window). After this many
-// such calls in a row without any effect, they count as looks, so that time passes and other ranks get their
+// A program may wait in its own loop of calls that only make progress (a lock in a window). After this many
+// such calls in a row without any effect, they count as tests, so that time passes and other ranks get their
 // turn.
-constexpr std::uint32_t calls_before_looking = 64;
+constexpr std::uint32_t calls_before_testing = 64;
 
 // After this many clock reads in a row during which the clock did not move, the program is assumed to wait
 // for a certain time. Each further read then costs what it costs on most of the machines.
@@ -26,44 +26,44 @@ constexpr std::uint32_t granted_polls = 1024;
 // So it gives way once in this many granted polls.
 constexpr std::uint32_t polls_between_ways = 64;
 
-// Fewer looks than this between long sleeps do not count as polling without end.
-constexpr std::uint32_t least_looks = 1000;
+// Fewer empty polls than this between long sleeps do not count as polling without end.
+constexpr std::uint32_t least_polls = 1000;
 
-// Between sleeps, so much of the looks is enough, once they have taken so much of the time.
+// Between sleeps, so much of the polls is enough, once they have taken so much of the time.
 constexpr std::uint32_t fewer_with_sleeps = 10;
 constexpr std::int64_t parts_with_sleeps = 60;
 
-// Of a row that counts as polling without end, one look in this many hands over.
-constexpr std::uint32_t looks_between_reports = 1024;
+// In a row that counts as polling without end, one poll in this many hands over.
+constexpr std::uint32_t polls_between_reports = 1024;
 
 }  // namespace
 
-Progress::Poll Progress::poll_in_vain() {
-  const bool long_row = !leaves() && get(calls_in_vain_) > calls_before_looking;
+Progress::Poll Progress::on_empty_poll() {
+  const bool long_row = !leaves() && get(empty_calls_) > calls_before_testing;
   const bool waiting = waits();
-  if (looks() || (!waiting && long_row)) return long_row ? Poll::looks_in_vain : Poll::looks;
+  if (is_testing() || (!waiting && long_row)) return long_row ? Poll::spins : Poll::tests;
   if (waiting) return Poll::waits;
   add(empty_polls_, 1);
-  return get(empty_polls_) < polls_before_waiting ? Poll::kicks : Poll::waits;
+  return get(empty_polls_) < polls_before_waiting ? Poll::progresses : Poll::waits;
 }
 
-bool Progress::looks_for_ever(const VainLimits& limits, std::int64_t clock_ps) const {
-  const std::uint32_t looks = get(calls_in_vain_);
-  if (looks < least_looks) return false;
-  const std::int64_t since_ps = vain_since_ps_.load(std::memory_order_relaxed);
+bool Progress::polls_endlessly(const EmptyPollLimits& limits, std::int64_t clock_ps) const {
+  const std::uint32_t polls = get(empty_calls_);
+  if (polls < least_polls) return false;
+  const std::int64_t since_ps = empty_since_ps_.load(std::memory_order_relaxed);
   // Does not overflow, whatever a rank has written.
   const auto has_taken = [&](std::int64_t ps) { return clock_ps - ps >= since_ps; };
   if (has_taken(limits.time_ps)) return true;
   if (get(clock_reads_) != 0) return false;
   const bool sleeps = has_taken(limits.time_ps / parts_with_sleeps);
-  return looks >= (sleeps ? limits.looks / fewer_with_sleeps : limits.looks);
+  return polls >= (sleeps ? limits.polls / fewer_with_sleeps : limits.polls);
 }
 
-bool Progress::reports_row(const VainLimits& limits, std::int64_t clock_ps) {
-  if (!looks_for_ever(limits, clock_ps)) return false;
-  const std::uint32_t before = get(looks_without_end_);
-  set(looks_without_end_, before + 1);
-  return before % looks_between_reports == 0;
+bool Progress::reports_polling(const EmptyPollLimits& limits, std::int64_t clock_ps) {
+  if (!polls_endlessly(limits, clock_ps)) return false;
+  const std::uint32_t before = get(endless_polls_);
+  set(endless_polls_, before + 1);
+  return before % polls_between_reports == 0;
 }
 
 bool Progress::use_grant() {
@@ -78,10 +78,10 @@ bool Progress::gives_way() const {
 }
 
 std::int64_t Progress::read_cost_ps(std::int64_t clock_ps) {
-  if (read_at_ps_.load(std::memory_order_relaxed) != clock_ps) set(reads_in_vain_, 0);
-  add(reads_in_vain_, 1);
+  if (read_at_ps_.load(std::memory_order_relaxed) != clock_ps) set(repeated_reads_, 0);
+  add(repeated_reads_, 1);
   const std::int64_t cost_ps =
-      get(reads_in_vain_) > (leaves() ? reads_of_a_leave : reads_before_spinning) ? spinning_read_ps : 0;
+      get(repeated_reads_) > (leaves() ? reads_of_a_leave : reads_before_spinning) ? spinning_read_ps : 0;
   read_at_ps_.store(clock_ps + cost_ps, std::memory_order_relaxed);
   return cost_ps;
 }

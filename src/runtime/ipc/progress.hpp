@@ -1,7 +1,7 @@
-// Progress: decides whether a poll looks, waits or only kicks progress.
+// Progress: decides whether a poll tests, waits or only makes progress.
 //
 // The provider sees polls, and a poll by MPI_Test is the same as one by MPI_Wait. Their effect on virtual
-// time differs: a poll that looks gets the true state at the process's own time, a poll that waits advances
+// time differs: a poll that tests gets the true state at the process's own time, a poll that waits advances
 // to the next event. Only this class decides, from what the shim and the provider report about the polling
 // calls, and from how many polls in a row found nothing.
 #pragma once
@@ -12,11 +12,11 @@
 
 namespace apenet::ipc {
 
-// Limits after which a program counts as polling without end: this many looks in a row that found nothing,
-// without a clock read between them; or this much virtual time, which includes sleeps; or a tenth of the
-// looks in a sixtieth of the time.
-struct VainLimits {
-  std::uint32_t looks = 0;
+// Limits after which a program counts as polling without end: this many empty polls in a
+// row, without a clock read between them; or this much virtual time, which includes sleeps; or a tenth of the
+// polls in a sixtieth of the time.
+struct EmptyPollLimits {
+  std::uint32_t polls = 0;
   std::int64_t time_ps = 0;
 };
 
@@ -25,31 +25,31 @@ struct VainLimits {
 class Progress {
  public:
   enum class Poll : std::uint8_t {
-    looks,          // gets the true state at this instant
-    looks_in_vain,  // the same, in a row so long that it must be a wait made of looks
-    kicks,          // returns at once, because the call may not wait at all
-    waits,          // advances to the next event
+    tests,       // gets the true state at this instant
+    spins,       // as `tests`, in a row so long that the program must be waiting
+    progresses,  // returns at once, because the call may not wait at all
+    waits,       // advances to the next event
   };
 
   // Call when a call of the program begins: earlier polls do not tell whether this call waits.
   void begin_call() {
     add(calls_, 1);
-    add(calls_in_vain_, 1);
+    add(empty_calls_, 1);
     set(empty_polls_, 0);
   }
   // Call when something was posted or taken.
   void moved() {
     set(granted_, 0);
     set(empty_polls_, 0);
-    set(calls_in_vain_, 0);
-    set(reads_in_vain_, 0);
+    set(empty_calls_, 0);
+    set(repeated_reads_, 0);
     set(clock_reads_, 0);
   }
   // Call when a poll cannot be a wait, because the caller knows that nothing is in progress.
   void not_waiting() { set(empty_polls_, 0); }
 
   // Call when a poll has found no visible event. Returns what the poll should do.
-  Poll poll_in_vain();
+  Poll on_empty_poll();
   // Call before a poll waits. Returns true if the poll should return without an event instead.
   bool use_grant();
   // Returns true if the thread that uses the grants should now let other threads of its process take the MPI
@@ -59,10 +59,10 @@ class Progress {
   // the clock until a certain time would never reach it.
   std::int64_t read_cost_ps(std::int64_t clock_ps);
 
-  // Count the calls in progress, of all threads: those that only look (MPI_Test), and those that wait
+  // Count the calls in progress, of all threads: those that only test (MPI_Test), and those that wait
   // (MPI_Wait).
-  void begin_look() { looking_.fetch_add(1, std::memory_order_relaxed); }
-  void end_look() { looking_.fetch_sub(1, std::memory_order_relaxed); }
+  void begin_test() { testing_.fetch_add(1, std::memory_order_relaxed); }
+  void end_test() { testing_.fetch_sub(1, std::memory_order_relaxed); }
   void begin_wait() { waiting_.fetch_add(1, std::memory_order_relaxed); }
   void end_wait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
   // Mark MPI_Finalize, in which the library also waits for its process manager, for as long as the host
@@ -70,20 +70,22 @@ class Progress {
   void begin_leave() { leaving_.fetch_add(1, std::memory_order_relaxed); }
   void end_leave() { leaving_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] bool leaves() const { return get(leaving_) != 0; }
-  [[nodiscard]] bool looks() const { return get(looking_) != 0; }
+  [[nodiscard]] bool is_testing() const { return get(testing_) != 0; }
   [[nodiscard]] bool waits() const { return get(waiting_) != 0; }
 
   // Call when the program reads the clock between its calls: it may stop at a certain time.
   void read_clock() {
-    if (!looks()) set(clock_reads_, 1);
+    if (!is_testing()) set(clock_reads_, 1);
   }
-  // Call when a look finds nothing, for the first ones since something moved. Records the time.
-  void look_begins(std::int64_t clock_ps) { vain_since_ps_.store(clock_ps, std::memory_order_relaxed); }
-  // Whether the row of looks is so long that only an event can end it.
-  [[nodiscard]] bool looks_for_ever(const VainLimits& limits, std::int64_t clock_ps) const;
-  // Call for each look in vain. Returns whether it should tell the simulator of such a row. Not each look of
-  // the row does: a hand-over takes as long as many looks.
-  [[nodiscard]] bool reports_row(const VainLimits& limits, std::int64_t clock_ps);
+  // Call for the first empty polls since something moved. Records the time.
+  void begin_empty_polls(std::int64_t clock_ps) {
+    empty_since_ps_.store(clock_ps, std::memory_order_relaxed);
+  }
+  // Whether the row of empty polls is so long that only an event can end it.
+  [[nodiscard]] bool polls_endlessly(const EmptyPollLimits& limits, std::int64_t clock_ps) const;
+  // Call for each empty poll. Returns whether it should tell the simulator of such a row. Not each poll of
+  // the row does: a hand-over takes as long as many polls.
+  [[nodiscard]] bool reports_polling(const EmptyPollLimits& limits, std::int64_t clock_ps);
 
   // Called by the simulator when every process waits and the network is empty.
   void grant();
@@ -97,22 +99,22 @@ class Progress {
   static void set(Count& count, std::uint32_t value) { count.store(value, std::memory_order_relaxed); }
   static void add(Count& count, std::uint32_t value) { set(count, get(count) + value); }
 
-  Count looking_{0};
+  Count testing_{0};
   Count waiting_{0};
   Count leaving_{0};
   Count calls_{0};
-  Count calls_in_vain_{0};                   // since something moved
+  Count empty_calls_{0};                     // since something moved
   Count empty_polls_{0};                     // in this call, or since something moved
   Count granted_{0};                         // polls that return without an event instead of waiting
-  Count reads_in_vain_{0};                   // clock reads in a row while the clock stood still
+  Count repeated_reads_{0};                  // clock reads in a row while the clock stood still
   std::atomic<std::int64_t> read_at_ps_{0};  // the clock after its last read
   Count clock_reads_{0};                     // 1 if the program has read the clock since something moved
-  std::atomic<std::int64_t> vain_since_ps_{0};
-  Count looks_without_end_{0};  // of all such rows
+  std::atomic<std::int64_t> empty_since_ps_{0};
+  Count endless_polls_{0};  // of all such rows
 };
 
 // The simulator cannot be asked to wake a process at the earlier of an event and a time. So a wait with a
-// deadline looks at intervals that grow with the time waited: its error stays below a sixteenth. Returns the
+// deadline polls at intervals that grow with the time waited: its error stays below a sixteenth. Returns the
 // next interval. Requires now < deadline.
 [[nodiscard]] constexpr std::int64_t next_step_ps(std::int64_t start_ps, std::int64_t now_ps,
                                                   std::int64_t deadline_ps) {
@@ -121,13 +123,13 @@ class Progress {
   return std::min(step_ps < first_step_ps ? first_step_ps : step_ps, deadline_ps - now_ps);
 }
 
-// Marks the calling thread as being in a call that looks.
-class Looking {
+// Marks the calling thread as being in a call that tests.
+class Testing {
  public:
-  explicit Looking(Progress& progress) : progress_(progress) { progress_.begin_look(); }
-  ~Looking() { progress_.end_look(); }
-  Looking(const Looking&) = delete;
-  Looking& operator=(const Looking&) = delete;
+  explicit Testing(Progress& progress) : progress_(progress) { progress_.begin_test(); }
+  ~Testing() { progress_.end_test(); }
+  Testing(const Testing&) = delete;
+  Testing& operator=(const Testing&) = delete;
 
  private:
   Progress& progress_;

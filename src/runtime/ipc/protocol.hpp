@@ -259,7 +259,7 @@ struct Header {
   std::uint32_t lets_compute_overlap = 0;
   std::int64_t flops_per_second = 0;
   Rail rails[most_rails];
-  VainLimits vain_limits;
+  EmptyPollLimits empty_poll_limits;
   std::int64_t outside_patience_ns = 0;  // real time that sleeps take on a guess (shim/outside_waits.hpp)
   char machine[64] = {};
 };

@@ -21,7 +21,7 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& sha
       grants_(shared, machine, ranks_, options.one_at_a_time),
       suspension_(shared, memory, ranks_, exchange_, grants_),
       delivery_(simulation, machine, shared, memory, ranks_, exchange_, bounds_),
-      vain_alarms_(machine.process_count()) {}
+      idle_alarms_(machine.process_count()) {}
 
 Scheduler::Outcome Scheduler::step() {
   if (grants_.grant_next()) return Outcome::woken;
@@ -66,13 +66,13 @@ void Scheduler::take_state(std::uint32_t rank) {
     validation::WaitReport report = exchange_.read_report(rank);
     const bool polls =
         report.input == RankInput::reports_time_wait &&
-        shared_.block(rank).progress.looks_for_ever(shared_.header().vain_limits, report.clock_ps);
+        shared_.block(rank).progress.polls_endlessly(shared_.header().empty_poll_limits, report.clock_ps);
     ranks_.apply_report(rank, polls ? RankInput::reports_polling : report.input);
     known.clock_ps = report.clock_ps;
     known.deadline_ps = report.deadline_ps;
     known.least_events = report.least_events;
   }
-  if (known.has_alarm() && alarms_are_vain_) known.deadline_ps = never_ps;
+  if (known.has_alarm() && alarms_are_idle_) known.deadline_ps = never_ps;
   if (known.clock_ps >= ipc::end_of_time_ps) throw EndOfTime(rank);
   known.shares_memory = shared_.block(rank).turn.shares_memory != 0;
   if (options_.wakes_for_each_event || known.shares_memory) known.least_events = 1;
@@ -97,8 +97,8 @@ void Scheduler::feed() {
   });
   for (const Posted& posted : posted_) {
     if (!delivery_.post(posted.rank, requests_[posted.index])) continue;
-    vain_alarms_.reset();
-    alarms_are_vain_ = false;
+    idle_alarms_.reset();
+    alarms_are_idle_ = false;
   }
   posted_.clear();
   requests_.clear();
@@ -175,19 +175,19 @@ void Scheduler::note_alarms() {
     return ranks_[rank].has_alarm() && ranks_[rank].acts_on_ps == never_ps;
   };
   if (std::all_of(to_wake_.begin(), to_wake_.end(), is_alarm)) {
-    for (const std::uint32_t rank : to_wake_) vain_alarms_.note(rank, ranks_[rank].deadline_ps);
-    alarms_are_vain_ = alarms_are_vain_ || are_alarms_vain();
+    for (const std::uint32_t rank : to_wake_) idle_alarms_.note(rank, ranks_[rank].deadline_ps);
+    alarms_are_idle_ = alarms_are_idle_ || are_alarms_idle();
   } else {
-    vain_alarms_.reset();
-    alarms_are_vain_ = false;
+    idle_alarms_.reset();
+    alarms_are_idle_ = false;
   }
 }
 
-bool Scheduler::are_alarms_vain() {
-  const auto is_vain = [this](std::uint32_t rank) { return vain_alarms_.are_vain(rank); };
-  if (std::none_of(to_wake_.begin(), to_wake_.end(), is_vain)) return false;
+bool Scheduler::are_alarms_idle() {
+  const auto is_idle = [this](std::uint32_t rank) { return idle_alarms_.are_idle(rank); };
+  if (std::none_of(to_wake_.begin(), to_wake_.end(), is_idle)) return false;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (ranks_[rank].has_alarm() && !vain_alarms_.have_all_woken(rank, shared_.block(rank).threads))
+    if (ranks_[rank].has_alarm() && !idle_alarms_.have_all_woken(rank, shared_.block(rank).threads))
       return false;
   }
   return true;

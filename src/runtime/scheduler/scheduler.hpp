@@ -10,12 +10,12 @@
 #include "runtime/scheduler/delivery.hpp"
 #include "runtime/scheduler/exchange.hpp"
 #include "runtime/scheduler/grant_queue.hpp"
+#include "runtime/scheduler/idle_alarms.hpp"
 #include "runtime/scheduler/lower_bounds.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_table.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 #include "runtime/scheduler/suspension.hpp"
-#include "runtime/scheduler/vain_alarms.hpp"
 
 namespace apenet {
 
@@ -92,7 +92,7 @@ class Scheduler {
   bool wake_flushing();
   void wake_sleepers();
   void note_alarms();
-  [[nodiscard]] bool are_alarms_vain();
+  [[nodiscard]] bool are_alarms_idle();
   // Wakes to_wake_ up to these horizons.
   void wake(const std::function<std::int64_t(std::uint32_t rank)>& horizon_of);
   void prepare(std::uint32_t rank, std::int64_t horizon_ps);
@@ -117,8 +117,8 @@ class Scheduler {
   std::vector<std::uint32_t> to_wake_;
   std::vector<Posted> posted_;
   std::vector<ipc::Request> requests_;  // the requests to which posted_ refers
-  VainAlarms vain_alarms_;
-  bool alarms_are_vain_ = false;
+  IdleAlarms idle_alarms_;
+  bool alarms_are_idle_ = false;
 };
 
 }  // namespace apenet

@@ -1,9 +1,9 @@
 // Classifies the program's MPI calls by their effect on virtual time. The provider sees only polls, and a
 // poll by MPI_Test looks like one by MPI_Wait.
 //
-// A call that looks (MPI_Test) gets the true state at its own time. A call that waits (MPI_Wait) advances to
-// the next event. Any other call may only kick progress, or wait inside. It counts as waiting once it has
-// polled often; each call starts a new count, because MPI's one-sided calls kick several times each.
+// A call that tests (MPI_Test) gets the true state at its own time. A call that waits (MPI_Wait) advances to
+// the next event. Any other call may only make progress, or wait inside. It counts as waiting once it has
+// polled often; each call starts a new count, because MPI's one-sided calls poll several times each.
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -20,18 +20,18 @@ namespace apenet::shim {
 namespace {
 
 // Marks a call of the program while it runs. Of its arguments, the meanings use the first two.
-struct Kicks {
-  explicit Kicks(ipc::Client* client, Word /*first*/ = 0, Word /*second*/ = 0) {
+struct Progresses {
+  explicit Progresses(ipc::Client* client, Word /*first*/ = 0, Word /*second*/ = 0) {
     if (client != nullptr) client->progress().begin_call();
   }
 };
 
-// Marks it as one that looks, or that waits.
+// Marks it as one that tests, or that waits.
 template <void (ipc::Progress::*begin)(), void (ipc::Progress::*end)()>
-class Marks : Kicks {
+class Marks : Progresses {
  public:
   explicit Marks(ipc::Client* client, Word /*first*/ = 0, Word /*second*/ = 0)
-      : Kicks(client), client_(client) {
+      : Progresses(client), client_(client) {
     if (client_ == nullptr) return;
     (client_->progress().*begin)();
   }
@@ -44,7 +44,7 @@ class Marks : Kicks {
  private:
   ipc::Client* client_;
 };
-using Looks = Marks<&ipc::Progress::begin_look, &ipc::Progress::end_look>;
+using Tests = Marks<&ipc::Progress::begin_test, &ipc::Progress::end_test>;
 using Waits = Marks<&ipc::Progress::begin_wait, &ipc::Progress::end_wait>;
 
 // Waits for all of its requests: (count, requests, ...).
@@ -64,9 +64,9 @@ class WaitsForAll : Waits {
 };
 
 // Sends its first argument in standard mode.
-class Sends : Kicks {
+class Sends : Progresses {
  public:
-  Sends(ipc::Client* client, Word buffer, Word /*count*/) : Kicks(client), client_(client) {
+  Sends(ipc::Client* client, Word buffer, Word /*count*/) : Progresses(client), client_(client) {
     if (client_ != nullptr) client_->block().program_messages.begin_send(static_cast<std::uint64_t>(buffer));
   }
   ~Sends() {
@@ -80,17 +80,17 @@ class Sends : Kicks {
 };
 
 // Posts a receive.
-struct Receives : Kicks {
-  Receives(ipc::Client* client, Word /*buffer*/, Word /*count*/) : Kicks(client) {
+struct Receives : Progresses {
+  Receives(ipc::Client* client, Word /*buffer*/, Word /*count*/) : Progresses(client) {
     if (client != nullptr) client->block().program_messages.begin_receive();
   }
 };
 
 // Starts a persistent request: (request).
-class StartsOne : Kicks {
+class StartsOne : Progresses {
  public:
   StartsOne(ipc::Client* client, Word request, Word /*none*/)
-      : Kicks(client), client_(client), request_(request) {
+      : Progresses(client), client_(client), request_(request) {
     if (client_ != nullptr) begin_start(*client_, handle_at(request_));
   }
   ~StartsOne() {
@@ -105,8 +105,8 @@ class StartsOne : Kicks {
 };
 
 // Starts persistent requests: (count, requests).
-struct StartsEach : Kicks {
-  using Kicks::Kicks;
+struct StartsEach : Progresses {
+  using Progresses::Progresses;
 };
 
 // A call that needs no classification.

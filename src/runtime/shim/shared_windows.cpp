@@ -297,7 +297,7 @@ bool is_shared_window(std::uint64_t window) {
 }
 
 // A program may wait for a value in shared memory in a loop that only synchronises. Each turn of the loop
-// counts as a look, so that time passes and the other ranks get their turn. It is a look by the library,
+// counts as a test, so that time passes and the other ranks get their turn. The library makes it,
 // because they may wait for its progress in this rank. It needs a communicator, and a session has none at
 // hand.
 void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
@@ -310,7 +310,7 @@ void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words
   const ipc::LibraryNote& library = client.notes().library;
   int is_there = 0;
   std::array<std::byte, 64> status{};  // an MPI_Status of any library
-  const ipc::Looking looking(client.progress());
+  const ipc::Testing testing(client.progress());
   call(probe, Word{library.any_source.get()}, Word{library.any_tag.get()},
        static_cast<Word>(library.world.get()), &is_there, status.data());
 }

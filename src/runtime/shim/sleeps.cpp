@@ -109,7 +109,7 @@ APENET_EXPORT int sched_yield() noexcept {
   if (client == nullptr) return apenet::shim::is_initialising_alone() ? 0 : real();
   const apenet::ipc::Progress& progress = client->progress();
   if (__libc_single_threaded != 0) {
-    const bool is_in_library = apenet::shim::is_in_call() || progress.waits() || progress.looks();
+    const bool is_in_library = apenet::shim::is_in_call() || progress.waits() || progress.is_testing();
     return is_in_library ? 0 : real();
   }
   client->meet_others();  // what it waits for, another thread does in memory

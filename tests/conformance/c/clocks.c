@@ -84,7 +84,7 @@ static void check_wrong_arguments(void) {
   CHECK(pthread_mutex_clocklock(&mutex, CLOCK_PROCESS_CPUTIME_ID, &spec) == EINVAL);
 }
 
-// Each case waits in vain or sleeps for an hour of virtual time, without wall time.
+// Each case waits for nothing or sleeps for an hour of virtual time, without wall time.
 static void sleep_an_hour(int how) {
   const struct timespec hour = {hour_s, 0};
   struct timespec until;
@@ -171,9 +171,9 @@ static void* wait_for_ever(void* argument) {
   return NULL;
 }
 
-// Each case waits 20 ms in vain, after which its deadline has been reached. What takes no time where time is
-// virtual sleeps.
-static void wait_in_vain(int how, int is_virtual) {
+// Each case waits 20 ms for nothing, after which its deadline has been reached. What takes no time where time
+// is virtual sleeps.
+static void wait_for_nothing(int how, int is_virtual) {
   const struct timespec deadline = soon(CLOCK_REALTIME);
   const struct timespec duration = {0, 20000000};
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -293,7 +293,7 @@ static time_t check_early_dates(void) {
     if (how == locked_by_itself) continue;
     const double before = seconds(CLOCK_MONOTONIC);
     const double date = seconds(CLOCK_REALTIME);
-    wait_in_vain(how, 0);
+    wait_for_nothing(how, 0);
     CHECK(seconds(CLOCK_MONOTONIC) - before >= 0.0199 && seconds(CLOCK_REALTIME) - date >= 0.0199);
   }
   struct timeval now = {0};
@@ -327,7 +327,7 @@ int main(int argc, char** argv) {
     const struct timespec two_months = {60 * 86400, 0};
     if (how == ways_to_wait) CHECK(nanosleep(&two_months, NULL) == 0);
     const double before = seconds(CLOCK_MONOTONIC);
-    wait_in_vain(how % ways_to_wait, 1);
+    wait_for_nothing(how % ways_to_wait, 1);
     CHECK(seconds(CLOCK_MONOTONIC) - before >= 0.0199);
   }
   MPI_Barrier(MPI_COMM_WORLD);

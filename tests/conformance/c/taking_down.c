@@ -1,4 +1,4 @@
-// Long rows of calls that look for messages in vain, as made by programs that free what they have created.
+// Long rows of calls that find no message, as made by programs that free what they have created.
 // None may be taken for a wait: otherwise every rank would stop in one, and the row would end as a deadlock.
 #include "check.h"
 

@@ -84,7 +84,7 @@ static void tell(int fd, char c) {
 }
 
 // Polls a few times for data that has not arrived yet.
-static void look_in_vain(int fd) {
+static void poll_nothing(int fd) {
   struct pollfd ready = {.fd = fd, .events = POLLIN};
   for (int look = 0; look < 5; ++look)
     if (poll(&ready, 1, 1) != 0) exit(12);
@@ -106,7 +106,7 @@ static void take_turns(const char* mode, int in, int out, _Atomic int* word) {
     switch (world.rank) {
       case 0:
         MPI_Recv(&value, 1, MPI_INT, 2, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (is_mode(mode, "ticks")) look_in_vain(in);
+        if (is_mode(mode, "ticks")) poll_nothing(in);
         if (word != NULL) set_word(word, 2 * round + 1);
         if (word == NULL) tell(out, 'x');
         if (word != NULL) await_word(word, 2 * round + 2);

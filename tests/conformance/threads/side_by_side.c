@@ -11,14 +11,14 @@
 
 enum { threads = 4, short_ns = 20000000, long_ns = 100000000 };
 
-static void wait_in_vain(long ns) {
+static void wait_for_nothing(long ns) {
   const struct timespec duration = {0, ns};
   unsigned word = 7;
   CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 7, &duration, NULL, 0) == -1);
 }
 
 static void* wait_shortly(void* nothing) {
-  wait_in_vain(short_ns);
+  wait_for_nothing(short_ns);
   return nothing;
 }
 
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   if (world.rank == 0) {
     for (int i = 0; i < threads; ++i) CHECK(pthread_create(&others[i], NULL, wait_shortly, NULL) == 0);
   } else {
-    wait_in_vain(long_ns);
+    wait_for_nothing(long_ns);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == 0) {

@@ -1,4 +1,4 @@
-// VainAlarms: decides when threads that sleep, look and sleep again count as without effect.
+// IdleAlarms: decides when threads that sleep, look and sleep again count as without effect.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace apenet {
 // Such housekeeping threads go on when nothing else can happen any more. Nobody knows what a thread will do
 // after its next sleep, so this is a guess: it has woken so often, over so much virtual time, while nothing
 // else happened. A sleep that began before that may still change something, and is waited for.
-class VainAlarms {
+class IdleAlarms {
  public:
-  explicit VainAlarms(std::size_t process_count) : rows_(process_count) {}
+  explicit IdleAlarms(std::size_t process_count) : rows_(process_count) {}
 
   // Call when anything else happens.
   void reset();
   // Call when a process wakes at this time only because one of its threads does.
   void note(std::uint32_t rank, std::int64_t clock_ps);
   // Whether the wakes of this process count as without effect.
-  [[nodiscard]] bool are_vain(std::uint32_t rank) const;
+  [[nodiscard]] bool are_idle(std::uint32_t rank) const;
   // Whether all these threads of the process sleep again, since the row of wakes has begun.
   [[nodiscard]] bool have_all_woken(std::uint32_t rank, const ipc::ThreadClocks& threads) const;
 

@@ -1,4 +1,4 @@
-#include "runtime/scheduler/vain_alarms.hpp"
+#include "runtime/scheduler/idle_alarms.hpp"
 
 namespace apenet {
 namespace {
@@ -21,20 +21,20 @@ constexpr std::uint64_t most_wakes = 300'000;
 
 }  // namespace
 
-void VainAlarms::reset() {
+void IdleAlarms::reset() {
   if (is_empty_) return;
   rows_.assign(rows_.size(), Row{});
   is_empty_ = true;
 }
 
-void VainAlarms::note(std::uint32_t rank, std::int64_t clock_ps) {
+void IdleAlarms::note(std::uint32_t rank, std::int64_t clock_ps) {
   is_empty_ = false;
   Row& row = rows_[rank];
   if (row.wakes++ == 0) row.since_ps = clock_ps;
   row.last_ps = clock_ps;
 }
 
-bool VainAlarms::are_vain(std::uint32_t rank) const {
+bool IdleAlarms::are_idle(std::uint32_t rank) const {
   const Row& row = rows_[rank];
   for (const Limit& limit : limits) {
     if (row.wakes >= limit.wakes && row.last_ps - row.since_ps >= limit.ps) return true;
@@ -42,7 +42,7 @@ bool VainAlarms::are_vain(std::uint32_t rank) const {
   return false;
 }
 
-bool VainAlarms::have_all_woken(std::uint32_t rank, const ipc::ThreadClocks& threads) const {
+bool IdleAlarms::have_all_woken(std::uint32_t rank, const ipc::ThreadClocks& threads) const {
   const Row& row = rows_[rank];
   if (row.wakes >= most_wakes) return true;
   bool all = row.wakes > 0;
