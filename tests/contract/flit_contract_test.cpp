@@ -16,7 +16,7 @@ namespace {
 class FlitPipelineContract : public ::testing::TestWithParam<Arrangement> {};
 
 // An event is a cycle in which something changes. Normal runs need far fewer than the limit, which detects a
-// network that never comes to rest.
+// network that never becomes quiescent.
 TEST_P(FlitPipelineContract, DeliversEveryPacketAndComesToRest) {
   constexpr std::uint64_t max_events = 300'000;
   for (std::uint64_t seed = 1; seed <= test::drawn_cases(40); ++seed) {

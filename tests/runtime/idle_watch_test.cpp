@@ -112,8 +112,9 @@ void pause_for(int ms) {
 }
 
 const IdleWatch::Questions& questions() {
-  static const IdleWatch::Questions unanswered{
-      .only_run_can_act = [] { return false; }, .outside_wait = [] { return std::string{}; }, .left_out = {}};
+  static const IdleWatch::Questions unanswered{.only_run_can_act = [] { return false; },
+                                               .outside_wait = [] { return std::string{}; },
+                                               .suspended = {}};
   return unanswered;
 }
 

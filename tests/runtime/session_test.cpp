@@ -125,7 +125,7 @@ TEST(Session, ARankThatSpinsInSharedMemoryLetsOthersGoOn) {
     client.block().turn.shares_memory = 1;
     receive_word(client);  // the simulator reads it when the rank waits
     for (std::uint64_t round = 1; round <= rounds; ++round) {
-      client.lock();  // as the provider: a rank that was left out comes back here
+      client.lock();  // as the provider: a rank that was suspended comes back here
       send_word(client, 1, round);
       client.unlock();
       while (flag->load() < round) continue;

@@ -13,6 +13,9 @@ GONE = {
     "step aside, compute aside": r"(step|comput)\w*[ _]aside|aside_test",
     "facts, habits": r"facts\b|[a-z]Facts?\b|\bhabits?\b",
     "looks, kicks, in vain": r"\bkick(s|ed|ing)?\b|\bin[ _]vain|\bvain_|(begin|end|ipc::)_?look(ing)?\b",
+    "hold-ups, settling, stage": r"hold_?ups?_?\b(?! to)|\bsettling|[Ll]aunch/stage|on_stage",
+    "left out, absent, away": r"(?<!chrome_trace\.)\bleave_out_|waits_for_absent|is_away",
+    "at rest": r"\bat[ _]rest\b|comes? to rest",
     "asks nothing": r"asks_nothing|AsksNothing",
 }
 # They say what the words were.

@@ -348,16 +348,16 @@ void FlitEngine::run_cycle() {
   }
   arrived_.clear();
   state_.is_awake = false;
-  if (is_at_rest()) {
+  if (is_quiescent()) {
     memo_.last_time = Time::never();
   } else {
     wake(state_.next_cycle);
   }
 }
 
-bool FlitEngine::is_at_rest() const {
-  return routers_->is_at_rest() && sources_.is_at_rest() && sinks_.is_at_rest() && sockets_.is_at_rest() &&
-         fabric_.are_wires_empty() && (!retries_ || retries_->is_at_rest());
+bool FlitEngine::is_quiescent() const {
+  return routers_->is_quiescent() && sources_.is_quiescent() && sinks_.is_quiescent() &&
+         sockets_.is_quiescent() && fabric_.are_wires_empty() && (!retries_ || retries_->is_quiescent());
 }
 
 std::uint64_t FlitEngine::link_flits() const {

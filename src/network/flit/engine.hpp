@@ -59,7 +59,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   void restart(const Routing* routing, InjectionGate* gate) override;
   [[nodiscard]] std::uint64_t messages_under_way() const override;
   [[nodiscard]] bool is_empty() const override {
-    return !state_.is_awake && is_at_rest() && messages_under_way() == 0;
+    return !state_.is_awake && is_quiescent() && messages_under_way() == 0;
   }
   void take_routes(const Routing* routing) override { restart(routing, nullptr); }
 
@@ -90,8 +90,8 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   enum class Step : std::uint8_t { cycle, delivered, injection_freed };
 
   struct Memo {
-    // Time of the last injection, to save a 128-bit division. never() if the engine has come to rest since
-    // then: if last_time is now, the engine is awake.
+    // Time of the last injection, to save a 128-bit division. never() if the engine has become quiescent
+    // since then: if last_time is now, the engine is awake.
     Time last_time = Time::never();
     FlitCycle last_cycle = 0;
     std::uint32_t last_wire_bytes = 0;  // of the last packet, to save the division for its length
@@ -104,7 +104,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   void run_cycle();
   void wake(FlitCycle cycle);
   void schedule_cycle(FlitCycle cycle);
-  [[nodiscard]] bool is_at_rest() const;
+  [[nodiscard]] bool is_quiescent() const;
   void deliver(std::uint32_t packet, Time head_time);
   void tell_freed(NodeId node, std::uint16_t channel) const;
   std::int64_t prepare_and_inject(const Packet& packet, Time tail_time);

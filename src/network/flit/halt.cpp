@@ -78,7 +78,7 @@ void FlitEngine::restart(const Routing* routing, InjectionGate* gate) {
     fabric_.state.routes[index] = first_route(packet.packet, packet.length);
   }
   state_.is_awake = false;
-  if (!is_at_rest()) wake(fabric_.timing.cycle_from(simulation_.now()));
+  if (!is_quiescent()) wake(fabric_.timing.cycle_from(simulation_.now()));
 }
 
 std::uint64_t FlitEngine::messages_under_way() const {

@@ -34,7 +34,7 @@ class FlitRetries {
   // Takes the flits that have crossed their switch by the end of this cycle, and puts on the wires what the
   // links no longer hold. Call it when all routers have sent.
   void tick(FlitCycle now);
-  [[nodiscard]] bool is_at_rest() const { return state_.crossing.empty() && state_.held.empty(); }
+  [[nodiscard]] bool is_quiescent() const { return state_.crossing.empty() && state_.held.empty(); }
 
   // Drops all flits; the links are free in this cycle.
   void reset(FlitCycle cycle);

@@ -25,15 +25,16 @@ namespace apenet {
 // requests are counted before VC allocation grants anything, and tails free their channels after VC
 // allocation.
 //
-// The invariant that makes it fast: a block of routers whose registers did not change in a cycle is at rest.
-// The next cycle would not change them either, so no cycle visits the block until a flit or a credit arrives.
-// tests/network/reference_router.hpp is the plain router that the tests run in lockstep with this one.
+// The invariant that makes it fast: a block of routers whose registers did not change in a cycle is
+// quiescent. The next cycle would not change them either, so no cycle visits the block until a flit or a
+// credit arrives. tests/network/reference_router.hpp is the plain router that the tests run in lockstep with
+// this one.
 class FlitRouterBank final : public FlitRouters {
  public:
   FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes);
 
   void tick(FlitCycle cycle) override;
-  [[nodiscard]] bool is_at_rest() const override {
+  [[nodiscard]] bool is_quiescent() const override {
     return std::none_of(state_.waiting.begin(), state_.waiting.end(),
                         [](const Waiting& waiting) { return waiting.is_active; });
   }

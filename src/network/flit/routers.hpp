@@ -11,10 +11,10 @@ namespace apenet {
 class FlitRouters {
  public:
   virtual ~FlitRouters() = default;
-  // Runs one cycle of every router that is not at rest.
+  // Runs one cycle of every router that is not quiescent.
   virtual void tick(FlitCycle cycle) = 0;
-  // Every router is at rest: no cycle changes its registers before a flit or a credit arrives.
-  [[nodiscard]] virtual bool is_at_rest() const = 0;
+  // Every router is quiescent: no cycle changes its registers before a flit or a credit arrives.
+  [[nodiscard]] virtual bool is_quiescent() const = 0;
 };
 
 // Throws std::invalid_argument for routers with more than 64 ports, 64 virtual channels per port or 512

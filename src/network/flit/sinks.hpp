@@ -40,7 +40,7 @@ class FlitSinks {
   }
   // The next tick admits the node's waiting packets as far as there is room.
   void admit_next(NodeId node) { state_.released.push_back(node); }
-  [[nodiscard]] bool is_at_rest() const { return state_.released.empty(); }
+  [[nodiscard]] bool is_quiescent() const { return state_.released.empty(); }
 
   // The packet's header has entered the ejection buffer, its tail has not.
   [[nodiscard]] bool is_entering(std::uint32_t packet) const {

@@ -94,7 +94,7 @@ void FlitSockets::send(Socket& socket) {
   }
 }
 
-bool FlitSockets::is_at_rest() const {
+bool FlitSockets::is_quiescent() const {
   return std::all_of(sockets_.begin(), sockets_.end(),
                      [](const auto& socket) { return socket->implementation->is_quiet(); });
 }

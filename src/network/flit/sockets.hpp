@@ -35,7 +35,7 @@ class FlitSockets {
   void tick(FlitCycle cycle);
   // Replaces every router by a new instance.
   void reset();
-  [[nodiscard]] bool is_at_rest() const;
+  [[nodiscard]] bool is_quiescent() const;
 
  private:
   struct Socket final : FlitRouteSource {

@@ -59,7 +59,7 @@ class FlitSources {
 
   // In the last tick no port sent a flit or waited for a known cycle, and no packet was added since: no port
   // sends before a credit or a packet arrives.
-  [[nodiscard]] bool is_at_rest() const { return !state_.has_moved; }
+  [[nodiscard]] bool is_quiescent() const { return !state_.has_moved; }
 
   // For a halt. Puts these packets, which have begun to leave and are in the order of injection, in front of
   // their FIFOs, and resets the ports. A packet whose tail has left takes no room there: the card may have
@@ -105,7 +105,7 @@ class FlitSources {
   };
   // The rest of the state is in the ports.
   struct State {
-    bool has_moved = false;              // !is_at_rest()
+    bool has_moved = false;              // !is_quiescent()
     std::vector<Fifo> fifos;             // per node and card channel
     std::vector<std::uint16_t> credits;  // per node and virtual channel
     std::uint64_t resent = 0;            // of all FIFOs

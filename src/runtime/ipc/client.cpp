@@ -536,8 +536,8 @@ void Client::overlap_compute(std::int64_t least_ps) {
   stop_running();
 }
 
-// Returns from being away. The simulator does not count this process as running.
-void Client::come_back() {
+// Ends a suspension or overlapped compute. The simulator does not count this process as running.
+void Client::reenter() {
   Turn& turn = block_->turn;
   std::uint32_t run = Run::overlapped;
   if (turn.run.compare_exchange_strong(run, Run::waits)) await_turn();

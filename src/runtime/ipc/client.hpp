@@ -238,7 +238,7 @@ class Client {
   // If the others went on without the process, because it slept in the host or computes, waits for its turn.
   // Call before the process reads or reports the time.
   void attend() {
-    if (!is_away()) return;
+    if (!is_suspended_or_overlapped()) return;
     lock();
     unlock();
   }
@@ -251,7 +251,7 @@ class Client {
   void lock() {
     block_->lock.lock();
     if (block_->threads.in_use()) rejoin();
-    if (is_away()) come_back();
+    if (is_suspended_or_overlapped()) reenter();
   }
   void unlock() {
     block_->lock.unlock();
@@ -263,12 +263,12 @@ class Client {
   static void require_namespace();
   static Client* find_attached();
   void require_shim();
-  [[nodiscard]] bool is_away() const {
+  [[nodiscard]] bool is_suspended_or_overlapped() const {
     const std::uint32_t run = block_->turn.run.load();
     return run == Run::suspended || run == Run::overlapped;
   }
   [[nodiscard]] bool may_overlap_compute();
-  void come_back();
+  void reenter();
   void wait(Wait why, std::int64_t deadline_ps);
   void await_turn();
   void copy();  // executes Turn::copy

@@ -278,7 +278,7 @@ void Client::sleep_together(std::int64_t ps) {
     return;
   }
   block_->lock.acquire();
-  if (is_away()) come_back();
+  if (is_suspended_or_overlapped()) reenter();
   clock.acted_ps.set(clock.now_ps());
   if (__libc_single_threaded != 0) {
     clock.slept_ps.add(clock.charge(ps));

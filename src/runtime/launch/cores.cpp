@@ -65,7 +65,7 @@ Cores::~Cores() {
 void Cores::begin(const std::vector<int>& process_ids) {
   if (use_ == CoreUse::all || sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) return;
   has_begun_ = true;
-  settle_at_home();
+  move_home();
   list_free_cores();
   move_to(one_core(), process_ids);
   taken_since_ = WallClock::now();
@@ -75,7 +75,7 @@ void Cores::begin(const std::vector<int>& process_ids) {
 
 // The current core if no other run has claimed it, otherwise the next that is free. If all are taken, the
 // run shares the current one.
-void Cores::settle_at_home() {
+void Cores::move_home() {
   const int here = sched_getcpu();
   home_ = here < 0 ? 0 : static_cast<std::size_t>(here);
   for (std::size_t i = 0; i < CPU_SETSIZE && !claim_; ++i) {
@@ -208,7 +208,7 @@ void Cores::decide(const std::vector<int>& process_ids, WallClock::time_point no
 // Other runs begin and end. A run without a core of its own looks for one; a run on several cores leaves
 // those that others have claimed meanwhile, and takes those that they have left.
 void Cores::heed_others(const std::vector<int>& process_ids) {
-  if (!claim_) settle_at_home();
+  if (!claim_) move_home();
   list_free_cores();
   move_to(choice_.place() == CoreChoice::Place::one_core ? one_core() : free_cores(), process_ids);
 }

@@ -44,7 +44,7 @@ class Cores {
  private:
   using WallClock = std::chrono::steady_clock;
 
-  void settle_at_home();
+  void move_home();
   [[nodiscard]] cpu_set_t one_core() const;
   [[nodiscard]] cpu_set_t free_cores() const;
   void list_free_cores();

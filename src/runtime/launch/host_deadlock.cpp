@@ -38,7 +38,7 @@ bool HostDeadlock::is_stuck() {
   }
   if (now < next_look_) return false;
   next_look_ = now + deadlock_look_interval;
-  // The others could go on without the ranks that sleep, which HoldUps decides.
+  // The others could go on without the ranks that sleep, which StalledRanks decides.
   if (!ranks_.waited_for().empty()) return false;
   const std::vector<int> processes = rank_processes();
   const auto before = threads_;

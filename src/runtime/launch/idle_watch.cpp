@@ -50,7 +50,7 @@ bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
   const auto idle = WallClock::now() - idle_.since;
   if (!started) return idle > startup_wait_;
   if (idle < std::min<WallClock::duration>(before_watching, deadlock_wait_)) return false;
-  stalls_.begin(rank_processes, questions.left_out);
+  stalls_.begin(rank_processes, questions.suspended);
   pause(look_ms);
   const StallWatch::Finding finding = stalls_.end();
   const auto now = WallClock::now();
@@ -103,12 +103,12 @@ void IdleWatch::notice_work(WallClock::time_point now) {
 }
 
 std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes,
-                                         const std::vector<std::uint32_t>& left_out,
+                                         const std::vector<std::uint32_t>& suspended,
                                          SourceLines& lines) const {
   std::vector<std::pair<std::string, std::vector<std::uint32_t>>> found;
   for (const StallWatch::Thread& thread : stalls_.threads()) {
-    const bool is_left_out = std::find(left_out.begin(), left_out.end(), thread.rank) != left_out.end();
-    if (is_left_out || is_library_thread(thread.process_id, thread.thread_id)) continue;
+    const bool is_suspended = std::find(suspended.begin(), suspended.end(), thread.rank) != suspended.end();
+    if (is_suspended || is_library_thread(thread.process_id, thread.thread_id)) continue;
     const bool is_own = thread.process_id == rank_processes[thread.rank];
     std::string text = (is_own ? ", a thread: " : ", process '" + thread.name + "': ") +
                        describe_wait(thread.process_id, thread.thread_id, rank_processes, lines);
@@ -126,7 +126,7 @@ std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes,
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     all += "  " + name_ranks(ranks) + text + "\n";
   }
-  return all + describe_threads(left_out, rank_processes, families(rank_processes), lines);
+  return all + describe_threads(suspended, rank_processes, families(rank_processes), lines);
 }
 
 }  // namespace apenet

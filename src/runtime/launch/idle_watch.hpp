@@ -31,11 +31,11 @@ class IdleWatch {
   struct Questions {
     // Whether only threads of the run can end all these waits.
     std::function<bool()> only_run_can_act;
-    // Describes what a rank waits for that has been left out, if something outside the run can end the wait;
+    // Describes what a suspended rank waits for, if something outside the run can end the wait;
     // empty if there is none. Asked only before the run would be called stuck.
     std::function<std::string()> outside_wait;
     // Ranks that do not wait in the simulation, because they sleep in the host.
-    std::vector<std::uint32_t> left_out;
+    std::vector<std::uint32_t> suspended;
   };
   // Call after note(). `pause` waits for the given number of milliseconds without waking any rank.
   bool is_stuck(bool started, const std::vector<int>& rank_processes, const std::function<void(int)>& pause,
@@ -43,9 +43,9 @@ class IdleWatch {
   // Counts a release. Returns true if the last releases had no effect, so that the caller may slow them down.
   bool has_released_often() { return ++releases_ > 3; }
   // Returns lines that describe what waits outside MPI, for a deadlock report. Equal lines are merged.
-  // left_out: ranks that sleep in the host.
+  // suspended: ranks that sleep in the host.
   [[nodiscard]] std::string describe_sleepers(const std::vector<int>& rank_processes,
-                                              const std::vector<std::uint32_t>& left_out,
+                                              const std::vector<std::uint32_t>& suspended,
                                               SourceLines& lines) const;
 
  private:

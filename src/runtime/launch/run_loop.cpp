@@ -25,7 +25,7 @@ constexpr auto loop_look_interval = 20ms;
 constexpr auto idle_after_failure = 100ms;
 constexpr int most_yields = 2;
 
-// While computation is recorded, one rank runs at a time: several cores serve only the stage.
+// While computation is recorded, one rank runs at a time: several cores serve only the rotation.
 CoreUse cores_of(const SessionOptions& options) {
   const bool is_recording = options.compute == ipc::ComputeMode::record;
   return is_recording && options.cores == CoreUse::adaptive ? CoreUse::one : options.cores;
@@ -43,14 +43,14 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process
       options_(options),
       count_(static_cast<std::uint32_t>(ranks.size())),
       server_(shared, scheduler, process_ids, verdict_, options, ranks, supervisor_fd),
-      settling_(view_, server_, options.settle_cpu_ms, count_),
+      drain_(view_, server_, options.drain_cpu_ms, count_),
       idle_(options),
       start_(view_.ranks, server_, options, lines_),
       strays_(process_ids),
-      hold_ups_(scheduler, server_, options, lines_),
+      stalled_(scheduler, server_, options, lines_),
       host_deadlock_(view_.ranks, server_, options),
       cores_(cores_of(options)) {
-  if (options.compute == ipc::ComputeMode::record) stage_.emplace();
+  if (options.compute == ipc::ComputeMode::record) rotation_.emplace();
 }
 
 void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupted) {
@@ -82,15 +82,15 @@ void RunLoop::guarded(Work work) {
 }
 
 void RunLoop::live(const std::function<bool()>& interrupted) {
-  while (server_.any_alive() && !verdict_.is_stopped() && !is_settled_) {
+  while (server_.any_alive() && !verdict_.is_stopped() && !is_drained_) {
     if (const auto first = server_.failures().first_to_end_others()) {
-      settle(*first);
-    } else if (!all_finished_ && view_.grants.nobody_runs() && !hold_ups_.waits_for_absent()) {
+      drain(*first);
+    } else if (!all_finished_ && view_.grants.nobody_runs() && !stalled_.waits_for_suspended()) {
       step();
     } else {
       wait_for_processes();
-      hold_ups_.leave_out_sleepers();
-      hold_ups_.leave_out_spinners();
+      stalled_.suspend_sleepers();
+      stalled_.suspend_spinners();
       if (host_deadlock_.is_stuck() && !server_.abandon_daemons()) on_host_deadlock();
     }
     look_around(interrupted);
@@ -101,11 +101,11 @@ void RunLoop::step() {
   // All ranks wait. Read everything that they have written before any of them is woken.
   while (server_.serve(0)) {
   }
-  hold_ups_.note_all_wait();
+  stalled_.note_all_wait();
   host_deadlock_.note_progress();
   cores_.note_all_wait();
   if (shared_.header().lets_compute_overlap != 0) cores_.spread_overlapped(view_, process_ids_);
-  if (stage_ && view_.ranks.started()) stage_->turn(shared_, process_ids_.all_running());
+  if (rotation_ && view_.ranks.started()) rotation_->rotate(shared_, process_ids_.all_running());
   if (const auto first = server_.failures().first_to_end_others()) scheduler_.end_at(first->time_ps);
   const bool was_started = view_.ranks.started();
   Scheduler::Outcome outcome{};
@@ -128,7 +128,7 @@ void RunLoop::step() {
     all_finished_ = true;
   } else if (outcome == Scheduler::Outcome::idle) {
     if (server_.failures().first_to_end_others()) {
-      settling_.note_idle();
+      drain_.note_idle();
     } else {
       on_idle();
     }
@@ -159,7 +159,7 @@ void RunLoop::wait_for_processes() {
   // A rank computes, waits for the host, or has filled its output pipe.
   server_.serve(0);
   server_.pass_output();
-  hold_ups_.note_busy();
+  stalled_.note_busy();
   if (view_.grants.any_is_queued()) let_another_run();
 }
 
@@ -188,16 +188,16 @@ void RunLoop::on_idle() {
   const auto idle = idle_.note(view_.ranks.activity());
   // A rank failed after it had left, and the others wait forever. Report the failure, not a deadlock.
   if (!server_.failures().empty() && idle > idle_after_failure) {
-    is_settled_ = true;
+    is_drained_ = true;
     return;
   }
   const bool started = view_.ranks.started();
   const std::vector<int> process_ids = process_ids_.all_running();
   const auto pause = [this](int ms) { server_.serve(ms); };
   const IdleWatch::Questions questions{
-      .only_run_can_act = [&] { return hold_ups_.only_run_can_act(process_ids); },
-      .outside_wait = [&] { return hold_ups_.outside_wait(process_ids); },
-      .left_out = view_.ranks.suspended()};
+      .only_run_can_act = [&] { return stalled_.only_run_can_act(process_ids); },
+      .outside_wait = [&] { return stalled_.outside_wait(process_ids); },
+      .suspended = view_.ranks.suspended()};
   if (idle_.is_stuck(started, process_ids, pause, questions)) {
     verdict_.stop(SessionReport::Outcome::deadlock, 1,
                   "every process waits and the network is empty\n" + describe_waiting() +
@@ -225,13 +225,13 @@ void RunLoop::on_host_deadlock() {
 }
 
 // Called while a rank has failed: brings the other ranks to the point at which they are ended.
-void RunLoop::settle(VirtualInstant first_failure) {
+void RunLoop::drain(VirtualInstant first_failure) {
   const bool all_wait = view_.grants.all_wait();
-  switch (settling_.next(first_failure, all_wait && !all_finished_)) {
-    case Settling::Next::step:
+  switch (drain_.next(first_failure, all_wait && !all_finished_)) {
+    case Drain::Next::step:
       step();
       break;
-    case Settling::Next::wait:
+    case Drain::Next::wait:
       if (!all_wait && view_.ranks.started() && !all_finished_) {
         wait_for_processes();
       } else {
@@ -239,9 +239,9 @@ void RunLoop::settle(VirtualInstant first_failure) {
         server_.pass_output();
       }
       break;
-    case Settling::Next::stop:
+    case Drain::Next::stop:
       // A rank that was running when next() was called may have begun to wait since; then a step may be due.
-      is_settled_ = all_wait || all_finished_ || !view_.grants.all_wait();
+      is_drained_ = all_wait || all_finished_ || !view_.grants.all_wait();
       break;
   }
 }
@@ -250,12 +250,12 @@ void RunLoop::settle(VirtualInstant first_failure) {
 // too, and until the overlapped ones have finished: what they print must not depend on the host.
 void RunLoop::wait_for_last_output() {
   if (verdict_.is_from_outside() || is_asleep_for_ever_) return;
-  while (settling_.next_after_last_step() == Settling::Next::wait) server_.serve(5);
+  while (drain_.next_after_last_step() == Drain::Next::wait) server_.serve(5);
 }
 
 void RunLoop::look_around(const std::function<bool()>& interrupted) {
   server_.notice_failures();
-  if (!server_.failures().empty() && server_.processes().all_leaders_ended()) is_settled_ = true;
+  if (!server_.failures().empty() && server_.processes().all_leaders_ended()) is_drained_ = true;
   const auto now = WallClock::now();
   if (now < next_look_ || verdict_.is_stopped()) return;
   next_look_ = now + loop_look_interval;
@@ -272,7 +272,7 @@ void RunLoop::look_around(const std::function<bool()>& interrupted) {
 
 void RunLoop::report_on(SessionReport& report) {
   server_.report(report);
-  for (std::string& warning : hold_ups_.warnings()) report.warnings.push_back(std::move(warning));
+  for (std::string& warning : stalled_.warnings()) report.warnings.push_back(std::move(warning));
   for (std::string& warning : outside_warnings(view_.ranks)) report.warnings.push_back(std::move(warning));
   const auto line_of = [this](const std::string& file, std::uint64_t address) {
     std::error_code error;
@@ -281,10 +281,9 @@ void RunLoop::report_on(SessionReport& report) {
   };
   for (std::string& warning : describe_left_behind(shared_, view_.delivery.untaken(), line_of))
     report.warnings.push_back(std::move(warning));
-  if (!settling_.restless().empty())
-    report.warnings.push_back(
-        name_ranks(settling_.restless()) +
-        " had not come to rest when the run was ended: what they printed depends on the host");
+  if (!drain_.given_up().empty())
+    report.warnings.push_back(name_ranks(drain_.given_up()) +
+                              " still ran when the run was ended: what they printed depends on the host");
   server_.failure_watch().notice_strangers();
   verdict_.report(report, server_.failures());
 }

@@ -5,15 +5,15 @@
 #include <functional>
 #include <vector>
 
+#include "runtime/launch/core_rotation.hpp"
 #include "runtime/launch/cores.hpp"
-#include "runtime/launch/hold_ups.hpp"
+#include "runtime/launch/drain.hpp"
 #include "runtime/launch/host_deadlock.hpp"
 #include "runtime/launch/idle_watch.hpp"
 #include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_options.hpp"
-#include "runtime/launch/settling.hpp"
 #include "runtime/launch/source_lines.hpp"
-#include "runtime/launch/stage.hpp"
+#include "runtime/launch/stalled_ranks.hpp"
 #include "runtime/launch/start_watch.hpp"
 #include "runtime/launch/stray_watch.hpp"
 #include "runtime/launch/verdict.hpp"
@@ -44,7 +44,7 @@ class RunLoop {
   void on_idle();
   void on_host_deadlock();
   [[nodiscard]] std::string describe_waiting();
-  void settle(VirtualInstant first_failure);
+  void drain(VirtualInstant first_failure);
   void wait_for_last_output();
   void look_around(const std::function<bool()>& interrupted);
   void report_on(SessionReport& report);
@@ -58,18 +58,18 @@ class RunLoop {
   std::uint32_t count_;
   Verdict verdict_;
   RankServer server_;
-  Settling settling_;
+  Drain drain_;
   IdleWatch idle_;
   StartWatch start_;
   StrayWatch strays_;
   SourceLines lines_;
-  HoldUps hold_ups_;
+  StalledRanks stalled_;
   HostDeadlock host_deadlock_;
   Cores cores_;
-  std::optional<Stage> stage_;      // while computation is recorded
-  std::uint32_t sleepy_looks_ = 0;  // in a row, at a process that sleeps in the host
+  std::optional<CoreRotation> rotation_;  // while computation is recorded
+  std::uint32_t sleepy_looks_ = 0;        // in a row, at a process that sleeps in the host
   bool all_finished_ = false;
-  bool is_settled_ = false;
+  bool is_drained_ = false;
   bool is_asleep_for_ever_ = false;  // in the host
   WallClock::time_point next_look_{};
 };

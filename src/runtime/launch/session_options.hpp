@@ -34,8 +34,8 @@ struct SessionOptions {
   int deadlock_wait_ms = 1000;
   int stall_timeout_ms = 10000;
   int startup_wait_ms = 60000;  // the same limit before virtual time has begun
-  // Total CPU time in which the other ranks have to come to rest after one has failed.
-  int settle_cpu_ms = 4000;
+  // Total CPU time in which the other ranks have to become quiescent after one has failed.
+  int drain_cpu_ms = 4000;
   // Wall time after which a notice is printed if all other ranks wait for one rank.
   int busy_notice_ms = 10000;
   CoreUse cores = CoreUse::adaptive;

@@ -13,13 +13,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto sleep_look_interval = 20ms;
+constexpr auto sleep_check_interval = 20ms;
 constexpr auto patience = 100ms;
-// Once ranks have been left out, the run may already not repeat, so a shorter wait is enough.
+// Once ranks have been suspended, the run may already not repeat, so a shorter wait is enough.
 constexpr auto patience_again = 20ms;
 constexpr int limited_factor = 10;  // multiplies both if a rank may wake by itself
-constexpr std::uint32_t least_sleep_looks = 3;
-constexpr auto rest = 2ms;  // of a left-out rank that has run
+constexpr std::uint32_t least_sleep_checks = 3;
+constexpr auto pause = 2ms;  // of a suspended rank that has run
 
 // Returns what the rank waits for if another rank may supply it, depending on who else can.
 std::string meeting_to_prove(const SystemCall& call) {
@@ -93,7 +93,7 @@ bool SleepWatch::are_asleep(const std::vector<std::uint32_t>& ranks, const std::
                             int launcher_id) {
   const auto now = WallClock::now();
   if (now < next_look_) return false;
-  next_look_ = now + sleep_look_interval;
+  next_look_ = now + sleep_check_interval;
   const bool all_sleep = std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t number) {
     Rank seen;
     if (rank_processes[number] == 0 || !look(rank_processes[number], seen)) return false;
@@ -163,8 +163,8 @@ bool SleepWatch::something_works(std::vector<int> rank_processes, int launcher_i
 }
 
 bool SleepWatch::has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const {
-  const auto least = left_out_.contains(number) ? patience_again : patience;
-  return rank.looks >= least_sleep_looks &&
+  const auto least = suspended_.contains(number) ? patience_again : patience;
+  return rank.looks >= least_sleep_checks &&
          now - rank.since >= least * (rank.may_wake_by_itself ? limited_factor : 1);
 }
 
@@ -175,20 +175,20 @@ bool SleepWatch::still_asleep(const std::vector<std::uint32_t>& ranks) {
     const bool has_rested = std::all_of(rank.threads.begin(), rank.threads.end(), [&](const auto& thread) {
       return pulse_of(rank.process_id, thread.first) == thread.second;
     });
-    if (has_rested && !rank.threads.empty()) return now - rank.since >= rest;
+    if (has_rested && !rank.threads.empty()) return now - rank.since >= pause;
     if (!look(rank.process_id, rank)) rank.threads.clear();
     rank.since = now;
     return false;
   });
 }
 
-void SleepWatch::note_left_out(const std::vector<std::uint32_t>& ranks) {
-  for (const std::uint32_t number : ranks) left_out_.emplace(number, ranks_[number].waits_for);
+void SleepWatch::note_suspended(const std::vector<std::uint32_t>& ranks) {
+  for (const std::uint32_t number : ranks) suspended_.emplace(number, ranks_[number].waits_for);
 }
 
 std::vector<std::string> SleepWatch::warnings() const {
   std::map<std::string, std::vector<std::uint32_t>> ranks;
-  for (const auto& [number, waits_for] : left_out_) ranks[waits_for].push_back(number);
+  for (const auto& [number, waits_for] : suspended_) ranks[waits_for].push_back(number);
   std::vector<std::string> lines;
   for (const auto& [waits_for, numbers] : ranks)
     lines.push_back(name_ranks(numbers) + " waited in the host (" + waits_for +

@@ -32,7 +32,7 @@ class SleepWatch {
   // again for `rest`.
   bool still_asleep(const std::vector<std::uint32_t>& ranks);
   // Call when the other ranks have continued without these.
-  void note_left_out(const std::vector<std::uint32_t>& ranks);
+  void note_suspended(const std::vector<std::uint32_t>& ranks);
   // Warnings for the report of the run, one for each kind of wait.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
@@ -57,7 +57,7 @@ class SleepWatch {
 
   HostWaits::Queries queries_;
   std::map<std::uint32_t, Rank> ranks_;
-  std::map<std::uint32_t, std::string> left_out_;  // what each rank waited for
+  std::map<std::uint32_t, std::string> suspended_;  // what each rank waited for
   WallClock::time_point next_look_{};
   WallClock::time_point next_proof_{};
   std::map<std::pair<int, int>, Pulse> proven_;  // by process and thread

@@ -69,9 +69,9 @@ std::map<int, StallWatch::Task> StallWatch::look() const {
   return tasks;
 }
 
-void StallWatch::begin(const std::vector<int>& process_ids, std::vector<std::uint32_t> left_out) {
+void StallWatch::begin(const std::vector<int>& process_ids, std::vector<std::uint32_t> suspended) {
   process_ids_ = process_ids;
-  left_out_ = std::move(left_out);
+  suspended_ = std::move(suspended);
   before_ = look();
   began_ns_ = now_ns();
 }
@@ -129,13 +129,13 @@ StallWatch::Finding StallWatch::end() {
     const std::uint64_t used_before = before == before_.end() ? 0 : before->second.used_ns;
     const auto used_ns = static_cast<std::int64_t>(task.used_ns - used_before);
     const std::uint64_t first_ns = first_used_ns_.emplace(thread_id, task.used_ns).first->second;
-    const bool is_left_out =
-        std::find(left_out_.begin(), left_out_.end(), task.thread.rank) != left_out_.end();
+    const bool is_suspended =
+        std::find(suspended_.begin(), suspended_.end(), task.thread.rank) != suspended_.end();
     if (task.thread.finding == Finding::sleeps) {
       const bool is_repeated = first_ns != task.used_ns || is_library(task.thread);
       if (!is_in_simulation(task.thread)) {
         if (is_repeated) task.thread.finding = Finding::may_wake;
-      } else if (!is_left_out) {
+      } else if (!is_suspended) {
         task.thread.finding = Finding::asleep;
       }
     }

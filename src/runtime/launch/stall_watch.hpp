@@ -39,9 +39,9 @@ class StallWatch {
 
   // Call when a rank has acted: discards what the threads did before.
   void forget();
-  // The processes of the ranks; 0 means unknown. left_out: ranks that do not wait in the simulation. Threads
-  // of the others that sleep in virtual time do not wake. Those of left_out sleep in parts.
-  void begin(const std::vector<int>& process_ids, std::vector<std::uint32_t> left_out = {});
+  // The processes of the ranks; 0 means unknown. suspended: ranks that do not wait in the simulation. Threads
+  // of the others that sleep in virtual time do not wake. Those of suspended ranks sleep in parts.
+  void begin(const std::vector<int>& process_ids, std::vector<std::uint32_t> suspended = {});
   // Call some time after begin().
   Finding end();
 
@@ -68,7 +68,7 @@ class StallWatch {
   [[nodiscard]] bool is_library(const Thread& thread);
 
   std::vector<int> process_ids_;
-  std::vector<std::uint32_t> left_out_;
+  std::vector<std::uint32_t> suspended_;
   std::map<int, Task> before_;
   std::int64_t began_ns_ = 0;
   std::map<int, Span> spans_;                            // the last second of each thread

@@ -160,7 +160,7 @@ std::string Report::rank_text(std::uint32_t rank) const {
   const RankSnapshot& snapshot = ranks_[rank];
   if (snapshot.state == State::finished) return finished_text(rank);
   if (snapshot.state == State::starts) return "waits for the others in MPI_Init";
-  if (snapshot.calls.empty()) return snapshot.state == State::away ? "" : provider_text(rank);
+  if (snapshot.calls.empty()) return snapshot.state == State::suspended ? "" : provider_text(rank);
   std::string text;
   for (const CallSnapshot& call : snapshot.calls) {
     text += (text.empty() ? "" : "; another thread: ") + call_text(rank, call);

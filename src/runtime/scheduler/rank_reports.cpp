@@ -21,7 +21,7 @@ RankSnapshot::State reported_state(RankState state) {
     case RankState::running:
     case RankState::queued:
     case RankState::ended:
-      return RankSnapshot::State::away;
+      return RankSnapshot::State::suspended;
     default:
       return RankSnapshot::State::waits;
   }

@@ -72,7 +72,7 @@ struct FinaliseSnapshot {
 };
 
 struct RankSnapshot {
-  enum class State : std::uint8_t { starts, waits, polls, away, finished };
+  enum class State : std::uint8_t { starts, waits, polls, suspended, finished };
   State state = State::waits;
   std::vector<CallSnapshot> calls;      // one per thread that is in a call
   std::vector<ObjectSnapshot> objects;  // includes freed objects

@@ -1,4 +1,4 @@
-#include "runtime/launch/settling.hpp"
+#include "runtime/launch/drain.hpp"
 
 #include <algorithm>
 
@@ -11,28 +11,28 @@ constexpr std::chrono::milliseconds startup_patience_per_rank = 1s;  // for rank
 
 }  // namespace
 
-Settling::Next Settling::next(VirtualInstant first, bool all_wait) {
+Drain::Next Drain::next(VirtualInstant first, bool all_wait) {
   if (all_wait && !is_idle_ && acts_until(first)) {
     work_ = HostWork{};  // the ranks make progress, so their patience starts anew
     return Next::step;
   }
-  std::vector<std::uint32_t> restless;
+  std::vector<std::uint32_t> unfinished;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    if (!rests(rank)) restless.push_back(rank);
+    if (!is_quiescent(rank)) unfinished.push_back(rank);
   }
-  return wait_for(std::move(restless));
+  return wait_for(std::move(unfinished));
 }
 
-Settling::Next Settling::next_after_last_step() {
-  std::vector<std::uint32_t> restless;
+Drain::Next Drain::next_after_last_step() {
+  std::vector<std::uint32_t> unfinished;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     const bool may_print = has_left(rank) || scheduler_.ranks.is_overlapped(rank);
-    if (!server_.ended(rank) && may_print) restless.push_back(rank);
+    if (!server_.ended(rank) && may_print) unfinished.push_back(rank);
   }
-  return wait_for(std::move(restless));
+  return wait_for(std::move(unfinished));
 }
 
-bool Settling::acts_until(VirtualInstant first) {
+bool Drain::acts_until(VirtualInstant first) {
   scheduler_.bounds.earliest_wakes(wakes_ps_);
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     if (const auto until_ps = scheduler_.ranks.computes_until_ps(rank)) {
@@ -45,7 +45,7 @@ bool Settling::acts_until(VirtualInstant first) {
   return false;
 }
 
-bool Settling::rests(std::uint32_t rank) const {
+bool Drain::is_quiescent(std::uint32_t rank) const {
   if (server_.ended(rank)) return true;
   if (has_left(rank)) return false;
   switch (scheduler_.ranks.state_now(rank)) {
@@ -62,7 +62,7 @@ bool Settling::rests(std::uint32_t rank) const {
 }
 
 // It has finished, or its process has ended.
-bool Settling::has_left(std::uint32_t rank) const {
+bool Drain::has_left(std::uint32_t rank) const {
   switch (scheduler_.ranks.state_now(rank)) {
     case RankState::computing_ended:
     case RankState::ended:
@@ -73,16 +73,16 @@ bool Settling::has_left(std::uint32_t rank) const {
   }
 }
 
-Settling::Next Settling::wait_for(std::vector<std::uint32_t> restless) {
-  if (restless.empty()) return Next::stop;
+Drain::Next Drain::wait_for(std::vector<std::uint32_t> unfinished) {
+  if (unfinished.empty()) return Next::stop;
   std::vector<int> groups;
-  for (const std::uint32_t rank : restless) groups.push_back(server_.group_of(rank));
+  for (const std::uint32_t rank : unfinished) groups.push_back(server_.group_of(rank));
   const auto patience =
       scheduler_.ranks.started()
           ? cpu_patience_
-          : std::max(cpu_patience_, startup_patience_per_rank * static_cast<int>(restless.size()));
+          : std::max(cpu_patience_, startup_patience_per_rank * static_cast<int>(unfinished.size()));
   if (!work_.is_hopeless(groups, patience)) return Next::wait;
-  if (restless_.empty()) restless_ = std::move(restless);
+  if (given_up_.empty()) given_up_ = std::move(unfinished);
   return Next::stop;
 }
 

@@ -1,4 +1,4 @@
-// Settling: after a failure, brings the other ranks to a reproducible point before they are ended.
+// Drain: after a failure, brings the other ranks to a reproducible point before they are ended.
 #pragma once
 
 #include <chrono>
@@ -13,17 +13,17 @@
 namespace apenet {
 
 // After a rank has failed, the others continue in virtual time while one of them acts before the failure.
-// Then each must come to rest: it waits in the scheduler or in the process manager's barrier, or has ended. A
-// rank that has left the simulation gets time to end by itself. Ranks that never come to rest (they compute
-// forever, or are blocked in the host) are given up; what they print then depends on the host.
-class Settling {
+// Then each must become quiescent: it waits in the scheduler or in the process manager's barrier, or has
+// ended. A rank that has left the simulation gets time to end by itself. Ranks that never become quiescent
+// (they compute forever, or are blocked in the host) are given up; what they print then depends on the host.
+class Drain {
  public:
   enum class Next {
     step,  // the scheduler may step: all ranks wait, and one acts before the failure
     wait,  // some ranks still run
-    stop,  // all ranks rest or are given up
+    stop,  // all ranks are quiescent or are given up
   };
-  Settling(const SchedulerView& scheduler, const RankServer& server, int cpu_patience_ms, std::uint32_t count)
+  Drain(const SchedulerView& scheduler, const RankServer& server, int cpu_patience_ms, std::uint32_t count)
       : scheduler_(scheduler), server_(server), cpu_patience_(cpu_patience_ms), count_(count) {}
 
   // `first`: when and where the first failure occurred.
@@ -34,13 +34,13 @@ class Settling {
   // overlapped ones.
   [[nodiscard]] Next next_after_last_step();
   // The ranks that were given up.
-  [[nodiscard]] const std::vector<std::uint32_t>& restless() const { return restless_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& given_up() const { return given_up_; }
 
  private:
   [[nodiscard]] bool acts_until(VirtualInstant first);
-  [[nodiscard]] bool rests(std::uint32_t rank) const;
+  [[nodiscard]] bool is_quiescent(std::uint32_t rank) const;
   [[nodiscard]] bool has_left(std::uint32_t rank) const;
-  Next wait_for(std::vector<std::uint32_t> restless);
+  Next wait_for(std::vector<std::uint32_t> unfinished);
 
   SchedulerView scheduler_;
   const RankServer& server_;
@@ -48,7 +48,7 @@ class Settling {
   std::uint32_t count_;
   bool is_idle_ = false;
   HostWork work_;
-  std::vector<std::uint32_t> restless_;
+  std::vector<std::uint32_t> given_up_;
   std::vector<std::int64_t> wakes_ps_;  // a member to reuse its memory
 };
 

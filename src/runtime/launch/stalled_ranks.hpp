@@ -1,4 +1,4 @@
-// HoldUps: handles ranks that run on in the host while all others wait for them.
+// StalledRanks: handles the ranks that stall all others because they run on in the host.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,14 @@
 
 namespace apenet {
 
-// Prints one notice if a rank keeps the run waiting for long; the notice has no other effect. Leaves out the
+// Prints one notice if a rank keeps the run waiting for long; the notice has no other effect. Suspends the
 // ranks that are asleep in the host: ranks that communicate there would wait for each other forever if one of
-// them waits for its turn in the simulation. For the same reason leaves out the ranks that share memory and
+// them waits for its turn in the simulation. For the same reason suspends the ranks that share memory and
 // have run for a long time: they may spin there, which nobody can tell from computing.
-class HoldUps {
+class StalledRanks {
  public:
-  HoldUps(Scheduler& scheduler, const RankServer& server, const SessionOptions& options, SourceLines& lines)
+  StalledRanks(Scheduler& scheduler, const RankServer& server, const SessionOptions& options,
+               SourceLines& lines)
       : scheduler_(scheduler),
         view_(scheduler.view()),
         server_(server),
@@ -30,22 +31,23 @@ class HoldUps {
         spin_patience_(options.stall_timeout_ms),
         error_fd_(options.error_fd),
         sleep_(server.wait_queries()) {}
-  HoldUps(const HoldUps&) = delete;
-  HoldUps& operator=(const HoldUps&) = delete;
+  StalledRanks(const StalledRanks&) = delete;
+  StalledRanks& operator=(const StalledRanks&) = delete;
 
   // Call when no rank runs any more.
   void note_all_wait() { busy_since_.reset(); }
   // Call when ranks run and none of them has begun to wait for a while.
   void note_busy();
   // Has an effect only after note_busy().
-  void leave_out_sleepers();
+  void suspend_sleepers();
   // Has an effect only after note_busy().
-  void leave_out_spinners();
-  // Whether the next step has to wait for a left-out rank. A left-out rank that has woken counts as running.
-  [[nodiscard]] bool waits_for_absent();
+  void suspend_spinners();
+  // Whether the next step has to wait for a suspended rank. A suspended rank that has woken counts as
+  // running.
+  [[nodiscard]] bool waits_for_suspended();
   // Whether only threads of the run can end what its threads wait for.
   [[nodiscard]] bool only_run_can_act(const std::vector<int>& rank_processes) const;
-  // "rank 0 waits for a connection to ...": of a rank that has been left out, if something outside the run
+  // "rank 0 waits for a connection to ...": of a rank that has been suspended, if something outside the run
   // can end its wait; empty if there is none.
   [[nodiscard]] std::string outside_wait(const std::vector<int>& rank_processes);
   // Warnings for the report of the run.
@@ -68,7 +70,7 @@ class HoldUps {
   std::optional<WallClock::time_point> busy_since_;
   std::vector<std::uint32_t> calls_before_;  // of each rank, when that began
   bool told_ = false;
-  std::set<std::uint32_t> spinners_;   // left out while they ran
+  std::set<std::uint32_t> spinners_;   // suspended while they ran
   std::set<std::uint32_t> have_spun_;  // all that were
 };
 

@@ -1,4 +1,4 @@
-#include "runtime/launch/hold_ups.hpp"
+#include "runtime/launch/stalled_ranks.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -17,7 +17,7 @@ constexpr int shorter_factor = 10;
 
 }  // namespace
 
-void HoldUps::note_busy() {
+void StalledRanks::note_busy() {
   const auto now = WallClock::now();
   if (!busy_since_) {
     busy_since_ = now;
@@ -51,23 +51,23 @@ void HoldUps::note_busy() {
 }
 
 // A rank that polls does not return to the simulator either.
-std::string HoldUps::describe_busy(std::uint32_t rank, const std::vector<int>& processes) {
+std::string StalledRanks::describe_busy(std::uint32_t rank, const std::vector<int>& processes) {
   constexpr std::uint32_t least_polls = 1000;
   if (view_.ranks.calls(rank) - calls_before_[rank] >= least_polls)
     return "calls MPI again and again, and finds nothing";
   return describe_work(processes, rank, lines_);
 }
 
-void HoldUps::leave_out_sleepers() {
+void StalledRanks::suspend_sleepers() {
   if (!busy_since_) return;
   const std::vector<std::uint32_t> ranks = view_.ranks.waited_for();
   const int launcher_id = server_.launcher_id();
   if (ranks.empty() || !sleep_.are_asleep(ranks, server_.process_ids().all_running(), launcher_id)) return;
-  if (scheduler_.suspend(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_left_out(ranks);
+  if (scheduler_.suspend(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_suspended(ranks);
 }
 
-void HoldUps::leave_out_spinners() {
-  // Once ranks have been left out, the run may already not repeat, so a shorter wait is enough.
+void StalledRanks::suspend_spinners() {
+  // Once ranks have been suspended, the run may already not repeat, so a shorter wait is enough.
   const auto patience = have_spun_.empty() ? spin_patience_ : spin_patience_ / shorter_factor;
   if (!busy_since_ || WallClock::now() - *busy_since_ < patience) return;
   const std::vector<std::uint32_t> ranks = view_.ranks.waited_for();
@@ -84,7 +84,7 @@ void HoldUps::leave_out_spinners() {
   }
 }
 
-bool HoldUps::waits_for_absent() {
+bool StalledRanks::waits_for_suspended() {
   std::vector<std::uint32_t> ranks = view_.ranks.suspended();
   if (ranks.empty()) spinners_.clear();
   if (ranks.empty() || view_.ranks.all_are_suspended()) return !ranks.empty();
@@ -97,7 +97,7 @@ bool HoldUps::waits_for_absent() {
   return !ranks.empty() && !sleep_.still_asleep(ranks);
 }
 
-bool HoldUps::only_run_can_act(const std::vector<int>& rank_processes) const {
+bool StalledRanks::only_run_can_act(const std::vector<int>& rank_processes) const {
   std::vector<int> with_launcher = rank_processes;
   with_launcher.push_back(server_.launcher_id());
   const std::map<int, std::uint32_t> family = families(with_launcher);
@@ -116,7 +116,7 @@ bool HoldUps::only_run_can_act(const std::vector<int>& rank_processes) const {
   });
 }
 
-std::string HoldUps::outside_wait(const std::vector<int>& rank_processes) {
+std::string StalledRanks::outside_wait(const std::vector<int>& rank_processes) {
   const std::vector<std::uint32_t> ranks = view_.ranks.suspended();
   if (ranks.empty()) return {};
   std::vector<int> with_launcher = rank_processes;
@@ -136,7 +136,7 @@ std::string HoldUps::outside_wait(const std::vector<int>& rank_processes) {
   return {};
 }
 
-std::vector<std::string> HoldUps::warnings() const {
+std::vector<std::string> StalledRanks::warnings() const {
   std::vector<std::string> lines = sleep_.warnings();
   if (have_spun_.empty()) return lines;
   lines.push_back("others ran beside " + name_ranks({have_spun_.begin(), have_spun_.end()}) +

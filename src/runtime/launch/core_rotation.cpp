@@ -1,4 +1,4 @@
-#include "runtime/launch/stage.hpp"
+#include "runtime/launch/core_rotation.hpp"
 
 #include <random>
 
@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_on_stage = 500ms;
+constexpr auto time_on_core = 500ms;
 constexpr auto time_to_warm = 100ms;  // the first part of it, while the caches fill
 
 // Differs from run to run, so that each recording of a program sees other parts of each rank alone.
@@ -24,13 +24,13 @@ void move(int process_id, const cpu_set_t& to) {
 
 }  // namespace
 
-Stage::Stage() {
+CoreRotation::CoreRotation() {
   sched_getaffinity(0, sizeof allowed_, &allowed_);
 }
 
 // Takes a core that no other run has claimed, or else any other than that of the run.
-void Stage::build() {
-  is_built_ = true;
+void CoreRotation::choose_core() {
+  has_chosen_ = true;
   if (sched_getaffinity(0, sizeof others_, &others_) != 0 || CPU_COUNT(&others_) != 1) return;
   std::optional<std::size_t> any;
   for (std::size_t core = 0; core < CPU_SETSIZE && !claim_; ++core) {
@@ -39,31 +39,31 @@ void Stage::build() {
     claim_ = CoreClaim::take(core);
   }
   if (!any) return;
-  stage_.emplace();
-  CPU_ZERO(&*stage_);
-  CPU_SET(claim_ ? claim_->core() : *any, &*stage_);
+  core_.emplace();
+  CPU_ZERO(&*core_);
+  CPU_SET(claim_ ? claim_->core() : *any, &*core_);
 }
 
-void Stage::bring(SharedMemory& shared, const std::vector<int>& process_ids, std::uint32_t rank) {
+void CoreRotation::move_in(SharedMemory& shared, const std::vector<int>& process_ids, std::uint32_t rank) {
   if (rank_ == rank) return;
   if (rank_) {
     shared.block(*rank_).turn.core = ipc::Core::shared;
     move(process_ids[*rank_], others_);
   }
-  move(process_ids[rank], *stage_);
+  move(process_ids[rank], *core_);
   shared.block(rank).turn.core = ipc::Core::own_and_cold;
   rank_ = rank;
   warm_from_ = WallClock::now() + time_to_warm;
 }
 
-void Stage::turn(SharedMemory& shared, const std::vector<int>& process_ids) {
-  if (!is_built_) build();
-  if (!stage_) return;
+void CoreRotation::rotate(SharedMemory& shared, const std::vector<int>& process_ids) {
+  if (!has_chosen_) choose_core();
+  if (!core_) return;
   const auto now = WallClock::now();
   if (!rank_ || now >= until_) {
     const auto ranks = static_cast<std::uint32_t>(process_ids.size());
-    bring(shared, process_ids, rank_ ? (*rank_ + 1) % ranks : any_of(ranks));
-    until_ = now + time_on_stage;
+    move_in(shared, process_ids, rank_ ? (*rank_ + 1) % ranks : any_of(ranks));
+    until_ = now + time_on_core;
   }
   if (now >= warm_from_) shared.block(*rank_).turn.core = ipc::Core::own_and_warm;
 }
