@@ -114,14 +114,14 @@ bool BatchSort::sort_by_digits(const TimingWheel& wheel, TimingWheel::Place plac
   const auto range_bits = static_cast<unsigned>(std::bit_width(slot.latest_ps - earliest_ps));
   const auto number_bits = static_cast<unsigned>(std::bit_width(slot.count - 1));
   const unsigned below_time = PackedOrder::kind_bits + PackedOrder::source_bits + number_bits;
-  const unsigned left_out = std::max(range_bits + below_time, 64U) - 64;  // of times seconds apart
+  const unsigned omitted_bits = std::max(range_bits + below_time, 64U) - 64;  // of times seconds apart
   const unsigned bits = std::min(range_bits, static_cast<unsigned>(std::bit_width(slot.count)));
-  const unsigned shift = below_time + range_bits - left_out - bits;
+  const unsigned shift = below_time + range_bits - omitted_bits - bits;
   digit_ends_.assign(std::size_t{1} << bits, 0);
   slot_keys_.resize(slot.count);
   std::uint64_t number = 0;
   wheel.visit(place, [&](const Event& event) {
-    const std::uint64_t key = (event.time_ps - earliest_ps) >> left_out << below_time |
+    const std::uint64_t key = (event.time_ps - earliest_ps) >> omitted_bits << below_time |
                               event.order >> PackedOrder::counter_bits << number_bits | number;
     slot_keys_[number++] = key;
     ++digit_ends_[key >> shift];
@@ -146,8 +146,8 @@ bool BatchSort::sort_by_digits(const TimingWheel& wheel, TimingWheel::Place plac
     }
   }
   sort_neighbours(keys, slot.count);
-  // With bits of the times left out, only the time of a key decides.
-  take_in_order(slot, number_bits, left_out == 0 ? number_bits : below_time, sorted);
+  // With bits of the times omitted, only the time of a key decides.
+  take_in_order(slot, number_bits, omitted_bits == 0 ? number_bits : below_time, sorted);
   return true;
 }
 

@@ -130,8 +130,8 @@ void validate(const Descriptor& descriptor, const NicCapabilities& card, std::ui
     refuse_value("descriptor.verb", "put", "what the card can do: it has no put");
   if (descriptor.verb == Verb::get && !card.get)
     refuse_value("descriptor.verb", "get", "what the card can do: it has no get");
-  const bool is_told_more = descriptor.notify_requester || descriptor.notify_responder;
-  if (is_told_more && (descriptor.verb != Verb::get || !card.get_notifications))
+  const bool is_notified = descriptor.notify_requester || descriptor.notify_responder;
+  if (is_notified && (descriptor.verb != Verb::get || !card.get_notifications))
     refuse_value("descriptor.notify", "requester or responder",
                  "none: the card tells only of the data of a get");
   if (descriptor.is_lock && (descriptor.verb != Verb::get || !card.locks))

@@ -193,9 +193,9 @@ TEST_F(Atomics, WorkOnScatteredMemory) {
   EXPECT_EQ(there[100], 21U);
   EXPECT_EQ(there[101], 32U);
   EXPECT_EQ(there[0], 13U);
-  const fi_cq_tagged_entry told = target.next(target.receive_cq);
-  EXPECT_EQ(told.data, 99U);
-  EXPECT_EQ(told.flags, FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_CQ_DATA);
+  const fi_cq_tagged_entry reported = target.next(target.receive_cq);
+  EXPECT_EQ(reported.data, 99U);
+  EXPECT_EQ(reported.flags, FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_CQ_DATA);
   to[1].count = 2;
   EXPECT_EQ(fi_fetch_atomicmsg(origin.ep, &message, to.data(), nullptr, 2, 0), -FI_EINVAL);
 }

@@ -149,13 +149,13 @@ TEST_F(PeersOfRails, APollDoesNotWaitBeforeTheProgramHasSeenWhatAnotherCardBroug
   first.client.progress().begin_wait();
   fi_cq_tagged_entry entry{};
   ASSERT_EQ(fi_cq_read(first.receive_cq, &entry, 1), 1);
-  const std::int64_t told_ps = first.client.block().clock.now_ps();
+  const std::int64_t visible_ps = first.client.block().clock.now_ps();
   EXPECT_EQ(fi_cq_read(second.receive_cq, &entry, 1), -FI_EAGAIN);
-  EXPECT_EQ(first.client.block().clock.now_ps(), told_ps) << "the program has not asked for more";
+  EXPECT_EQ(first.client.block().clock.now_ps(), visible_ps) << "the program has not asked for more";
   EXPECT_EQ(fi_cq_read(first.receive_cq, &entry, 1), -FI_EAGAIN) << "empties the queue";
-  EXPECT_EQ(first.client.block().clock.now_ps(), told_ps) << "the program may have what it waits for";
+  EXPECT_EQ(first.client.block().clock.now_ps(), visible_ps) << "the program may have what it waits for";
   EXPECT_EQ(fi_cq_read(first.receive_cq, &entry, 1), -FI_EAGAIN) << "waits: for the other card's message";
-  EXPECT_GT(first.client.block().clock.now_ps(), told_ps);
+  EXPECT_GT(first.client.block().clock.now_ps(), visible_ps);
   EXPECT_EQ(fi_cq_read(second.receive_cq, &entry, 1), 1);
   first.client.progress().end_wait();
   EXPECT_EQ(words[0], 7);

@@ -58,7 +58,7 @@ def test_windows_are_read_by_the_adapter(apenet, build, tmp_path):
 )
 def test_scarce_resources_cost_time_and_give_a_warning(apenet, build, tmp_path, setting, warning):
     plain, quiet = virtual_time_us(apenet, build, tmp_path, "any_source")
-    scarce, told = virtual_time_us(apenet, build, tmp_path, "any_source", f"card.{setting}")
+    scarce, done = virtual_time_us(apenet, build, tmp_path, "any_source", f"card.{setting}")
     assert scarce > plain
-    assert warning in told.stderr
+    assert warning in done.stderr
     assert warning not in quiet.stderr

@@ -126,7 +126,7 @@ def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench)
 CLOSES = "import os, sys; os.closerange(3, 256); os.execv(sys.argv[1], sys.argv[1:])"
 
 
-def test_a_refusal_is_told_once_for_all_ranks(apenet, bench):
+def test_a_refusal_is_reported_once_for_all_ranks(apenet, bench):
     """Whatever becomes of the output and the status of the refused program."""
     script = '"$@" > /dev/null 2>&1; true'
     command = ("python", "-c", CLOSES, *bench.program("mpich", "C"))

@@ -13,7 +13,7 @@ using message::AccessCall;
 using message::ReceiveCall;
 using message::Segment;
 using message::SendCall;
-using What = Told::What;
+using What = Report::What;
 
 // Memory of rank 1 that rank 0 accesses: key 5 names it.
 class RemoteAccess : public testing::Test {
@@ -36,7 +36,7 @@ class RemoteAccess : public testing::Test {
   }
   void write(const AccessCall& call) { network[0].engine.write(network[0].inbox, call); }
   void read(const AccessCall& call) { network[0].engine.read(network[0].inbox, call); }
-  std::vector<Told>& told(std::uint32_t rank) { return network[rank].transport.told; }
+  std::vector<Report>& reported(std::uint32_t rank) { return network[rank].transport.reported; }
 
   ToyNetwork network{2};
   Contexts contexts{};
@@ -53,11 +53,11 @@ TEST_F(RemoteAccess, AWriteNeedsNoHelpOfTheTarget) {
     EXPECT_EQ(network[0].engine.accesses_under_way(), 1U);
     network.run();
     EXPECT_TRUE(std::equal(local.begin(), local.begin() + 16, remote.begin() + 8));
-    ASSERT_EQ(told(0).size(), 1U);
-    EXPECT_FALSE(told(0)[0].failed);
-    EXPECT_EQ(told(1).size(), 0U);
+    ASSERT_EQ(reported(0).size(), 1U);
+    EXPECT_FALSE(reported(0)[0].failed);
+    EXPECT_EQ(reported(1).size(), 0U);
     EXPECT_EQ(network[0].engine.accesses_under_way(), 0U);
-    told(0).clear();
+    reported(0).clear();
   }
 }
 
@@ -70,16 +70,16 @@ TEST_F(RemoteAccess, AWriteThatTellsItsTargetTellsItOnceAndLast) {
   call.data = 77;
   write(call);
   while (network.under_way() > 0) {
-    if (!told(1).empty()) break;
+    if (!reported(1).empty()) break;
     network.deliver(network.under_way() - 1);
   }
   EXPECT_TRUE(std::equal(local.begin(), local.begin() + 8, remote.begin()));
   EXPECT_TRUE(std::equal(local.begin() + 16, local.begin() + 24, remote.begin() + 32));
   network.run();
-  ASSERT_EQ(told(1).size(), 1U);
-  EXPECT_EQ(told(1)[0].what, What::written);
-  EXPECT_EQ(told(1)[0].data, 77U);
-  EXPECT_EQ(told(0).size(), 1U);
+  ASSERT_EQ(reported(1).size(), 1U);
+  EXPECT_EQ(reported(1)[0].what, What::written);
+  EXPECT_EQ(reported(1)[0].data, 77U);
+  EXPECT_EQ(reported(0).size(), 1U);
 }
 
 TEST_F(RemoteAccess, AReadFetchesAndMayTellItsTarget) {
@@ -90,32 +90,32 @@ TEST_F(RemoteAccess, AReadFetchesAndMayTellItsTarget) {
   read(call);
   network.run();
   EXPECT_TRUE(std::equal(local.begin(), local.begin() + 30, remote.begin() + 10));
-  ASSERT_EQ(told(1).size(), 1U);
-  EXPECT_EQ(told(1)[0].what, What::was_read);
-  EXPECT_EQ(told(1)[0].tag, 5U);
-  EXPECT_EQ(told(0).size(), 1U);
+  ASSERT_EQ(reported(1).size(), 1U);
+  EXPECT_EQ(reported(1)[0].what, What::was_read);
+  EXPECT_EQ(reported(1)[0].tag, 5U);
+  EXPECT_EQ(reported(0).size(), 1U);
 }
 
 TEST_F(RemoteAccess, AnAccessOfNoByteEndsAtOnceOrTells) {
   write(call_of(remote_part(0, 0)));
   read(call_of(remote_part(0, 0)));
-  EXPECT_EQ(told(0).size(), 2U);
+  EXPECT_EQ(reported(0).size(), 2U);
   AccessCall call = call_of(remote_part(0, 0));
   call.notifies = true;
   write(call);
   network.run();
-  EXPECT_EQ(told(0).size(), 3U);
-  ASSERT_EQ(told(1).size(), 1U);
-  EXPECT_EQ(told(1)[0].length, 0U);
+  EXPECT_EQ(reported(0).size(), 3U);
+  ASSERT_EQ(reported(1).size(), 1U);
+  EXPECT_EQ(reported(1)[0].length, 0U);
 }
 
 TEST_F(RemoteAccess, AFaultEndsTheAccessAndMovesNothing) {
   write(call_of(remote_part(0, 8), 6));  // no such key
   read(call_of(remote_part(60, 8)));     // past the end
   network.run();
-  ASSERT_EQ(told(0).size(), 2U);
-  EXPECT_TRUE(told(0)[0].failed);
-  EXPECT_TRUE(told(0)[1].failed);
+  ASSERT_EQ(reported(0).size(), 2U);
+  EXPECT_TRUE(reported(0)[0].failed);
+  EXPECT_TRUE(reported(0)[1].failed);
   EXPECT_EQ(remote, Bytes(64));
   EXPECT_EQ(local, bytes_from(1, 64));
 }
@@ -215,8 +215,8 @@ TEST_F(DirectCosts, OfAShortMessage) {
   EXPECT_EQ(got, sent);
   EXPECT_EQ(charged(0), 1 + 10'000);
   EXPECT_EQ(charged(1), 100);
-  ASSERT_EQ((*network)[0].transport.told.size(), 1U);
-  EXPECT_EQ((*network)[0].transport.told[0].context, &contexts[0]);
+  ASSERT_EQ((*network)[0].transport.reported.size(), 1U);
+  EXPECT_EQ((*network)[0].transport.reported[0].context, &contexts[0]);
 }
 
 TEST_F(DirectCosts, OfAMessageThatComesBeforeItsReceive) {

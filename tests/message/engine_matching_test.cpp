@@ -216,16 +216,16 @@ class RandomProgram {
   }
 
   void compare() {
-    std::map<const void*, Told> told;
+    std::map<const void*, Report> reported;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      for (const Told& one : network_[rank].transport.told)
-        EXPECT_TRUE(told.emplace(one.context, one).second);
+      for (const Report& one : network_[rank].transport.reported)
+        EXPECT_TRUE(reported.emplace(one.context, one).second);
     }
     std::size_t taken = 0;
     for (const Posted& posted : posted_) {
-      const auto found = told.find(&posted);
-      ASSERT_EQ(found != told.end(), posted.expected.has_value());
-      if (found == told.end()) continue;
+      const auto found = reported.find(&posted);
+      ASSERT_EQ(found != reported.end(), posted.expected.has_value());
+      if (found == reported.end()) continue;
       Sent& message = sent_[*posted.expected];
       const std::size_t fits = std::min(message.bytes.size(), posted.room.size());
       EXPECT_EQ(found->second.source, message.source);
@@ -234,12 +234,13 @@ class RandomProgram {
       EXPECT_EQ(found->second.expected, fits);
       EXPECT_TRUE(std::equal(posted.room.begin(), posted.room.begin() + static_cast<std::ptrdiff_t>(fits),
                              message.bytes.begin()));
-      EXPECT_TRUE(message.has_left || told.count(&message) == 1) << "a rendezvous ends at its sender, too";
+      EXPECT_TRUE(message.has_left || reported.count(&message) == 1)
+          << "a rendezvous ends at its sender, too";
       message.has_left = true;
       ++taken;
     }
     EXPECT_GT(taken, steps / 20);
-    for (const Sent& message : sent_) EXPECT_TRUE(message.has_left || told.count(&message) == 0);
+    for (const Sent& message : sent_) EXPECT_TRUE(message.has_left || reported.count(&message) == 0);
   }
 
   std::mt19937 random_;

@@ -17,7 +17,7 @@ using message::Receive;
 using message::ReceiveCall;
 using message::SendCall;
 using message::Wanted;
-using What = Told::What;
+using What = Report::What;
 
 class EngineTest : public testing::Test {
  protected:
@@ -45,7 +45,7 @@ class EngineTest : public testing::Test {
   void receive(std::uint32_t rank, Bytes& bytes, const Wanted& wanted, void* context = nullptr) {
     network[rank].engine.receive(network[rank].inbox, receive_of(bytes, wanted, context));
   }
-  std::vector<Told>& told(std::uint32_t rank) { return network[rank].transport.told; }
+  std::vector<Report>& reported(std::uint32_t rank) { return network[rank].transport.reported; }
 };
 
 TEST_F(EngineTest, AnEagerSendFreesItsBufferAtOnce) {
@@ -59,14 +59,14 @@ TEST_F(EngineTest, AnEagerSendFreesItsBufferAtOnce) {
     EXPECT_EQ(network[1].engine.waiting(), 1U);
     network.run();
     EXPECT_EQ(got, sent);
-    ASSERT_EQ(told(1).size(), 1U);
-    EXPECT_EQ(told(1)[0].context, &contexts[0]);
-    EXPECT_EQ(told(1)[0].source, 0U);
-    EXPECT_EQ(told(1)[0].tag, 7U);
-    EXPECT_EQ(told(1)[0].length, length);
+    ASSERT_EQ(reported(1).size(), 1U);
+    EXPECT_EQ(reported(1)[0].context, &contexts[0]);
+    EXPECT_EQ(reported(1)[0].source, 0U);
+    EXPECT_EQ(reported(1)[0].tag, 7U);
+    EXPECT_EQ(reported(1)[0].length, length);
     EXPECT_EQ(network[0].transport.slots_in_use, 0U);
     EXPECT_EQ(network[1].engine.waiting(), 0U);
-    told(1).clear();
+    reported(1).clear();
   }
 }
 
@@ -76,7 +76,7 @@ TEST_F(EngineTest, AMessageWithoutAReceiveIsKept) {
   EXPECT_TRUE(send(0, 1, 1, in_event));
   EXPECT_TRUE(send(0, 1, 2, in_slot));
   network.run();
-  EXPECT_EQ(told(1).size(), 0U);
+  EXPECT_EQ(reported(1).size(), 0U);
   Bytes got(200);
   receive(1, got, {.tag = 2});
   EXPECT_EQ(got, in_slot);
@@ -94,15 +94,15 @@ TEST_F(EngineTest, ARendezvousEndsAtBothSidesOnceTheReceiverHasMatched) {
   EXPECT_EQ(network[0].engine.oldest_transfer()->owner.context, &contexts[0]);
   Bytes got(10'000);
   receive(1, got, {.source = 0, .tag = 7}, &contexts[1]);
-  EXPECT_EQ(told(1).size(), 0U) << "the payload is still to come";
+  EXPECT_EQ(reported(1).size(), 0U) << "the payload is still to come";
   network.run();
   EXPECT_EQ(got, sent);
-  ASSERT_EQ(told(0).size(), 1U);
-  EXPECT_EQ(told(0)[0].what, What::ended);
-  EXPECT_EQ(told(0)[0].context, &contexts[0]);
-  ASSERT_EQ(told(1).size(), 1U);
-  EXPECT_EQ(told(1)[0].context, &contexts[1]);
-  EXPECT_EQ(told(1)[0].length, 10'000U);
+  ASSERT_EQ(reported(0).size(), 1U);
+  EXPECT_EQ(reported(0)[0].what, What::ended);
+  EXPECT_EQ(reported(0)[0].context, &contexts[0]);
+  ASSERT_EQ(reported(1).size(), 1U);
+  EXPECT_EQ(reported(1)[0].context, &contexts[1]);
+  EXPECT_EQ(reported(1)[0].length, 10'000U);
   EXPECT_EQ(network[0].engine.unfinished(), 0U);
   EXPECT_EQ(network[0].stores.transfers.used(), 0U);
   EXPECT_EQ(network[1].stores.receives.used(), 0U);
@@ -135,8 +135,8 @@ TEST(Engine, ARendezvousIsCutIntoWhatTheCardCanCarry) {
   network[1].engine.receive(network[1].inbox, receive);
   network.run();
   EXPECT_EQ(got, sent);
-  EXPECT_EQ(network[0].transport.told.size(), 1U);
-  EXPECT_EQ(network[1].transport.told.size(), 1U);
+  EXPECT_EQ(network[0].transport.reported.size(), 1U);
+  EXPECT_EQ(network[1].transport.reported.size(), 1U);
 }
 
 TEST_F(EngineTest, ALongerMessageIsTruncatedAndSaysItsLength) {
@@ -148,13 +148,13 @@ TEST_F(EngineTest, ALongerMessageIsTruncatedAndSaysItsLength) {
     call.buffer = message::one_piece(message::address_of(got.data()), 40);
     network[1].engine.receive(network[1].inbox, call);
     network.run();
-    ASSERT_EQ(told(1).size(), 1U);
-    EXPECT_EQ(told(1)[0].length, length);
-    EXPECT_EQ(told(1)[0].expected, 40U);
+    ASSERT_EQ(reported(1).size(), 1U);
+    EXPECT_EQ(reported(1)[0].length, length);
+    EXPECT_EQ(reported(1)[0].expected, 40U);
     EXPECT_TRUE(std::equal(got.begin(), got.begin() + 40, sent.begin()));
     EXPECT_EQ(got[40], std::byte{0xee});
     EXPECT_EQ(network[0].engine.unfinished(), 0U);
-    told(1).clear();
+    reported(1).clear();
   }
 }
 
@@ -165,12 +165,12 @@ TEST_F(EngineTest, MessagesAndBuffersMayBeEmpty) {
   receive(1, none, {.tag = 2}, &contexts[1]);
   EXPECT_FALSE(send(0, 1, 2, bytes_from(0, 1000)));
   network.run();
-  ASSERT_EQ(told(1).size(), 2U);
-  EXPECT_EQ(told(1)[0].context, &contexts[0]);
-  EXPECT_EQ(told(1)[0].length, 0U);
-  EXPECT_EQ(told(1)[1].context, &contexts[1]);
-  EXPECT_EQ(told(1)[1].length, 1000U);
-  EXPECT_EQ(told(1)[1].expected, 0U);
+  ASSERT_EQ(reported(1).size(), 2U);
+  EXPECT_EQ(reported(1)[0].context, &contexts[0]);
+  EXPECT_EQ(reported(1)[0].length, 0U);
+  EXPECT_EQ(reported(1)[1].context, &contexts[1]);
+  EXPECT_EQ(reported(1)[1].length, 1000U);
+  EXPECT_EQ(reported(1)[1].expected, 0U);
   EXPECT_EQ(network[0].engine.unfinished(), 0U) << "the sender need not wait";
 }
 
@@ -181,8 +181,8 @@ TEST_F(EngineTest, MessagesThatOvertakeAreMatchedInTheOrderOfTheirSends) {
   std::deque<Bytes> sent;
   for (const std::size_t length : lengths) std::ignore = send(0, 1, 0, sent.emplace_back(length));
   while (network.under_way() > 0) network.deliver(network.under_way() - 1);
-  ASSERT_EQ(told(1).size(), 4U);
-  for (const Told& one : told(1)) {
+  ASSERT_EQ(reported(1).size(), 4U);
+  for (const Report& one : reported(1)) {
     const auto which = static_cast<std::size_t>(static_cast<char*>(one.context) - contexts.data());
     EXPECT_EQ(one.length, lengths[which]);
   }
@@ -199,10 +199,10 @@ TEST_F(EngineTest, TagsSourcesAndIgnoredBitsSelect) {
   std::ignore = send(0, 2, 5, sent);     // contexts[2]
   std::ignore = send(1, 2, 5, sent);     // contexts[0]
   network.run();
-  ASSERT_EQ(told(2).size(), 3U);
-  EXPECT_EQ(told(2)[0].context, &contexts[1]);
-  EXPECT_EQ(told(2)[1].context, &contexts[2]);
-  EXPECT_EQ(told(2)[2].context, &contexts[0]);
+  ASSERT_EQ(reported(2).size(), 3U);
+  EXPECT_EQ(reported(2)[0].context, &contexts[1]);
+  EXPECT_EQ(reported(2)[1].context, &contexts[2]);
+  EXPECT_EQ(reported(2)[2].context, &contexts[0]);
   EXPECT_NE(network[2].engine.find(network[2].inbox, {.source = 1, .tag = 0x57}), nullptr);
 }
 
@@ -213,7 +213,7 @@ TEST_F(EngineTest, UntaggedReceivesTakeUntaggedMessagesOnly) {
   network[1].engine.receive(network[1].inbox, plain);
   std::ignore = send(0, 1, 0, bytes_from(0, 8));
   network.run();
-  EXPECT_EQ(told(1).size(), 0U);
+  EXPECT_EQ(reported(1).size(), 0U);
   SendCall call;
   call.buffer = buffer_of(got);
   call.target = 1;
@@ -221,8 +221,8 @@ TEST_F(EngineTest, UntaggedReceivesTakeUntaggedMessagesOnly) {
   call.data = 99;
   std::ignore = network[0].engine.send(network[0].inbox, call);
   network.run();
-  ASSERT_EQ(told(1).size(), 1U);
-  EXPECT_EQ(told(1)[0].data, 99U);
+  ASSERT_EQ(reported(1).size(), 1U);
+  EXPECT_EQ(reported(1)[0].data, 99U);
 }
 
 TEST_F(EngineTest, ACancelledReceiveTakesNothing) {
@@ -238,8 +238,8 @@ TEST_F(EngineTest, ACancelledReceiveTakesNothing) {
   EXPECT_EQ(rank.engine.oldest_receive()->owner.context, &contexts[1]);
   std::ignore = send(0, 1, 1, bytes_from(0, 8));
   network.run();
-  ASSERT_EQ(told(1).size(), 1U);
-  EXPECT_EQ(told(1)[0].context, &contexts[1]);
+  ASSERT_EQ(reported(1).size(), 1U);
+  EXPECT_EQ(reported(1)[0].context, &contexts[1]);
   EXPECT_EQ(rank.engine.cancel(rank.inbox, true, &contexts[1]), nullptr) << "it has ended";
   EXPECT_EQ(rank.stores.receives.used(), 0U);
 }
@@ -272,7 +272,7 @@ TEST_F(EngineTest, APeekedMessageMayBeClaimedReceivedOrDiscarded) {
   EXPECT_EQ(rank.engine.claimed(rank.inbox, &contexts[2]), nullptr);
   network.run();
   EXPECT_EQ(got, large);
-  EXPECT_EQ(told(0).size(), 2U) << "a discarded message ends at its sender, too";
+  EXPECT_EQ(reported(0).size(), 2U) << "a discarded message ends at its sender, too";
   EXPECT_EQ(rank.stores.stored.used(), 0U);
 }
 
@@ -297,9 +297,9 @@ TEST_F(EngineTest, AMultiReceiveGivesItsBufferAwayPieceByPiece) {
   send_plain(bytes_from(3, 120));  // 30 bytes are left: less than the minimum
   send_plain(bytes_from(4, 10));   // nobody takes it
   network.run();
-  ASSERT_EQ(told(1).size(), 3U);
-  EXPECT_EQ(told(1)[0].length, 50U);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(told(1)[i].ends_multi, i == 2);
+  ASSERT_EQ(reported(1).size(), 3U);
+  EXPECT_EQ(reported(1)[0].length, 50U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(reported(1)[i].ends_multi, i == 2);
   EXPECT_TRUE(std::equal(large.begin(), large.end(), got.begin() + 50));
   EXPECT_EQ(got[550], std::byte{3});
   EXPECT_EQ(rank.stores.receives.used(), 0U);
@@ -342,7 +342,7 @@ TEST_F(EngineTest, AMessageToNobodyEndsAtItsSender) {
   call.target_endpoint = 3;
   EXPECT_FALSE(network[0].engine.send(network[0].inbox, call));
   network.run();
-  EXPECT_EQ(told(0).size(), 1U);
+  EXPECT_EQ(reported(0).size(), 1U);
   EXPECT_EQ(network[0].engine.unfinished(), 0U);
 }
 
@@ -360,7 +360,7 @@ TEST_F(EngineTest, AForgottenInboxIsToldOfNothing) {
   EXPECT_EQ(network[1].engine.waiting(), 0U);
   receive(0, got, {.tag = 1});
   network.run();
-  EXPECT_EQ(told(1).size(), 0U);
+  EXPECT_EQ(reported(1).size(), 0U);
   EXPECT_EQ(network[0].engine.unfinished(), 0U) << "its peers do not wait for it";
   EXPECT_EQ(network[1].stores.receives.used(), 0U);
   EXPECT_EQ(network[1].stores.transfers.used(), 0U);
@@ -376,13 +376,13 @@ TEST_F(EngineTest, ControlMessagesArriveInTheirTurn) {
   header.tag = 12;
   network[0].engine.post_control(1, header, {});
   network.deliver(1);
-  EXPECT_EQ(told(1).size(), 0U);
+  EXPECT_EQ(reported(1).size(), 0U);
   EXPECT_EQ(network[1].engine.expected_sequence(0), 0U);
   network.run();
-  ASSERT_EQ(told(1).size(), 2U);
-  EXPECT_EQ(told(1)[0].tag, 11U);
-  EXPECT_EQ(told(1)[0].length, 20U);
-  EXPECT_EQ(told(1)[1].tag, 12U);
+  ASSERT_EQ(reported(1).size(), 2U);
+  EXPECT_EQ(reported(1)[0].tag, 11U);
+  EXPECT_EQ(reported(1)[0].length, 20U);
+  EXPECT_EQ(reported(1)[1].tag, 12U);
   EXPECT_EQ(network[1].engine.expected_sequence(0), 2U);
 }
 

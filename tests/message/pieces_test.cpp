@@ -69,8 +69,8 @@ TEST_F(PiecesTest, ArriveAsOneMessageWithAndWithoutAReceiveThatWaits) {
       EXPECT_EQ(got, sent) << length;
       EXPECT_EQ(sends, (length + piece_bytes - 1) / piece_bytes);
       EXPECT_EQ(network[0].transport.slots_in_use, 0U);
-      ASSERT_FALSE(network[1].transport.told.empty());
-      EXPECT_EQ(network[1].transport.told.back().length, length);
+      ASSERT_FALSE(network[1].transport.reported.empty());
+      EXPECT_EQ(network[1].transport.reported.back().length, length);
     }
   }
   EXPECT_FALSE(is_rendezvous);

@@ -34,8 +34,8 @@ using Contexts = std::array<char, 8>;
 
 class ToyNetwork;
 
-// What the library above an engine was told.
-struct Told {
+// What the library above an engine was reported.
+struct Report {
   enum class What : std::uint8_t { received, ended, written, was_read, control };
   What what = What::received;
   void* context = nullptr;  // of the operation
@@ -70,29 +70,29 @@ class ToyTransport {
   void matched(const message::Receive& /*receive*/, const message::Message& /*message*/) { ++matches; }
   void received(const message::Receive& receive, bool ends_multi) {
     if (receive.inbox == nullptr) return;
-    told.push_back({Told::What::received, receive.owner.context, receive.source, receive.tag, receive.length,
-                    receive.expected, receive.data, ends_multi, receive.failed});
+    reported.push_back({Report::What::received, receive.owner.context, receive.source, receive.tag,
+                        receive.length, receive.expected, receive.data, ends_multi, receive.failed});
   }
   void ended(const message::Transfer& transfer) {
     if (transfer.inbox == nullptr) return;
-    told.push_back({.what = Told::What::ended,
-                    .context = transfer.owner.context,
-                    .failed = transfer.fault != message::AccessFault::none});
+    reported.push_back({.what = Report::What::ended,
+                        .context = transfer.owner.context,
+                        .failed = transfer.fault != message::AccessFault::none});
   }
   void written(message::Inbox* /*inbox*/, const message::Event& event, message::PutNotice notice) {
-    told.push_back({.what = Told::What::written,
-                    .source = event.source,
-                    .length = static_cast<std::uint64_t>(event.bytes),
-                    .data = notice.value});
+    reported.push_back({.what = Report::What::written,
+                        .source = event.source,
+                        .length = static_cast<std::uint64_t>(event.bytes),
+                        .data = notice.value});
   }
   void was_read(message::Inbox* /*inbox*/, const message::Message& message) {
-    told.push_back({.what = Told::What::was_read, .source = message.source, .tag = message.header.tag});
+    reported.push_back({.what = Report::What::was_read, .source = message.source, .tag = message.header.tag});
   }
   void control_arrived(message::Inbox* /*inbox*/, const message::Message& message) {
-    told.push_back({.what = Told::What::control,
-                    .source = message.source,
-                    .tag = message.header.tag,
-                    .length = message.payload_bytes});
+    reported.push_back({.what = Report::What::control,
+                        .source = message.source,
+                        .tag = message.header.tag,
+                        .length = message.payload_bytes});
   }
 
   message::Inbox* own_inbox = nullptr;
@@ -103,7 +103,7 @@ class ToyTransport {
   std::uint32_t slots_in_use = 0;
   std::uint32_t slot_limit = 1000;
   std::uint64_t next_number = 1;
-  std::vector<Told> told;
+  std::vector<Report> reported;
   std::map<std::uint64_t, message::Segment> regions;  // by key: memory that others may access
 
  private:

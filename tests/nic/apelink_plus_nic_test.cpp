@@ -213,10 +213,10 @@ TEST_F(ApelinkPlusTest, AnEventDoesNotOvertakeGpuWritesThatAreNotVisibleYet) {
   Descriptor silent = put(16, 0);
   silent.remote_memory = Memory::gpu;
   silent.notify_target = false;
-  Descriptor told = put(16, 0);
-  told.message = 1;
+  Descriptor reported = put(16, 0);
+  reported.message = 1;
   machine->post(Time::zero(), silent);
-  machine->post(Time::zero(), told);
+  machine->post(Time::zero(), reported);
   simulation.run();
   EXPECT_LE(recorder.landed.at({0, 0}), recorder.of(Kind::arrived).at(0).time);
 }

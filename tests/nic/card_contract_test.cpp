@@ -120,16 +120,16 @@ TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
   }
   simulation.run();
 
-  std::map<test::MessageName, std::set<std::pair<Kind, ProcessId>>> told;
+  std::map<test::MessageName, std::set<std::pair<Kind, ProcessId>>> reported;
   for (const test::Record& record : recorder.records) {
     const Completion& completion = record.completion;
     const test::MessageName name{completion.source, completion.message};
     ASSERT_EQ(posted.count(name), 1U);
     EXPECT_GE(completion.time, posted.at(name).second + machine.lookahead());
-    EXPECT_TRUE(told[name].emplace(completion.kind, completion.process).second) << "reported twice";
+    EXPECT_TRUE(reported[name].emplace(completion.kind, completion.process).second) << "reported twice";
   }
   for (const auto& [name, what] : posted) {
-    EXPECT_EQ(told[name], due(what.first)) << "message " << name.second;
+    EXPECT_EQ(reported[name], due(what.first)) << "message " << name.second;
     EXPECT_EQ(recorder.landed.count(name), 1U) << "message " << name.second;
   }
 }

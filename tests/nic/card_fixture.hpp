@@ -27,7 +27,7 @@ class CardFixture : public testing::Test {
     return 0;
   }
   // The time of the completion number `which` of its kind.
-  [[nodiscard]] std::int64_t told_ns(Completion::Kind kind, std::size_t which = 0) const {
+  [[nodiscard]] std::int64_t completed_ns(Completion::Kind kind, std::size_t which = 0) const {
     return recorder.of(kind).at(which).time.ps() / 1000;
   }
   // The arrival time of a message from process 0 to process 1, posted at zero.

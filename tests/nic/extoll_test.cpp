@@ -43,8 +43,8 @@ TEST_F(ExtollTest, AVeloPacketTakesTheSumOfItsSteps) {
   simulation.run();
   // Processor write 200, requester 120, crossing 250, completer 80, and a slot of 56 + 8 bytes in 1 + 8
   // clocks.
-  EXPECT_EQ(told_ns(Kind::arrived), 200 + 120 + 250 + 80 + 90);
-  EXPECT_EQ(told_ns(Kind::sent), 200) << "the processor has written it, so no memory is read";
+  EXPECT_EQ(completed_ns(Kind::arrived), 200 + 120 + 250 + 80 + 90);
+  EXPECT_EQ(completed_ns(Kind::sent), 200) << "the processor has written it, so no memory is read";
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 1U);
   EXPECT_EQ(counter("velo_packets"), 1U);
 }
@@ -57,7 +57,7 @@ TEST_F(ExtollTest, ATrainGoesAtThePaceOfTheProcessor) {
                                .bytes = 56 + 56 + 10,
                                .packet_interval = Time::from_ns(500)});
   simulation.run();
-  EXPECT_EQ(told_ns(Kind::arrived), 2 * 500 + 200 + 120 + 250 + 80 + 90);
+  EXPECT_EQ(completed_ns(Kind::arrived), 2 * 500 + 200 + 120 + 250 + 80 + 90);
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 3U);
   EXPECT_EQ(counter("velo_packets"), 3U);
 }
@@ -69,8 +69,8 @@ TEST_F(ExtollTest, ATrainWithoutPauseGoesAtThePaceOfTheRequester) {
   simulation.run();
   // On the bus 1 + 8 clocks each until 200 and 290, and 1 + 3 until 330. The requester has finished the third
   // packet 3 x 120 after 200.
-  EXPECT_EQ(told_ns(Kind::sent), 330);
-  EXPECT_EQ(told_ns(Kind::arrived), 200 + 3 * 120 + 250 + 80 + 90);
+  EXPECT_EQ(completed_ns(Kind::sent), 330);
+  EXPECT_EQ(completed_ns(Kind::arrived), 200 + 3 * 120 + 250 + 80 + 90);
 }
 
 TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
@@ -88,7 +88,7 @@ TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
   simulation.run();
   // The processor's write takes 200; then the packet passes the completer, 80, and its slot is written, 90.
   ASSERT_EQ(recorder.of(Kind::arrived).size(), 3U);
-  EXPECT_EQ(told_ns(Kind::arrived, 2), 10'000 + 200 + 80 + 90);
+  EXPECT_EQ(completed_ns(Kind::arrived, 2), 10'000 + 200 + 80 + 90);
 }
 
 TEST_F(ExtollTest, AWholeTrainKeepsItsSlotsUntilItIsTaken) {
@@ -147,11 +147,11 @@ TEST_F(ExtollTest, APutIsReadByDmaAndNotifiesAtBothEnds) {
   // Doorbell 200, requester 200, read request 1 clock, memory 300, header and first word 2 clocks. The burst
   // ends a clock later.
   const std::int64_t first_word = 200 + 200 + 10 + 300 + 20;
-  EXPECT_EQ(told_ns(Kind::sent), first_word + 10 + 30) << "a notification of 16 bytes in 1 + 2 clocks";
+  EXPECT_EQ(completed_ns(Kind::sent), first_word + 10 + 30) << "a notification of 16 bytes in 1 + 2 clocks";
   const std::int64_t landed = first_word + 250 + 80 + 30 + 30;
-  EXPECT_EQ(told_ns(Kind::arrived), landed) << "16 bytes and a notification, each 1 + 2 clocks";
+  EXPECT_EQ(completed_ns(Kind::arrived), landed) << "16 bytes and a notification, each 1 + 2 clocks";
   // The target's responder sends the acknowledgement, and the source's completer writes the notification.
-  EXPECT_EQ(told_ns(Kind::remote_done), landed + 300 + 250 + 80 + 30);
+  EXPECT_EQ(completed_ns(Kind::remote_done), landed + 300 + 250 + 80 + 30);
   EXPECT_EQ(counter("acknowledgements"), 1U);
   EXPECT_EQ(machine->warnings().size(), 1U);
 }
@@ -162,8 +162,8 @@ TEST_F(ExtollTest, ASendThatTheCardReadsGoesByRma) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 16});
   simulation.run();
   const std::int64_t first_word = 200 + 200 + 10 + 300 + 20;
-  EXPECT_EQ(told_ns(Kind::sent), first_word + 10 + 30) << "as for a put";
-  EXPECT_EQ(told_ns(Kind::arrived), first_word + 250 + 80 + 30 + 30);
+  EXPECT_EQ(completed_ns(Kind::sent), first_word + 10 + 30) << "as for a put";
+  EXPECT_EQ(completed_ns(Kind::arrived), first_word + 250 + 80 + 30 + 30);
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 0U);
   EXPECT_EQ(counter("velo_packets"), 0U);
 }
@@ -172,7 +172,7 @@ TEST_F(ExtollTest, AnImmediatePutNeedsNoRead) {
   wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .from_cpu = true, .bytes = 8});
   simulation.run();
-  EXPECT_EQ(told_ns(Kind::arrived), 200 + 200 + 250 + 80 + 20 + 30);
+  EXPECT_EQ(completed_ns(Kind::arrived), 200 + 200 + 250 + 80 + 20 + 30);
 }
 
 TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
@@ -182,7 +182,7 @@ TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
   // The request is complete when its tail arrives: 8 + 24 + 8 bytes.
   const std::int64_t asked = 200 + 200 + 250 + 40;
   const std::int64_t first_word = asked + 300 + 10 + 300 + 20;
-  EXPECT_EQ(told_ns(Kind::got), first_word + 250 + 80 + 30 + 30);
+  EXPECT_EQ(completed_ns(Kind::got), first_word + 250 + 80 + 30 + 30);
   EXPECT_EQ(counter("gets_served"), 1U);
   EXPECT_TRUE(machine->warnings().empty()) << "the hardware supports gets";
 }
@@ -197,9 +197,9 @@ TEST_F(ExtollTest, AGetTellsBothEndsOnRequest) {
                                .bytes = 16});
   simulation.run();
   // Written 200, decoded 200, a notification of 16 bytes in 1 + 2 clocks.
-  EXPECT_EQ(told_ns(Kind::sent), 200 + 200 + 30);
+  EXPECT_EQ(completed_ns(Kind::sent), 200 + 200 + 30);
   // The request's tail, decoded 300, read: a clock, 300, and 1 + 2 clocks; and the notification.
-  EXPECT_EQ(told_ns(Kind::served), 200 + 200 + 250 + 40 + 300 + 10 + 300 + 30 + 30);
+  EXPECT_EQ(completed_ns(Kind::served), 200 + 200 + 250 + 40 + 300 + 10 + 300 + 30 + 30);
   EXPECT_EQ(recorder.of(Kind::served).at(0).process, 1U);
   EXPECT_EQ(recorder.of(Kind::got).size(), 1U);
   EXPECT_TRUE(recorder.executed.empty());
@@ -289,13 +289,13 @@ TEST_F(ExtollTest, PipelinedTransactionsFollowEachOtherAtThePaceOfTheirUnit) {
                   {.verb = Verb::put, .source = 0, .target = 1, .bytes = 8, .message = message});
   }
   simulation.run();
-  EXPECT_EQ(told_ns(Kind::arrived, 9) - told_ns(Kind::arrived, 8), 200);
+  EXPECT_EQ(completed_ns(Kind::arrived, 9) - completed_ns(Kind::arrived, 8), 200);
   for (std::uint64_t message = 10; message < 20; ++message) {
     machine->post(simulation.now(),
                   {.verb = Verb::get, .source = 0, .target = 1, .bytes = 8, .message = message});
   }
   simulation.run();
-  EXPECT_EQ(told_ns(Kind::got, 9) - told_ns(Kind::got, 8), 300);
+  EXPECT_EQ(completed_ns(Kind::got, 9) - completed_ns(Kind::got, 8), 300);
 }
 
 // A long put occupies the requester packet by packet, so that a put of another process gets its turn.
@@ -337,12 +337,12 @@ class SendTimesTest : public test::CardFixture {
                           Time interval) {
     Simulation own;
     Machine two(own, description, {0, 1});
-    test::Recorder told(own);
-    two.set_sink(told);
+    test::Recorder recorder(own);
+    two.set_sink(recorder);
     two.post(Time::zero(),
              {.source = 0, .target = 1, .from_cpu = from_cpu, .bytes = bytes, .packet_interval = interval});
     own.run();
-    return told.of(Kind::arrived).at(0).time.ps() / 1000;
+    return recorder.of(Kind::arrived).at(0).time.ps() / 1000;
   }
 
   void expect_agreement(const MachineDescription& description, Time interval) {

@@ -79,7 +79,7 @@ TEST_F(HcaTest, ADoorbellMakesTheCardFetchTheEntryAndThenThePayload) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 16});
   simulation.run();
   const std::int64_t header_in = doorbell + entry_fetch + process + first_word + crossing;
-  EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+  EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + payload_16 + completion);
 }
 
 TEST_F(HcaTest, ASmallInlinePayloadIsWrittenToTheCardByTheProcessor) {
@@ -87,7 +87,7 @@ TEST_F(HcaTest, ASmallInlinePayloadIsWrittenToTheCardByTheProcessor) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 16});
   simulation.run();
   const std::int64_t header_in = doorbell + process + crossing;
-  EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+  EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + payload_16 + completion);
 }
 
 TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
@@ -96,7 +96,7 @@ TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
   simulation.run();
   // 64 + 64 bytes are 16 words. The packet of 90 bytes has arrived before its write of 10 + 8 clocks ends.
   const std::int64_t header_in = doorbell + read_start + 260 + process + crossing;
-  EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + 180 + completion);
+  EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + 180 + completion);
 }
 
 TEST_F(HcaTest, IfTheProcessorWritesEveryEntryOnlyThePayloadIsFetched) {
@@ -106,7 +106,7 @@ TEST_F(HcaTest, IfTheProcessorWritesEveryEntryOnlyThePayloadIsFetched) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 16});
   simulation.run();
   const std::int64_t header_in = doorbell + process + first_word + crossing;
-  EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+  EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + payload_16 + completion);
 }
 
 TEST_F(HcaTest, SentIsReportedWhenTheTargetHasAcknowledged) {
@@ -114,8 +114,8 @@ TEST_F(HcaTest, SentIsReportedWhenTheTargetHasAcknowledged) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 16});
   simulation.run();
   const std::int64_t arrived = doorbell + process + crossing + receive + payload_16 + completion;
-  EXPECT_EQ(told_ns(Kind::arrived), arrived);
-  EXPECT_EQ(told_ns(Kind::sent), arrived + crossing + receive + completion);
+  EXPECT_EQ(completed_ns(Kind::arrived), arrived);
+  EXPECT_EQ(completed_ns(Kind::sent), arrived + crossing + receive + completion);
   EXPECT_EQ(counter("acknowledgements"), 1U);
   EXPECT_EQ(bytes_on_links(), 26U + 16U + acknowledgement_wire);
 }
@@ -132,7 +132,7 @@ TEST_F(HcaTest, ASilentWriteIsAcknowledgedWhenItIsInMemory) {
   const std::int64_t landed = doorbell + entry_fetch + process + first_word + crossing + receive + payload_16;
   EXPECT_EQ(recorder.landed.begin()->second, Time::from_ns(landed));
   ASSERT_EQ(recorder.records.size(), 1U);
-  EXPECT_EQ(told_ns(Kind::remote_done), landed + crossing + receive + completion);
+  EXPECT_EQ(completed_ns(Kind::remote_done), landed + crossing + receive + completion);
 }
 
 TEST_F(HcaTest, MessagesAreSplitAtTheMtuAndCarryTheHeadersOfTheirOperation) {
@@ -191,7 +191,7 @@ TEST_F(HcaTest, TheTargetsCardServesAReadWithoutItsCpu) {
   simulation.run();
   const std::int64_t asked = doorbell + entry_fetch + process + crossing + receive;
   const std::int64_t answered = asked + 60 + first_word + crossing;
-  EXPECT_EQ(told_ns(Kind::got), answered + receive + payload_16 + completion);
+  EXPECT_EQ(completed_ns(Kind::got), answered + receive + payload_16 + completion);
   EXPECT_EQ(counter("reads_served"), 1U);
 }
 

@@ -204,7 +204,7 @@ class TwoThreads {
 };
 
 // Its timed waits go on as long as the process: they are no sign that something will happen.
-TEST(IdleWatch, AThreadOfTheMpiLibraryIsToldFromOneOfTheProgram) {
+TEST(IdleWatch, AThreadOfTheMpiLibraryIsDistinguishedFromOneOfTheProgram) {
   EXPECT_TRUE(TwoThreads(apenet_test_helper).second_is_of_library());
   EXPECT_FALSE(TwoThreads(sleep_in_program).second_is_of_library());
 }

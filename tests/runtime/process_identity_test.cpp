@@ -108,13 +108,13 @@ TEST(ProcessIdentity, TheIdOfAProcessThatHasEndedNamesNobody) {
 }
 
 // The ids of the processes that a leader has started. Each tells its own when it is ready.
-struct ToldIds {
+struct ReportedIds {
   std::atomic<int> child;
   std::atomic<int> without_mapping;
   std::atomic<int> thread;
 };
-struct AllToldIds {
-  std::array<ToldIds, 2> of_leaders;
+struct AllReportedIds {
+  std::array<ReportedIds, 2> of_leaders;
   std::atomic<int> kept;
   std::atomic<int> stranger;
 };
@@ -124,28 +124,28 @@ struct AllToldIds {
 class Cast {
  public:
   Cast() {
-    const auto leads = [this](ToldIds& told) {
-      return [this, &told] {
+    const auto leads = [this](ReportedIds& reported) {
+      return [this, &reported] {
         name_itself();
         start([&] {
           name_itself();
-          told.child = getpid();
+          reported.child = getpid();
         });
         start([&] {
           drop_inherited_mappings();
-          told.without_mapping = getpid();
+          reported.without_mapping = getpid();
         });
-        std::thread([&told] {
-          told.thread = static_cast<int>(syscall(SYS_gettid));
+        std::thread([&reported] {
+          reported.thread = static_cast<int>(syscall(SYS_gettid));
           pause();
         }).detach();
       };
     };
     for (std::size_t rank = 0; rank < leaders_.size(); ++rank)
-      leaders_[rank] = std::make_unique<Child>(leads(told_->of_leaders[rank]));
+      leaders_[rank] = std::make_unique<Child>(leads(reported_->of_leaders[rank]));
     kept_ = std::make_unique<Child>([this] {
       name_itself();
-      told_->kept = getpid();
+      reported_->kept = getpid();
     });
     // Of another user, if the test may start one, and its parent has ended.
     Child parent([this] {
@@ -153,16 +153,16 @@ class Cast {
         constexpr uid_t nobody = 65534;
         if (setuid(nobody) != 0) errno = 0;
         prctl(PR_SET_PDEATHSIG, 0);
-        told_->stranger = getpid();
+        reported_->stranger = getpid();
       });
     });
-    for (const ToldIds& told : told_->of_leaders) {
-      await(told.child);
-      await(told.without_mapping);
-      await(told.thread);
+    for (const ReportedIds& reported : reported_->of_leaders) {
+      await(reported.child);
+      await(reported.without_mapping);
+      await(reported.thread);
     }
-    await(told_->kept);
-    await(told_->stranger);
+    await(reported_->kept);
+    await(reported_->stranger);
     parent.end();
     zombie_ = fork();
     if (zombie_ == 0) _exit(0);
@@ -170,7 +170,7 @@ class Cast {
     gone_ = gone.id();
   }
   ~Cast() {
-    kill(told_->stranger, SIGKILL);
+    kill(reported_->stranger, SIGKILL);
     waitpid(zombie_, nullptr, 0);
   }
   Cast(const Cast&) = delete;
@@ -186,13 +186,13 @@ class Cast {
       claims.push_back({static_cast<std::uint32_t>(id), is_believed});
     };
     for (std::size_t rank = 0; rank < leaders_.size(); ++rank) {
-      const ToldIds& told = told_->of_leaders[rank];
-      for (const int id : {leaders_[rank]->id(), told.child.load()}) add(id, {rank == 0, rank == 1});
-      for (const int id : {told.without_mapping.load(), told.thread.load()}) add(id, {false, false});
+      const ReportedIds& reported = reported_->of_leaders[rank];
+      for (const int id : {leaders_[rank]->id(), reported.child.load()}) add(id, {rank == 0, rank == 1});
+      for (const int id : {reported.without_mapping.load(), reported.thread.load()}) add(id, {false, false});
     }
     add(kept_->id(), {true, true});
     for (const int id :
-         {told_->stranger.load(), zombie_, gone_, getpid(), getppid(), 0, 1, -1, 1 << 22, (1 << 22) + 1})
+         {reported_->stranger.load(), zombie_, gone_, getpid(), getppid(), 0, 1, -1, 1 << 22, (1 << 22) + 1})
       add(id, {false, false});
     return claims;
   }
@@ -215,12 +215,12 @@ class Cast {
     pause();
     _exit(0);
   }
-  static void await(const std::atomic<int>& told) {
-    while (told == 0) usleep(1000);
+  static void await(const std::atomic<int>& reported) {
+    while (reported == 0) usleep(1000);
   }
 
   // Before the leaders, which use them.
-  AllToldIds* told_ = new_page<AllToldIds>(MAP_SHARED);
+  AllReportedIds* reported_ = new_page<AllReportedIds>(MAP_SHARED);
   std::uint32_t* own_id_ = new_page<std::uint32_t>(MAP_PRIVATE);
   std::array<std::unique_ptr<Child>, 2> leaders_;
   std::unique_ptr<Child> kept_;

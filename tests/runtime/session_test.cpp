@@ -76,9 +76,9 @@ TEST(Session, ManyRanksOnATorusRepeatExactly) {
 TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
   int notices[2];
   ASSERT_EQ(pipe2(notices, O_CLOEXEC | O_NONBLOCK), 0);
-  const auto until_told = [&notices] {
-    pollfd told = {notices[0], POLLIN, 0};
-    while (::poll(&told, 1, 0) == 0) usleep(1000);
+  const auto until_noticed = [&notices] {
+    pollfd notice = {notices[0], POLLIN, 0};
+    while (::poll(&notice, 1, 0) == 0) usleep(1000);
   };
   const auto ranks = [](const std::function<void()>& at_first, const std::function<void()>& then) {
     const auto late = [at_first, then](ipc::Client& client) {
@@ -100,7 +100,7 @@ TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
   SessionOptions options;
   options.busy_notice_ms = 50;
   options.output_fd = options.error_fd = notices[1];
-  const Ran slow = run_ranks(test::round_ideal(), ranks(until_told, [] { usleep(200'000); }), options);
+  const Ran slow = run_ranks(test::round_ideal(), ranks(until_noticed, [] { usleep(200'000); }), options);
   const Ran fast = run_ranks(test::round_ideal(), ranks([] {}, [] {}));
   std::array<char, 4096> buffer{};
   const std::string output(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(

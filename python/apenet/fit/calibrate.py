@@ -117,8 +117,8 @@ class Calibration:
 
     def sweeps(self) -> dict[str, Any]:
         """The measured part of `to_json`."""
-        told = self.send_us is not None and self.receive_us is not None
-        overheads = {"overheads": {"send_us": self.send_us, "receive_us": self.receive_us}} if told else {}
+        is_known = self.send_us is not None and self.receive_us is not None
+        overheads = {"overheads": {"send_us": self.send_us, "receive_us": self.receive_us}} if is_known else {}
         return {
             "provider": self.provider,
             "library": self.library,

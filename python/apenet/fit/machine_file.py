@@ -167,14 +167,14 @@ def _paths_card(fitted: PathsFit, sources: str) -> Table:
     paths: Table = {}
     for number, (path, row) in enumerate(zip(fitted.paths, fitted.coefficients, strict=True), start=1):
         separate = len(row) == 3  # noqa: PLR2004 (lambda, tau, 1/beta)
-        told = path.lambda_us is not None
+        is_separate = path.lambda_us is not None
         gap = float(row[1]) if separate else 0.0
         paths[f"path{number}"] = {
             "latency_ns": _quantity(
-                [_ns(float(row[0]))], "fitted", origin, "" if told else "only its sum with the gap is known"
+                [_ns(float(row[0]))], "fitted", origin, "" if is_separate else "only its sum with the gap is known"
             ),
             "gap_ns": _quantity([_ns(gap)], "fitted", origin)
-            if told
+            if is_separate
             else _quantity([_ns(gap)], "assumed", "the measurements do not separate it from the latency"),
             "bandwidth_mib_s": _quantity([_mib_s(float(row[-1]))], "fitted", origin)
             if path.beta_mib_s is not None

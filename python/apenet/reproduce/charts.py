@@ -112,7 +112,7 @@ def _add_mark(plot: go.Figure, mark: Mark, *, is_logarithmic: bool) -> None:
     remarks = ["published" if mark.is_measured else "derived from what is published", mark.role]
     if mark.tolerance_percent is not None:
         remarks.append(f"tolerance {mark.tolerance_percent:g} %")
-    told = "<br>".join([f"<b>{mark.label}</b>", ", ".join(remarks), *textwrap.wrap(mark.source, 46)])
+    hover = "<br>".join([f"<b>{mark.label}</b>", ", ".join(remarks), *textwrap.wrap(mark.source, 46)])
     if mark.x is None:
         plot.add_hline(mark.y, line={"color": _INK, "width": 1.3, "dash": "dash"}, opacity=0.75)
         if low + high > 0:
@@ -132,12 +132,12 @@ def _add_mark(plot: go.Figure, mark: Mark, *, is_logarithmic: bool) -> None:
                 "thickness": 1,
                 "width": 4,
             },
-            hovertemplate=told + "<extra></extra>",
+            hovertemplate=hover + "<extra></extra>",
         )
     if mark.is_measured:
         plot.add_annotation(
             text=text,
-            hovertext=told,
+            hovertext=hover,
             xref="paper" if mark.x is None else "x",
             x=1 if mark.x is None else math.log10(mark.x),
             y=math.log10(mark.y) if is_logarithmic else mark.y,

@@ -230,21 +230,21 @@ void Rma::take(const ipc::Event& event) {
   switch (event.kind) {
     case ipc::EventKind::sent:
     case ipc::EventKind::got:
-      told_origin(event);
+      notify_origin(event);
       break;
     case ipc::EventKind::put_arrived:
     case ipc::EventKind::served:
-      if (is_open()) told_target(event);
+      if (is_open()) notify_target(event);
       break;
     case ipc::EventKind::refused:
-      if (is_open()) told_refusal(event);
+      if (is_open()) notify_refusal(event);
       break;
     default:
       break;
   }
 }
 
-void Rma::told_origin(const ipc::Event& event) {
+void Rma::notify_origin(const ipc::Event& event) {
   const auto found = operations_.find(event.message);
   if (found == operations_.end()) return;
   Operation& operation = found->second;
@@ -270,7 +270,7 @@ void Rma::told_origin(const ipc::Event& event) {
   if (is_open() && is_wanted) add(notice, false);
 }
 
-void Rma::told_target(const ipc::Event& event) {
+void Rma::notify_target(const ipc::Event& event) {
   const Label label = Label::decode(event.immediate);
   const bool is_served = event.kind == ipc::EventKind::served;
   if (!peers_.has_address(event.source)) return;
@@ -296,7 +296,7 @@ void Rma::told_target(const ipc::Event& event) {
 }
 
 // The target's completer has refused a put: its origin is told, whatever it asked for.
-void Rma::told_refusal(const ipc::Event& event) {
+void Rma::notify_refusal(const ipc::Event& event) {
   const Label label = Label::decode(event.immediate);
   if (!peers_.has_address(event.source)) return;
   add({.word0 = Nla::make(event.key, label.offset),

@@ -87,9 +87,9 @@ class Rma {
   void send(ipc::Request& request, const Command& command, std::uint64_t word0, std::uint32_t info);
   [[nodiscard]] RMA2_Notification* see_oldest();
 
-  void told_origin(const ipc::Event& event);
-  void told_target(const ipc::Event& event);
-  void told_refusal(const ipc::Event& event);
+  void notify_origin(const ipc::Event& event);
+  void notify_target(const ipc::Event& event);
+  void notify_refusal(const ipc::Event& event);
   void add(const Notice& notice, bool is_arrival) { queue_.push_back({notice.encode(), is_arrival, false}); }
 
   native::Card& card_;

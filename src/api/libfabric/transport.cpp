@@ -109,7 +109,7 @@ bool Transport::progress() {
   for (const auto& engine : engines_) engine->give_rings_back();
   note_unreceived();
   write_wait_note();
-  return dispatch(client_.poll(client_.is_told() ? 1 : least_events()));
+  return dispatch(client_.poll(client_.has_event() ? 1 : least_events()));
 }
 
 // Until the program's wait can end, each receive that it waits for has to get a message.

@@ -322,13 +322,13 @@ void Port::get(const Post& post, Segments segments, const Remote& remote) {
 }
 
 // Each part of a get is reported. Returns whether this was the last.
-bool Port::finish_get(ape_rdma_event& told, Time& copy) {
-  const auto found = gets_.find(told.cookie);
+bool Port::finish_get(ape_rdma_event& report, Time& copy) {
+  const auto found = gets_.find(report.cookie);
   Get& get = found->second;
-  if (told.status != APE_RDMA_OK) get.status = told.status;
+  if (report.status != APE_RDMA_OK) get.status = report.status;
   if (--get.parts_left > 0) return false;
-  told.cookie = get.cookie;
-  told.status = get.status;
+  report.cookie = get.cookie;
+  report.status = get.status;
   if (get.status == APE_RDMA_OK) copy = get.copy;
   gets_.erase(found);
   return true;
@@ -436,49 +436,49 @@ void Port::push(Queued queued) {
 }
 
 void Port::take(const ipc::Event& event) noexcept {
-  ape_rdma_event told{};
-  told.status = status_of(event.fault);
-  told.cookie = event.immediate;
-  told.bytes = static_cast<std::size_t>(event.bytes);
+  ape_rdma_event report{};
+  report.status = status_of(event.fault);
+  report.cookie = event.immediate;
+  report.bytes = static_cast<std::size_t>(event.bytes);
   std::vector<std::byte> message;
   Time copy;
   switch (event.kind) {
     case ipc::EventKind::arrived:
-      told.kind = APE_RDMA_RX_DONE;
-      told.source = address_of(event.source);
-      message.resize(told.bytes);
+      report.kind = APE_RDMA_RX_DONE;
+      report.source = address_of(event.source);
+      message.resize(report.bytes);
       card_.read_payload(event, message);
       break;
     case ipc::EventKind::put_arrived:
       // A put that was refused has not happened here.
-      if (told.status != APE_RDMA_OK) return;
-      told.kind = APE_RDMA_RX_DONE;
-      told.source = address_of(event.source);
-      told.buffer = event.key;
+      if (report.status != APE_RDMA_OK) return;
+      report.kind = APE_RDMA_RX_DONE;
+      report.source = address_of(event.source);
+      report.buffer = event.key;
       copy = staging(event);
       break;
     case ipc::EventKind::sent:
       --under_way_;
       if (silent_.erase(event.message) > 0) return;
-      told.kind = APE_RDMA_TX_DONE;
-      told.status = APE_RDMA_OK;
+      report.kind = APE_RDMA_TX_DONE;
+      report.status = APE_RDMA_OK;
       break;
     case ipc::EventKind::remote_done:
-      told.kind = APE_RDMA_PUT_DELIVERED;
+      report.kind = APE_RDMA_PUT_DELIVERED;
       --under_way_;
       break;
     case ipc::EventKind::got:
       --under_way_;
-      if (!finish_get(told, copy)) return;
-      told.kind = APE_RDMA_GET_DONE;
+      if (!finish_get(report, copy)) return;
+      report.kind = APE_RDMA_GET_DONE;
       break;
     case ipc::EventKind::refused:
-      told.kind = APE_RDMA_REFUSED;
+      report.kind = APE_RDMA_REFUSED;
       break;
     case ipc::EventKind::served:
       return;  // asked for by no request of this library
   }
-  push({told, std::move(message), copy});
+  push({report, std::move(message), copy});
 }
 
 }  // namespace apenet::rdma

@@ -112,7 +112,7 @@ class Port final : public native::Consumer {
   // Time of the copies through host memory for a list, and for a put that has arrived.
   [[nodiscard]] Time staging(Segments segments) const;
   [[nodiscard]] Time staging(const ipc::Event& put) const;
-  [[nodiscard]] bool finish_get(ape_rdma_event& told, Time& copy);
+  [[nodiscard]] bool finish_get(ape_rdma_event& report, Time& copy);
   void push(Queued queued);
   [[nodiscard]] ape_rdma_event pop();
   void charge_for(const Queued& queued);

@@ -178,19 +178,19 @@ ape_rdma_status ape_rdma_wait_for(ape_rdma_port* port, double timeout_us, ape_rd
   return with_port(port, [=](Port& open) {
     constexpr double most_us = 1e12;
     if (!(timeout_us >= 0 && timeout_us <= most_us)) return APE_RDMA_BAD_SIZE;
-    ape_rdma_event told{};
+    ape_rdma_event report{};
     const auto most = apenet::Time::from_ps(static_cast<std::int64_t>(timeout_us * 1e6));
-    if (!open.wait_for(most, told)) return APE_RDMA_NOT_YET;
-    store(event, told);
+    if (!open.wait_for(most, report)) return APE_RDMA_NOT_YET;
+    store(event, report);
     return APE_RDMA_OK;
   });
 }
 
 ape_rdma_status ape_rdma_poll(ape_rdma_port* port, ape_rdma_event* event) {
   return with_port(port, [=](Port& open) {
-    ape_rdma_event told{};
-    if (!open.poll(told)) return APE_RDMA_NOT_YET;
-    store(event, told);
+    ape_rdma_event report{};
+    if (!open.poll(report)) return APE_RDMA_NOT_YET;
+    store(event, report);
     return APE_RDMA_OK;
   });
 }

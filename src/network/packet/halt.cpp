@@ -97,7 +97,7 @@ std::vector<std::uint32_t> PacketEngine::take_back() {
 void PacketEngine::reset_injection(std::uint32_t queue_index) {
   Queue& queue = state_.queues[queue_index];
   credits_.settle(queue, Time::zero(), simulation_.now());
-  if (queue.needed_bytes != packet::told_bytes) return;
+  if (queue.needed_bytes != packet::notified_bytes) return;
   if (queue.returning_bytes != 0) {
     queue.needed_bytes = 1;  // withdraws the announcement: the packet keeps that room
   } else {

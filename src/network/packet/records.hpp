@@ -43,7 +43,7 @@ struct alignas(64) Flight {
 static_assert(sizeof(Flight) == 64);
 
 // Queue::needed_bytes of a card's FIFO whose injection_freed is under way.
-constexpr std::uint32_t told_bytes = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t notified_bytes = std::numeric_limits<std::uint32_t>::max();
 
 // An input buffer or an injection FIFO. Credits come back in the order in which they set out, since a queue
 // hands over one packet at a time. The credit of the packet handed over last is back at free_at plus the
@@ -56,7 +56,7 @@ struct alignas(32) Queue {
   std::uint32_t head = none;             // flights
   std::uint32_t tail = none;
   std::uint32_t needed_bytes = 0;  // what the upstream output waits for; 0: nothing. For a card: any room,
-                                   // 1, or told_bytes when injection_freed is under way
+                                   // 1, or notified_bytes when injection_freed is under way
 
   // No packet is in it, nobody waits for room, and every credit is back if Moment::reach is at least the
   // latency of a credit: then all of it is free, in whichever fields that is noted.

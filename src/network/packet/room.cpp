@@ -89,8 +89,8 @@ void PacketEngine::await_room(std::uint32_t output_index) {
 void PacketEngine::tell_room(std::uint32_t queue_index) {
   Queue& queue = state_.queues[queue_index];
   if (spec_.layout.is_injection(queue_index)) {
-    if (queue.needed_bytes == packet::told_bytes) return;
-    queue.needed_bytes = packet::told_bytes;
+    if (queue.needed_bytes == packet::notified_bytes) return;
+    queue.needed_bytes = packet::notified_bytes;
     schedule(EventKind::link, queue_index, queue.free_at, Step::injection_freed, {queue_index, 0, 0});
     return;
   }

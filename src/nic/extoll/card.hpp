@@ -45,7 +45,7 @@ struct Pending {
 // The purpose of a payload read.
 struct Read {
   MessageId id = 0;
-  bool is_told_of = false;  // to a process, when the payload has been read
+  bool is_reported = false;  // to a process, when the payload has been read
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.

@@ -125,7 +125,7 @@ bool RmaUnit::issue_packet(unsigned port) {
   if (!has_room(packet.wire_bytes)) return false;
   if (from_memory && state_.read_count >= card_.all.outstanding_reads) return false;
 
-  const bool is_told_of =
+  const bool is_reported =
       packet.last &&
       (command.role == Role::get_response ? wants_served(descriptor) || descriptor.is_lock
                                           : command.role != Role::acknowledgement && wants_sent(descriptor));
@@ -135,12 +135,12 @@ bool RmaUnit::issue_packet(unsigned port) {
   if (from_memory) {
     const std::int64_t bytes =
         payload_of(card_.all.description.rma_max_payload_bytes, descriptor.bytes, packet.sequence);
-    card_.all.state.reads.push(state_.reads, {command.id, is_told_of});
+    card_.all.state.reads.push(state_.reads, {command.id, is_reported});
     ++state_.read_count;
     card_.bus.read(bytes, *this, make_tag(payload_read, 0));
   } else {
     inject_what_needs_no_data();
-    if (is_told_of) payload_gone(command.id);
+    if (is_reported) payload_gone(command.id);
   }
   if (packet.last) finish_command(port);
   return true;
@@ -174,7 +174,7 @@ void RmaUnit::payload_granted(const BusGrant& grant) {
   --state_.read_count;
   card_.all.simulation.schedule(card_.state.source, grant.first_data, *this, make_tag(payload_data, 0),
                                 static_cast<std::uint64_t>(grant.end.ps()));
-  if (read.is_told_of) {
+  if (read.is_reported) {
     card_.all.simulation.schedule(card_.state.source, grant.end, *this,
                                   make_tag(payload_read_whole, read.id));
   }

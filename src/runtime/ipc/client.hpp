@@ -180,7 +180,7 @@ class Client {
   // As poll(), but never waits. nullptr means only that no event up to the clock is known yet.
   [[nodiscard]] const Event* visible() const;
   // The simulator has told of an event that the process has not taken, visible or not.
-  [[nodiscard]] bool is_told() const { return front() != nullptr; }
+  [[nodiscard]] bool has_event() const { return front() != nullptr; }
   // Removes the event that poll() returned, and frees the card's resources for it.
   void pop();
 

@@ -82,7 +82,7 @@ bool IdleWatch::only_run_can_act(WallClock::time_point now, const Questions& que
 
 // Such a rank is not in MPI, so the others may go on when the wait ends.
 void IdleWatch::notice_outside(const std::string& wait) {
-  if (std::exchange(told_outside_, true)) return;
+  if (std::exchange(has_reported_outside_, true)) return;
   dprintf(
       error_fd_,
       "apenet: all other ranks wait in MPI, and %s, which something outside the run may end: the run waits\n",
@@ -93,8 +93,8 @@ void IdleWatch::notice_outside(const std::string& wait) {
 void IdleWatch::notice_work(WallClock::time_point now) {
   if (!working_since_) working_since_ = now;
   const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - *working_since_);
-  if (told_ || passed < notice_) return;
-  told_ = true;
+  if (has_reported_ || passed < notice_) return;
+  has_reported_ = true;
   const StallWatch::Thread& thread = stalls_.threads().front();
   dprintf(error_fd_,
           "apenet: all ranks have waited in MPI for %.1f s; '%s' of rank %u still works, and the run waits "

@@ -74,8 +74,8 @@ class IdleWatch {
   Stretch asleep_;      // as no_sleeper_, and no thread can wake by itself
   std::optional<WallClock::time_point> working_since_;
   WallClock::time_point next_question_{};
-  bool told_ = false;
-  bool told_outside_ = false;
+  bool has_reported_ = false;
+  bool has_reported_outside_ = false;
 };
 
 }  // namespace apenet

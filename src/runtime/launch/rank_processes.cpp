@@ -63,10 +63,10 @@ void RankProcesses::reap(std::size_t index) {
       process.pidfd = -1;  // a notice will come
       return;
     }
-    // The supervisor has told of it before it was gone.
+    // The supervisor has reported it before it was gone.
     if (supervisor_fd_ >= 0) read_notices();
-    const auto told = told_ends_.find(process.id);
-    status = told != told_ends_.end() ? told->second : 0;
+    const auto reaped = reaped_statuses_.find(process.id);
+    status = reaped != reaped_statuses_.end() ? reaped->second : 0;
   }
   note_end(index, status);
 }
@@ -78,13 +78,13 @@ void RankProcesses::note_end(std::size_t index, int wait_status) {
                                          : End{RankReport::End::exited, WEXITSTATUS(wait_status)};
   if (process.pidfd >= 0) close(process.pidfd);
   process.pidfd = -1;
-  untold_.push_back(index);
+  unreported_.push_back(index);
 }
 
-void RankProcesses::tell_ranks() {
-  while (!untold_.empty()) {
-    const std::size_t index = untold_.front();
-    untold_.pop_front();
+void RankProcesses::report_ends() {
+  while (!unreported_.empty()) {
+    const std::size_t index = unreported_.front();
+    unreported_.pop_front();
     on_end_(static_cast<std::uint32_t>(index % count_));
   }
 }
@@ -93,13 +93,13 @@ void RankProcesses::attach(std::uint32_t rank, int process_id, bool runs) {
   const std::size_t index = count_ + rank;
   if (process_id == 0 || processes_[index].id != 0 || processes_[rank].id == process_id) return;
   if (runs) {
-    told_ends_.erase(process_id);  // of another process, which had this id before
+    reaped_statuses_.erase(process_id);  // of another process, which had this id before
     watch(index, process_id);
   } else {
     processes_[index].id = process_id;
     reap(index);
   }
-  tell_ranks();
+  report_ends();
 }
 
 RankProcesses::End RankProcesses::end_of_rank(std::uint32_t rank) const {
@@ -112,7 +112,7 @@ RankProcesses::End RankProcesses::end_of_rank(std::uint32_t rank) const {
 
 void RankProcesses::hear_child(std::size_t index) {
   reap(index);
-  tell_ranks();
+  report_ends();
 }
 
 // Returns false if the supervisor has ended.
@@ -124,7 +124,7 @@ bool RankProcesses::read_notices() {
     if (size < 0 && errno == EAGAIN) return true;
     if (size != static_cast<ssize_t>(sizeof notice)) return false;
     if (notice.what != supervisor::Notice::What::ended) continue;
-    told_ends_[notice.process_id] = notice.status;
+    reaped_statuses_[notice.process_id] = notice.status;
     for (std::size_t index = 0; index < processes_.size(); ++index) {
       if (processes_[index].id == notice.process_id) note_end(index, notice.status);
     }
@@ -133,7 +133,7 @@ bool RankProcesses::read_notices() {
 
 bool RankProcesses::hear_supervisor() {
   const bool lives = supervisor_fd_ >= 0 && read_notices();
-  tell_ranks();
+  report_ends();
   if (lives) return true;
   poller_.remove(supervisor_fd_);
   supervisor_fd_ = -1;

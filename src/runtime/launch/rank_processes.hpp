@@ -82,15 +82,15 @@ class RankProcesses {
   [[nodiscard]] std::set<int> groups_left_behind() const;
   void signal_to(std::span<const Process> processes, int signal) const;
   bool read_notices();
-  void tell_ranks();
+  void report_ends();
 
   std::size_t count_;
   int supervisor_fd_;
   bool is_killed_ = false;
   // [0, n): the leaders; [n, 2n): the MPI processes that are not leaders.
   std::vector<Process> processes_;
-  std::deque<std::size_t> untold_;  // have ended, but on_end_ has not been called yet
-  std::map<int, int> told_ends_;    // statuses of all that the supervisor has reaped, by process id
+  std::deque<std::size_t> unreported_;  // have ended, but on_end_ has not been called yet
+  std::map<int, int> reaped_statuses_;  // statuses of all that the supervisor has reaped, by process id
   Poller& poller_;
   ProcessTree& tree_;
   std::function<void(std::uint32_t rank)> on_end_;

@@ -25,7 +25,7 @@ void StalledRanks::note_busy() {
     for (std::uint32_t rank = 0; rank < calls_before_.size(); ++rank)
       calls_before_[rank] = view_.ranks.calls(rank);
   }
-  if (told_ || now - *busy_since_ < notice_) return;
+  if (has_reported_ || now - *busy_since_ < notice_) return;
   const std::vector<int> processes = server_.process_ids().all_running();
   std::vector<std::uint32_t> busy;
   for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
@@ -35,7 +35,7 @@ void StalledRanks::note_busy() {
   const auto waits_outside = [this](std::uint32_t rank) {
     return !waits_outside_for(view_.ranks, rank).empty();
   };
-  told_ = true;
+  has_reported_ = true;
   if (const auto rank = std::find_if(busy.begin(), busy.end(), waits_outside); rank != busy.end()) {
     const std::string_view what = waits_outside_for(view_.ranks, *rank);
     dprintf(error_fd_, "apenet: rank %u sleeps in real time, waiting for %.*s; virtual time waits for it\n",

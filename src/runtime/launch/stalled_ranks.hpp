@@ -69,7 +69,7 @@ class StalledRanks {
   SleepWatch sleep_;
   std::optional<WallClock::time_point> busy_since_;
   std::vector<std::uint32_t> calls_before_;  // of each rank, when that began
-  bool told_ = false;
+  bool has_reported_ = false;
   std::set<std::uint32_t> spinners_;   // suspended while they ran
   std::set<std::uint32_t> have_spun_;  // all that were
 };

@@ -40,7 +40,7 @@ void StartWatch::look() {
   has_begun_ = true;
   if (!sleeps || missing.empty()) asleep_since_ = now;
   if (now - asleep_since_ < patience_) return;
-  told_ = true;
+  has_reported_ = true;
   const double seconds = std::chrono::duration<double>(now - asleep_since_).count();
   dprintf(
       error_fd_,

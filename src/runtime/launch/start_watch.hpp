@@ -20,7 +20,7 @@ class StartWatch {
              SourceLines& lines);
 
   // Whether the next look is due. Looks are rare: each examines all processes of the run.
-  [[nodiscard]] bool is_due() const { return !told_ && WallClock::now() >= next_look_; }
+  [[nodiscard]] bool is_due() const { return !has_reported_ && WallClock::now() >= next_look_; }
   // Prints one notice once nothing of the run has worked during the stall timeout.
   void look();
 
@@ -34,7 +34,7 @@ class StartWatch {
   SourceLines& lines_;
   StallWatch stalls_;
   bool has_begun_ = false;
-  bool told_ = false;
+  bool has_reported_ = false;
   WallClock::time_point next_look_;
   WallClock::time_point asleep_since_;
 };

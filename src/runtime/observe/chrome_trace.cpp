@@ -72,12 +72,12 @@ ChromeTrace::~ChromeTrace() {
 bool ChromeTrace::finish() {
   if (is_finished_) return is_whole_;
   is_finished_ = true;
-  if (left_out_ > 0) {
+  if (dropped_ > 0) {
     const Microseconds at = microseconds(last_);
     std::fprintf(file_.get(),
                  ",\n{\"ph\": \"i\", \"s\": \"g\", \"pid\": 1, \"tid\": 0, \"ts\": %lld.%06lld, \"name\": "
                  "\"the file is full: %llu events left out\"}",
-                 at.whole, at.fraction, static_cast<unsigned long long>(left_out_));
+                 at.whole, at.fraction, static_cast<unsigned long long>(dropped_));
   }
   std::fputs("\n]}\n", file_.get());
   is_whole_ = std::fflush(file_.get()) == 0 && std::ferror(file_.get()) == 0;
@@ -92,7 +92,7 @@ void ChromeTrace::begin(Time now) {
 void ChromeTrace::record(const TraceRecord& record) {
   if (!has_begun_ || is_finished_ || record.time < epoch_) return;
   if (written_bytes_ >= limit_bytes_) {
-    ++left_out_;
+    ++dropped_;
     return;
   }
   last_ = record.time - epoch_;

@@ -28,7 +28,7 @@ class ChromeTrace final : public TraceSink {
 
   void record(const TraceRecord& record) override;
   void begin(Time now);  // events before this are not written
-  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
   // Completes the file; later records are ignored. Returns false if part of the file could not be written.
   bool finish();
 
@@ -48,7 +48,7 @@ class ChromeTrace final : public TraceSink {
   std::vector<bool> is_named_;  // per link: whether its track has been named
   std::uint64_t limit_bytes_;
   std::uint64_t written_bytes_ = 0;
-  std::uint64_t left_out_ = 0;
+  std::uint64_t dropped_ = 0;
   std::uint64_t messages_ = 0;
   bool has_begun_ = false;
   bool is_finished_ = false;

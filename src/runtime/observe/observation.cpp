@@ -57,8 +57,8 @@ std::vector<std::string> Observation::finish() {
     said.emplace_back(
         "the trace is incomplete: its file could not be written completely (is the disk full?)");
   }
-  if (trace_->left_out() > 0) {
-    said.push_back("the trace is full: " + std::to_string(trace_->left_out()) + " events were left out");
+  if (trace_->dropped() > 0) {
+    said.push_back("the trace is full: " + std::to_string(trace_->dropped()) + " events were left out");
   }
   return said;
 }

@@ -90,13 +90,13 @@ std::uint32_t Exchange::newly_taken(std::uint32_t rank) const {
 bool Exchange::put(std::uint32_t rank, const ipc::Event& event) {
   End& end = ends_[rank];
   if (events(rank) == ipc::event_ring) return false;
-  if (end.told.empty()) end.told.resize(ipc::event_ring);
+  if (end.delivered.empty()) end.delivered.resize(ipc::event_ring);
   ipc::Rings& rings = shared_.block(rank).rings;
   const std::uint32_t at = end.event_head % ipc::event_ring;
-  end.told[at] = {.time_ps = event.time_ps,
-                  .mailbox_packets = event.mailbox_packets,
-                  .rail = event.rail,
-                  .interface = event.interface};
+  end.delivered[at] = {.time_ps = event.time_ps,
+                       .mailbox_packets = event.mailbox_packets,
+                       .rail = event.rail,
+                       .interface = event.interface};
   std::memcpy(static_cast<void*>(&rings.events[at]), &event,
               offsetof(ipc::Event, inline_data) + event.inline_length);
   rings.event_head = ++end.event_head;

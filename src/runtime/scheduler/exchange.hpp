@@ -51,7 +51,7 @@ class Exchange {
   }
   [[nodiscard]] std::int64_t first_event_ps(std::uint32_t rank) const {
     const End& end = ends_[rank];
-    return end.told[end.event_tail % ipc::event_ring].time_ps;
+    return end.delivered[end.event_tail % ipc::event_ring].time_ps;
   }
   // Whether the process has posted since the last call of take_requests(). May be called
   // while the process runs.
@@ -66,7 +66,7 @@ class Exchange {
   bool put(std::uint32_t rank, const ipc::Event& event);
 
  private:
-  struct Told {
+  struct DeliveredEvent {
     std::int64_t time_ps;
     std::uint32_t mailbox_packets;
     std::uint8_t rail;
@@ -80,8 +80,8 @@ class Exchange {
     std::uint32_t event_tail = 0;  // as last read
     std::uint32_t returned_tail = 0;
     std::uint32_t free_head = 0;
-    std::vector<Told> told;                // per event in the ring; allocated with the first event
-    std::vector<std::uint32_t> reader_of;  // per slot: rank of the reader + 1, or 0 if the slot is free
+    std::vector<DeliveredEvent> delivered;  // per event in the ring; allocated with the first event
+    std::vector<std::uint32_t> reader_of;   // per slot: rank of the reader + 1, or 0 if the slot is free
   };
   std::uint32_t begin_requests(std::uint32_t rank);
   void take_request(std::uint32_t rank);
@@ -108,10 +108,10 @@ void Exchange::take_notice(std::uint32_t rank, Taken taken) {
   End& end = ends_[rank];
   for (std::uint32_t left = newly_taken(rank); left > 0; --left) {
     const std::uint32_t at = end.event_tail++ % ipc::event_ring;
-    if (end.told[at].mailbox_packets == 0) continue;
-    taken(
-        validation::taken_ps(rank, shared_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps),
-        end.told[at].rail, end.told[at].interface);
+    if (end.delivered[at].mailbox_packets == 0) continue;
+    taken(validation::taken_ps(rank, shared_.block(rank).rings.events[at], end.delivered[at].time_ps,
+                               end.clock_ps),
+          end.delivered[at].rail, end.delivered[at].interface);
   }
 }
 
@@ -119,9 +119,9 @@ template <typename Untaken>
 void Exchange::for_untaken(std::uint32_t rank, Untaken untaken) const {
   const End& end = ends_[rank];
   for (std::uint32_t at = end.event_tail; at != end.event_head; ++at) {
-    const Told& told = end.told[at % ipc::event_ring];
+    const DeliveredEvent& delivered = end.delivered[at % ipc::event_ring];
     const ipc::Event event = shared_.block(rank).rings.events[at % ipc::event_ring];
-    untaken(event, told.mailbox_packets, told.rail);
+    untaken(event, delivered.mailbox_packets, delivered.rail);
   }
 }
 

@@ -26,8 +26,8 @@ void LowerBounds::find_horizons() {
   next_event_ps_ = simulation_.next_time().ps();
 }
 
-std::int64_t LowerBounds::told_horizon_ps(std::uint32_t rank, std::int64_t horizon_ps,
-                                          bool any_is_suspended) const {
+std::int64_t LowerBounds::granted_horizon_ps(std::uint32_t rank, std::int64_t horizon_ps,
+                                             bool any_is_suspended) const {
   const Rank& known = ranks_[rank];
   // The process does not know of events in the overflow.
   if (!known.overflow.empty()) horizon_ps = std::min(horizon_ps, known.overflow.front().time_ps);

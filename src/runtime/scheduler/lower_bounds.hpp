@@ -53,8 +53,8 @@ class LowerBounds {
     return std::min(next_event_ps_, others_ps == never_ps ? never_ps : others_ps + lookahead_ps_);
   }
   // What a rank may be told of this horizon when it is woken.
-  [[nodiscard]] std::int64_t told_horizon_ps(std::uint32_t rank, std::int64_t horizon_ps,
-                                             bool any_is_suspended) const;
+  [[nodiscard]] std::int64_t granted_horizon_ps(std::uint32_t rank, std::int64_t horizon_ps,
+                                                bool any_is_suspended) const;
   // The run ends at this time, because a rank has failed: from now on no rank runs ahead of it, although
   // nothing may be left that could still send it something.
   void end_at(std::int64_t failure_ps) { end_ps_ = failure_ps; }

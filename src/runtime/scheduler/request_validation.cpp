@@ -215,11 +215,11 @@ std::uint32_t added(std::uint32_t rank, const char* name, std::uint32_t count, s
   return more;
 }
 
-std::int64_t taken_ps(std::uint32_t rank, const ipc::Event& shared, std::int64_t told_ps,
+std::int64_t taken_ps(std::uint32_t rank, const ipc::Event& shared, std::int64_t visible_ps,
                       std::int64_t clock_ps) {
   const std::int64_t taken = shared.time_ps;
   finish_copy();
-  Field(rank, "event", "time_ps", taken).between(told_ps, clock_ps);
+  Field(rank, "event", "time_ps", taken).between(visible_ps, clock_ps);
   return taken;
 }
 

@@ -52,8 +52,8 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
 std::uint32_t added(std::uint32_t rank, const char* name, std::uint32_t count, std::uint32_t seen,
                     std::uint32_t most);
 
-// Returns when the process took an event that became visible at told_ps.
-std::int64_t taken_ps(std::uint32_t rank, const ipc::Event& shared, std::int64_t told_ps,
+// Returns when the process took an event that became visible at visible_ps.
+std::int64_t taken_ps(std::uint32_t rank, const ipc::Event& shared, std::int64_t visible_ps,
                       std::int64_t clock_ps);
 
 // A slot that the process gives back to its owner.

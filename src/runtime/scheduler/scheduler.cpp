@@ -230,7 +230,7 @@ void Scheduler::prepare(std::uint32_t rank, std::int64_t horizon_ps) {
     const std::int64_t acts_ps = LowerBounds::acts_ps(known);
     known.woken_ps = acts_ps != never_ps ? acts_ps : exchange_.clock_ps(rank);
   }
-  known.horizon_ps = bounds_.told_horizon_ps(rank, horizon_ps, suspension_.any());
+  known.horizon_ps = bounds_.granted_horizon_ps(rank, horizon_ps, suspension_.any());
   clock.horizon_ps = known.horizon_ps;
 }
 

@@ -37,7 +37,7 @@ class GoalParser {
   // before it. The parser reads labels of the current rank again.
   GoalParser(std::string_view text, const std::string& file,
              std::function<void(const char* position)> have_read)
-      : scan_(text, file), have_read_(std::move(have_read)), told_(text.data()) {
+      : scan_(text, file), have_read_(std::move(have_read)), reported_(text.data()) {
     schedule_.file = file;
   }
 
@@ -68,7 +68,7 @@ class GoalParser {
 
   GoalScanner scan_;
   std::function<void(const char*)> have_read_;
-  const char* told_;
+  const char* reported_;
   GoalSchedule schedule_;
   GoalRank* rank_ = nullptr;
   std::uint64_t statements_ = 0;
@@ -99,9 +99,9 @@ GoalSchedule GoalParser::parse() {
 
 void GoalParser::tell_position() {
   constexpr std::ptrdiff_t step_bytes = 4 << 20;
-  if (scan_.position() - told_ < step_bytes) return;
-  told_ = scan_.position();
-  have_read_(told_);
+  if (scan_.position() - reported_ < step_bytes) return;
+  reported_ = scan_.position();
+  have_read_(reported_);
 }
 
 void GoalParser::parse_rank() {

@@ -33,7 +33,7 @@ void RankTransport::works_for(const message::Owner& owner) {
 }
 
 void RankTransport::look() {
-  for (Cpu& one : cpus_) one.clock += std::exchange(one.debt, Time::zero());
+  for (Cpu& one : cpus_) one.clock += std::exchange(one.deferred_cost, Time::zero());
   cpu_ = 0;
   shared_.engine(id_).give_rings_back();
 }

@@ -39,7 +39,7 @@ class RankTransport {
   [[nodiscard]] std::uint32_t rank_count() const;
   [[nodiscard]] bool is_near(std::uint32_t rank) const;
   void charge(Time time) { cpus_[cpu_].clock += time; }
-  void defer_cost(Time time) { cpus_[cpu_].debt += time; }
+  void defer_cost(Time time) { cpus_[cpu_].deferred_cost += time; }
   void works_for(const message::Owner& owner);
   std::uint64_t post(message::Request& request);
   [[nodiscard]] std::byte* take_slot(message::Request& /*request*/, std::size_t /*bytes*/) { return nullptr; }
@@ -59,7 +59,7 @@ class RankTransport {
  private:
   struct Cpu {
     Time clock;
-    Time debt;  // deferred cost, charged when the rank next looks for events
+    Time deferred_cost;  // charged when the rank next looks for events
   };
 
   MessagePassing& shared_;

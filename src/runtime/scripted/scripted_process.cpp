@@ -25,7 +25,7 @@ const char* name_of(Completion::Kind kind) {
 
 }  // namespace
 
-std::string ScriptedProcess::Wish::description() const {
+std::string ScriptedProcess::WaitCondition::description() const {
   const bool is_any = source == any_source;
   if (message == any_message)
     return is_any ? "an arrival" : "an arrival from process " + std::to_string(source);
@@ -98,21 +98,21 @@ void ScriptedProcess::charge(const Completion& completion) {
   const bool is_arrival = completion.kind == Completion::Kind::arrived;
   clock_ = std::max(clock_, completion.time) +
            (is_arrival ? receive_time(completion) : shared_.software.completion);
-  if (is_arrival && !shared_.card.needs_credit) debt_ += shared_.software.after_receive;
+  if (is_arrival && !shared_.card.needs_credit) deferred_cost_ += shared_.software.after_receive;
   taken_ = completion;
 }
 
-bool ScriptedProcess::take(const Wish& wish) {
-  clock_ += std::exchange(debt_, Time::zero());
+bool ScriptedProcess::take(const WaitCondition& condition) {
+  clock_ += std::exchange(deferred_cost_, Time::zero());
   Completion found;
-  const auto is_wanted = [&](const Completion& completion) { return wish.is_met_by(completion); };
+  const auto is_wanted = [&](const Completion& completion) { return condition.is_met_by(completion); };
   if (!shared_.inboxes.take_first(inbox_, is_wanted, found)) return false;
   charge(found);
   return true;
 }
 
-void ScriptedProcess::suspend(const Wish& wish, std::coroutine_handle<> script) {
-  wish_ = wish;
+void ScriptedProcess::suspend(const WaitCondition& condition, std::coroutine_handle<> script) {
+  condition_ = condition;
   script_ = script;
 }
 
@@ -131,7 +131,7 @@ void ScriptedProcess::complete(const Completion& completion) {
 }
 
 std::string ScriptedProcess::waits_for() const {
-  return script_ ? wish_.description() : std::string();
+  return script_ ? condition_.description() : std::string();
 }
 
 }  // namespace apenet

@@ -76,7 +76,7 @@ class alignas(64) ScriptedProcess {
   }
 
   // What a process waits for: an arrival (from any source or from one), or the completion of a message.
-  struct Wish {
+  struct WaitCondition {
     static constexpr std::uint64_t any_message = std::numeric_limits<std::uint64_t>::max();
     static constexpr ProcessId any_source = std::numeric_limits<ProcessId>::max();
     std::uint64_t message = any_message;  // of a local completion, or, with `source`, of an arrival
@@ -90,14 +90,14 @@ class alignas(64) ScriptedProcess {
   };
   class Wait {
    public:
-    Wait(ScriptedProcess& process, Wish wish) : process_(process), wish_(wish) {}
-    bool await_ready() { return process_.take(wish_); }
-    void await_suspend(std::coroutine_handle<> script) { process_.suspend(wish_, script); }
+    Wait(ScriptedProcess& process, WaitCondition condition) : process_(process), condition_(condition) {}
+    bool await_ready() { return process_.take(condition_); }
+    void await_suspend(std::coroutine_handle<> script) { process_.suspend(condition_, script); }
     Completion await_resume() { return process_.taken_; }
 
    private:
     ScriptedProcess& process_;
-    Wish wish_;
+    WaitCondition condition_;
   };
   // co_await process.arrival(): the earliest arrival not yet taken.
   [[nodiscard]] Wait arrival() { return {*this, {}}; }
@@ -112,7 +112,7 @@ class alignas(64) ScriptedProcess {
 
   // Called by the run.
   [[nodiscard]] bool is_waiting_for(const Completion& completion) const {
-    return script_ && wish_.is_met_by(completion);
+    return script_ && condition_.is_met_by(completion);
   }
   void complete(const Completion& completion);
   // Empty if it waits for nothing.
@@ -120,16 +120,16 @@ class alignas(64) ScriptedProcess {
 
  private:
   void give_credit(ProcessId source, std::int64_t bytes, std::uint16_t channel);
-  bool take(const Wish& wish);
-  void suspend(const Wish& wish, std::coroutine_handle<> script);
+  bool take(const WaitCondition& condition);
+  void suspend(const WaitCondition& condition, std::coroutine_handle<> script);
   void charge(const Completion& completion);
   [[nodiscard]] Time receive_time(const Completion& arrival) const;
 
-  Wish wish_;                           // while the script waits
+  WaitCondition condition_;             // while the script waits
   std::coroutine_handle<> script_;      // the waiting script
   QueuePool<Completion>::Queue inbox_;  // in the order of time
   Time clock_;
-  Time debt_;
+  Time deferred_cost_;
   Shared& shared_;
   Completion taken_;
   std::uint64_t next_message_ = 0;

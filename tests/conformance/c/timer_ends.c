@@ -18,7 +18,7 @@
 
 static volatile int hits, code, value, overrun;
 static double began, times[100];
-static sem_t told;
+static sem_t ended;
 static sigjmp_buf place;
 
 static double now(void) {
@@ -53,7 +53,7 @@ static void handle(int signal, siginfo_t* info, void* context) {
 static void tell(union sigval given) {
   times[hits++] = now() - began;
   value = given.sival_int;
-  sem_post(&told);
+  sem_post(&ended);
 }
 
 static void leave(int signal) {
@@ -228,11 +228,11 @@ static void threads(void) {
   struct sigevent event = {
       .sigev_notify = SIGEV_THREAD, .sigev_notify_function = tell, .sigev_value.sival_int = 9};
   timer_t timer;
-  sem_init(&told, 0, 0);
+  sem_init(&ended, 0, 0);
   CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
   begin();
   set(timer, 1, 0.5);
-  for (int i = 0; i < 3; ++i) CHECK(sem_wait(&told) == 0);
+  for (int i = 0; i < 3; ++i) CHECK(sem_wait(&ended) == 0);
   set(timer, 0, 0);
   CHECK(hits == 3 && is_at(times[0], 1) && is_at(times[2], 2) && value == 9);
   begin();

@@ -13,12 +13,12 @@ int main(int argc, char** argv) {
   RMA2_Region* region;
   const RMA2_NLA to = exchange(port, peer, register_at(port, memory, bytes + 8, &region));
   const RMA2_Command command = bytes <= 8 ? RMA2_IMMEDIATE_PUT : RMA2_QW_PUT;
-  int told = 0;
+  int done = 0;
   for (int i = 0; i < count && me == 0; ++i) {
     const int ends_window = (i + 1) % window == 0;
-    if (i % window == 0 && i / window - told >= 2) {
+    if (i % window == 0 && i / window - done >= 2) {
       take(port, RMA2_REQUESTER_NOTIFICATION, command);
-      ++told;
+      ++done;
     }
     const RMA2_Notification_Spec spec =
         (ends_window ? RMA2_REQUESTER_NOTIFICATION : 0) | (i + 1 == count ? RMA2_COMPLETER_NOTIFICATION : 0);
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
                      : rma2_post_put_qw(port, peer, region, 0, bytes, to, spec, RMA2_CMD_DEFAULT),
           "put");
   }
-  for (; told < count / window && me == 0; ++told) take(port, RMA2_REQUESTER_NOTIFICATION, command);
+  for (; done < count / window && me == 0; ++done) take(port, RMA2_REQUESTER_NOTIFICATION, command);
   if (me == 1) take(port, RMA2_COMPLETER_NOTIFICATION, command);
   return 0;
 }

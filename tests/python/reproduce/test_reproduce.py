@@ -323,8 +323,8 @@ def test_a_chart_shows_the_published_beside_ours_with_tolerance_and_source():
     curve, point = chart_of(a_mark())["data"]
     assert (curve["name"], curve["x"], curve["y"]) == ("curve", [16, 32], [50, 90])
     assert (point["x"], point["y"], point["error_y"]["array"]) == ([32], [80], [8])
-    for told in ("peak: 80 MB/s", "published, fitted, tolerance 10 %", "Table 3 of the paper"):
-        assert told in point["hovertemplate"]
+    for expected in ("peak: 80 MB/s", "published, fitted, tolerance 10 %", "Table 3 of the paper"):
+        assert expected in point["hovertemplate"]
     assert "derived from what is published, fitted" in chart_of(a_mark(is_measured=False))["data"][1]["hovertemplate"]
 
 

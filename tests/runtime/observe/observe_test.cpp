@@ -196,7 +196,7 @@ TEST(ChromeTrace, StopsAtItsLimitAndReportsIt) {
     ChromeTrace trace(path, 1, {"one"}, limit);
     trace.begin(us(0));
     for (std::uint32_t i = 0; i < 1000; ++i) trace.record(at(NetworkTrace::crossed, us(i), us(i + 1), 0, i));
-    EXPECT_GT(trace.left_out(), 900U);
+    EXPECT_GT(trace.dropped(), 900U);
   }
   const std::string text = contents(path);
   std::remove(path.c_str());

@@ -68,7 +68,7 @@ TEST(Replay, AboveTheLimitItIsARendezvous) {
   EXPECT_EQ(report.messages, 3U);
 }
 
-TEST(Replay, TheDebtOfAReceiveIsInTheWayOfTheNextOne) {
+TEST(Replay, TheDeferredCostOfAReceiveDelaysTheNextOne) {
   const ReplayReport report = replay(
       "num_ranks 2\nrank 0 {\na: send 0b to 1\nb: send 0b to 1\nb requires a\n}\n"
       "rank 1 {\na: recv 0b from 0\nb: recv 0b from 0\nb requires a\n}\n");

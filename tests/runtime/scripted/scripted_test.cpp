@@ -52,7 +52,7 @@ TEST_F(Scripted, ChargesEachStepToTheProcessThatDoesIt) {
   EXPECT_EQ(clocks.at(0), Time::from_ns(1100 + 1000 + 10 + 200));
 }
 
-TEST_F(Scripted, TakesArrivalsInTheirOrderAndPaysItsDebtBeforeTheNext) {
+TEST_F(Scripted, TakesArrivalsInTheirOrderAndChargesTheDeferredCostBeforeTheNext) {
   std::vector<Completion> taken;
   std::vector<Time> clocks;
   run.spawn(0, send_one(run.process(0), 2, Time::from_ns(50), 0));
@@ -135,7 +135,7 @@ class CardTests : public testing::Test {
   MachineDescription machine = test::round_ideal();
 };
 
-TEST_F(CardTests, PingPongIsHalfARoundTripAndHidesTheDebt) {
+TEST_F(CardTests, PingPongIsHalfARoundTripAndHidesTheDeferredCost) {
   EXPECT_EQ(point(CardTest::pingpong, 500).time, Time::from_ns(100 + 1000 + 500 + 200));
   EXPECT_EQ(point(CardTest::roundtrip, 500).time, Time::from_ns(2 * 1800));
   EXPECT_NEAR(point(CardTest::pingpong, 500).bandwidth_mib_s, 500.0 / 1.8 * 1e6 / (1 << 20), 1e-6);
@@ -184,7 +184,8 @@ TEST_F(CardTests, FlushEndsWithTheSendersCompletions) {
 }
 
 // The CPU posts every 100 ns; of the 31 full windows of 64, the first 30 are waited for at 50 ns each; the
-// debt of the message that began the test is 400, and the last put ends with flight, bytes and receive.
+// deferred cost of the message that began the test is 400, and the last put ends with flight, bytes and
+// receive.
 TEST_F(CardTests, RateIsThatOfPuts) {
   EXPECT_EQ(point(CardTest::rate, 16).time, Time::from_ps(101'558));
   CardTestOptions spread;
@@ -206,7 +207,7 @@ TEST_F(CardTests, ChannelsAreMessagesAtOnce) {
   CardTestOptions two;
   two.channels = 2;
   EXPECT_EQ(point(CardTest::pingpong, 500, two).time, Time::from_ns(100 + 1000 + 500 + 200 + 400 + 200))
-      << "the second arrives while the first's receive and its debt are done";
+      << "the second arrives while the first's receive and its deferred cost are done";
 }
 
 TEST_F(CardTests, CopiedTransfersCostACopyAtBothEnds) {

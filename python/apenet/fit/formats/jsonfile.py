@@ -94,11 +94,11 @@ def _section(line: Line, content: object) -> Section:
     _refuse_failed(line, content)
     rows, rejected = _unmarked(line, _rows(line, content))
     factor = 0.5 if name == _ROUND_TRIP else 1.0
-    points, told = _points(line, rows, _channels(line, content), factor) if rows else ((), None)
+    points, implied = _points(line, rows, _channels(line, content), factor) if rows else ((), None)
     return Section(
         name or "points",
         OWN if own else FORM,
-        test or told,
+        test or implied,
         points,
         line,
         tuple(note for note in content.get("notes", ()) if isinstance(note, str)),
