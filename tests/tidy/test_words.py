@@ -16,7 +16,7 @@ GONE = {
     "hold-ups, settling, stage": r"hold_?ups?_?\b(?! to)|\bsettling|[Ll]aunch/stage|on_stage",
     "left out, absent, away": r"(?<!chrome_trace\.)\bleave_out_|waits_for_absent|is_away",
     "at rest": r"\bat[ _]rest\b|comes? to rest",
-    "told": r"\b(un|is_|until_)?told_|\b(is|until)_told\b|\bTold\w*\b",
+    "told": r"\b(un|is_|until_)?told_|\b(is|until)_told\b|(?-i:\bTold)",
     "debt, charge later": r"\bdebt",
     "wish": r"\bwish(es)?\b",
     "asks nothing": r"asks_nothing|AsksNothing",
