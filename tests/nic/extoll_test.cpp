@@ -337,12 +337,12 @@ class SendTimesTest : public test::CardFixture {
                           Time interval) {
     Simulation own;
     Machine two(own, description, {0, 1});
-    test::Recorder recorder(own);
-    two.set_sink(recorder);
+    test::Recorder recorded(own);
+    two.set_sink(recorded);
     two.post(Time::zero(),
              {.source = 0, .target = 1, .from_cpu = from_cpu, .bytes = bytes, .packet_interval = interval});
     own.run();
-    return recorder.of(Kind::arrived).at(0).time.ps() / 1000;
+    return recorded.of(Kind::arrived).at(0).time.ps() / 1000;
   }
 
   void expect_agreement(const MachineDescription& description, Time interval) {
