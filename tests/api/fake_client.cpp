@@ -169,7 +169,7 @@ void Client::charge_compute(std::int64_t ps) {
   charge(ps);
 }
 
-void Client::come_back() {}
+void Client::reenter() {}
 
 std::uint64_t Client::post(Request& request) {
   request.time_ps = block_->clock.now_ps();
