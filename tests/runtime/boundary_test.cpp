@@ -404,7 +404,7 @@ TEST(Boundary, LooksThatBeganAtTheSmallestTimeCountAsEndless) {
   ipc::Progress progress;
   for (int i = 0; i < 1000; ++i) progress.begin_call();
   progress.begin_empty_polls(std::numeric_limits<std::int64_t>::min());
-  EXPECT_TRUE(progress.polls_endlessly({.looks = ~0U, .time_ps = 1000}, 5));
+  EXPECT_TRUE(progress.polls_endlessly({.polls = ~0U, .time_ps = 1000}, 5));
 }
 
 TEST(Boundary, OneEndlessLookInAThousandHandsOver) {
@@ -413,7 +413,7 @@ TEST(Boundary, OneEndlessLookInAThousandHandsOver) {
   int reports = 0;
   for (int i = 0; i < 999 + 2 * 1024; ++i) {
     progress.begin_call();
-    if (progress.reports_polling({.looks = 1000, .time_ps = 1}, 0)) ++reports;
+    if (progress.reports_polling({.polls = 1000, .time_ps = 1}, 0)) ++reports;
   }
   EXPECT_EQ(reports, 2);
 }
