@@ -49,9 +49,9 @@ ALLOWED = {
     ("src/runtime/shim/real.cpp", "host_calls"): "a thread's own",
     ("src/runtime/shim/clocks.cpp", "reads_clock_free"): "a thread's own",
     ("src/runtime/shim/outside_waits.cpp", "outside_looks"): "a thread's own",
-    ("src/runtime/shim/own_files.cpp", "value"): "the descriptors that a process has made: its facts",
+    ("src/runtime/shim/own_files.cpp", "value"): "the descriptors that a process has made: its own",
     ("src/runtime/shim/own_files.cpp", "known_set"): "a thread's own",
-    ("src/runtime/shim/threads.cpp", "value"): "the threads of a process that serve its libraries: its facts",
+    ("src/runtime/shim/threads.cpp", "value"): "the threads of a process that serve its libraries: its own",
     ("src/runtime/shim/outside_waits.cpp", "value"): "the real time that a process has waited for something outside",
     (
         "src/runtime/shim/computation.cpp",

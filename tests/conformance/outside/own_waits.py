@@ -33,7 +33,7 @@ def gets() -> str:
     return "item"
 
 
-def is_told() -> bool:
+def is_notified() -> bool:
     event = threading.Event()
 
     def tells() -> None:
@@ -98,7 +98,7 @@ def run_alone() -> None:
 
 run_alone()
 # Threads that wait for the interpreter's lock do so for 5 ms at a time, which may pass in the host.
-case("event of a thread", is_told, 0)
+case("event of a thread", is_notified, 0)
 never = threading.Event()
 threading.Thread(target=never.wait, daemon=True).start()
 run_alone()
