@@ -49,7 +49,9 @@ def _arrangement(machine: Machine) -> Iterator[str]:
         return
     network = machine.file.network
     size = f"{machine.shape} " if machine.dims else ""
-    counts = f"{traits.nodes} nodes, {traits.routers} routers of {traits.ports_per_router} ports, {traits.cables} cables"
+    counts = (
+        f"{traits.nodes} nodes, {traits.routers} routers of {traits.ports_per_router} ports, {traits.cables} cables"
+    )
     yield f"topology: {size}{network.topology.value}, {counts}"
     routing = machine.description().base_units()["network.routing"]
     classes = "1 class" if traits.channel_classes == 1 else f"{traits.channel_classes} classes"
