@@ -1,5 +1,12 @@
 // Workload: a communication pattern of a whole machine, defined by one object in a file of workloads/. Its
 // lazy streams of operations are run by scripted processes over the card, counted, and written as a trace.
+//
+// A stream does not see the network: it names in advance what a process waits for, and what it sends does not
+// depend on what has arrived. So RandomAccess and Dslash are programs instead (bench/randomaccess,
+// bench/lqcd). A process of RandomAccess takes between two sends whatever has arrived, and ends by its count
+// of updates. A rank of Dslash computes while its halos are on their way, and lets its library work in
+// between. Both measure the calls of a library, which streams do not make. Dslash's messages alone are halo4d
+// and checkerboard.
 #pragma once
 
 #include <coroutine>
