@@ -60,6 +60,13 @@ def test_ranks_of_a_node_share_memory(apenet, build, compiler, machine, ranks):
     assert "may not repeat" not in done.stderr
 
 
+@pytest.mark.parametrize(("machine", "ranks"), [("ideal", 2), ("ape16", 4), ("qpace", 3), ("extoll-64", 4)])
+def test_loads_and_stores_find_what_the_operations_of_the_library_find(apenet, build, machine, ranks):
+    program = build(HERE / "c" / "shared_window_paths.c")
+    done = apenet("run", "-n", str(ranks), *TOGETHER, "--machine", machine, "--", program)
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
+
+
 @pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
 def test_open_mpi_shares_the_memory_of_a_node_only(apenet, tmp_path):
     program = tmp_path / "shared_window"
