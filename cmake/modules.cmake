@@ -89,6 +89,18 @@ function(apenet_links result name)
   message(FATAL_ERROR "src/modules.json: expected an entry for module ${name}")
 endfunction()
 
+# apenet_add_modules(folder): the folders of the modules that src/modules.json lists right below it.
+function(apenet_add_modules folder)
+  string(JSON count LENGTH "${APENET_MODULES}" src)
+  math(EXPR last "${count} - 1")
+  foreach(i RANGE ${last})
+    string(JSON module GET "${APENET_MODULES}" src ${i} module)
+    if(module MATCHES "^${folder}/([^/]+)$")
+      add_subdirectory(${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+endfunction()
+
 # apenet_module(name SOURCES file...): static library apenet_<name>, includes relative to src/. It links what
 # src/modules.json says.
 function(apenet_module name)

@@ -4,6 +4,11 @@
 
 namespace apenet {
 
+template <>
+TopologyDescription registered<CrossbarDescription>() {
+  return CrossbarDescription{};
+}
+
 TopologyKind CrossbarDescription::kind() {
   return {.name = "crossbar", .has_links = false};
 }

@@ -92,6 +92,11 @@ constexpr const char* dims_meaning = "nodes along each dimension, X first";
 
 }  // namespace
 
+template <>
+TopologyDescription registered<TorusDescription>() {
+  return TorusDescription{};
+}
+
 TopologyKind TorusDescription::kind() {
   TopologyKind kind =
       cube_kind("torus", {"dimension-order", "dimension-order-entry-class", "minimal-adaptive", "valiant"});
@@ -100,10 +105,20 @@ TopologyKind TorusDescription::kind() {
   return kind;
 }
 
+template <>
+TopologyDescription registered<MeshDescription>() {
+  return MeshDescription{};
+}
+
 TopologyKind MeshDescription::kind() {
   TopologyKind kind = cube_kind("mesh", {"dimension-order", "minimal-adaptive", "valiant"});
   kind.is_grid = true;
   return kind;
+}
+
+template <>
+TopologyDescription registered<NoTopologyDescription>() {
+  return NoTopologyDescription{};
 }
 
 TopologyKind NoTopologyDescription::kind() {

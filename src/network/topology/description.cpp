@@ -1,27 +1,26 @@
 #include "network/topology/description.hpp"
 
 #include "kernel/refuse.hpp"
-#include "network/topology/crossbar.hpp"
-#include "network/topology/cube.hpp"
-#include "network/topology/fat_tree.hpp"
-#include "network/topology/graph.hpp"
 
 namespace apenet {
 
-// One line registers a topology: what is not here does not exist.
+#define APENET_TOPOLOGY(Struct) \
+  struct Struct;                \
+  template <>                   \
+  TopologyDescription registered<Struct>();
+#include "network/topology/list.inc"
+#undef APENET_TOPOLOGY
+
 const std::vector<TopologyDescription>& registered_topologies() {
   static const std::vector<TopologyDescription> topologies = {
-      NoTopologyDescription{},  //
-      TorusDescription{},       //
-      MeshDescription{},        //
-      FatTreeDescription{},     //
-      CrossbarDescription{},    //
-      GraphDescription{},       //
+#define APENET_TOPOLOGY(Struct) registered<Struct>(),
+#include "network/topology/list.inc"
+#undef APENET_TOPOLOGY
   };
   return topologies;
 }
 
-TopologyDescription::TopologyDescription() : TopologyDescription(NoTopologyDescription{}) {}
+TopologyDescription::TopologyDescription() : TopologyDescription(registered_topologies().front()) {}
 
 std::vector<std::string> TopologyKind::link_sections(std::size_t count) const {
   std::vector<std::string> sections;

@@ -13,15 +13,15 @@
 //   void list_fields(schema::Fields& fields, RingDescription& ring);   its own keys of [network]
 //   Topology make_topology(const RingDescription& ring);
 //
-// Two more replace a default:
+// The .cpp file also defines the specialisation registered<RingDescription>(), and a line of list.inc names
+// the struct. Two more replace a default:
 //
 //   std::uint32_t count_nodes(const RingDescription& ring);   those of make_topology, if it is cheaper
 //   std::vector<std::string> link_sections(const RingDescription& ring);
 //
 // link_sections gives, for each link class of the topology, the section of the machine file that says what
 // differs from [network.link]: by default every table of its kind. make_topology and count_nodes throw
-// std::invalid_argument, which names the key, its value and what was expected. The list in description.cpp
-// registers the struct.
+// std::invalid_argument, which names the key, its value and what was expected.
 #pragma once
 
 #include <cstddef>
@@ -116,6 +116,10 @@ class TopologyDescription {
 
   std::shared_ptr<const Any> of_;
 };
+
+// A description without sizes: what registered_topologies() has of the struct.
+template <typename Struct>
+[[nodiscard]] TopologyDescription registered();
 
 // Every topology that a machine file can name, without its sizes; "none" first.
 [[nodiscard]] const std::vector<TopologyDescription>& registered_topologies();

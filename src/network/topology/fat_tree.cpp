@@ -122,6 +122,11 @@ Topology make_fat_tree(const FatTreeShape& shape) {
   return topology;
 }
 
+template <>
+TopologyDescription registered<FatTreeDescription>() {
+  return FatTreeDescription{};
+}
+
 TopologyKind FatTreeDescription::kind() {
   return {
       .name = "fat-tree", .routings = {"destination-mod", "random-up"}, .link_tables = {"leaf", "middle"}};

@@ -215,6 +215,11 @@ class GraphReader {
 
 }  // namespace
 
+template <>
+TopologyDescription registered<GraphDescription>() {
+  return GraphDescription{};
+}
+
 TopologyKind GraphDescription::kind() {
   return {.name = "graph"};
 }

@@ -6,6 +6,11 @@
 
 namespace apenet {
 
+template <>
+TopologyDescription registered<StarOfRingsDescription>() {
+  return StarOfRingsDescription{};
+}
+
 TopologyKind StarOfRingsDescription::kind() {
   return {.name = "star-of-rings", .link_tables = {"ring", "spoke"}};
 }
