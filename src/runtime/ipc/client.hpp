@@ -69,10 +69,6 @@ class Client {
   [[nodiscard]] const SoftwareCosts& costs(std::uint8_t rail) const {
     return header_->rails[rail].mpi.software;
   }
-  // Of the card's own libraries.
-  [[nodiscard]] const SoftwareCosts& native_costs(std::uint8_t rail) const {
-    return header_->rails[rail].native.software;
-  }
   [[nodiscard]] Block& block() { return *block_; }
   [[nodiscard]] Progress& progress() { return block_->progress; }
   [[nodiscard]] RankNotes& notes() {

@@ -64,7 +64,6 @@ class RankProcesses {
   // `process_id`: of the rank's MPI process, or 0 if it has none.
   [[nodiscard]] bool has_ended(std::uint32_t rank, int process_id) const;
   [[nodiscard]] const End& end_of_leader(std::uint32_t rank) const { return processes_[rank].end; }
-  [[nodiscard]] const End& end_of_attached(std::uint32_t rank) const { return processes_[count_ + rank].end; }
   // 0 if unknown.
   [[nodiscard]] int leader_id(std::uint32_t rank) const { return processes_[rank].id; }
 

@@ -21,7 +21,6 @@ class DslashWork {
   explicit DslashWork(const std::array<std::uint32_t, 4>& extents);
 
   [[nodiscard]] std::int64_t sites() const { return static_cast<std::int64_t>(neighbours_.size()) / 8; }
-  [[nodiscard]] std::int64_t field_bytes() const { return sites() * bytes_per_site; }
   // Applies the operator. Returns the squared norm of the result, so that no compiler leaves it out.
   double apply();
 

@@ -50,7 +50,6 @@ class ProcessIds {
     int pidfd = -1;            // or -1 if the host gives none
     std::string started_at{};  // without pidfd: the process's start time
   };
-  [[nodiscard]] bool is_of(std::uint32_t rank, std::uint32_t claimed) const;
 
   SharedMemory& shared_;
   ProcessTree tree_;
