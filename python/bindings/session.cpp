@@ -124,7 +124,8 @@ void bind_session(nb::module_& module) {
       .def_rw("error_fd", &SessionOptions::error_fd)
       .def_rw("start_launcher", &SessionOptions::start_launcher)
       .def_rw("tag_output", &SessionOptions::tag_output)
-      .def_rw("unfollowed", &SessionOptions::unfollowed);
+      .def_rw("unfollowed", &SessionOptions::unfollowed)
+      .def_rw("program", &SessionOptions::program);
   module.def(
       "unfollowed",
       [](const std::string& path) -> std::string {

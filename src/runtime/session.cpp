@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "runtime/launch/run_loop.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/process_memory.hpp"
+#include "runtime/scheduler/rank_names.hpp"
 #include "runtime/scheduler/request_validation.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
@@ -52,6 +54,13 @@ std::string host_name(const Machine& machine, NodeId node) {
 // A rank of an MPI program whose MPI_Init the shim did not see, and which did not open the provider.
 bool is_lost(const RankReport& rank, bool others_use_mpi) {
   return !rank.initialised && !rank.used_network && (rank.spoke_pmi || others_use_mpi);
+}
+
+// Whether the quoted path at the beginning of a sentence is that of the unfollowed program: then it is known
+// better why it starts others by system calls.
+bool is_of_unfollowed(const std::string& sentence, const std::string& unfollowed) {
+  const std::size_t end = sentence.find('\'', 1);
+  return !unfollowed.empty() && unfollowed.starts_with(sentence.substr(0, end + 1));
 }
 
 }  // namespace
@@ -103,6 +112,7 @@ struct Session::Parts {
   void report_on(SessionReport& report);
   template <typename Predicate>
   [[nodiscard]] std::string ranks_where(const Predicate& holds) const;
+  static void warn_of_host_programs(SessionReport& report);
   void report_rank(RankReport& report, std::uint32_t rank);
   // The rank's clock, clamped because the rank may have written anything.
   std::int64_t virtual_ps(std::uint32_t rank) {
@@ -269,14 +279,36 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
 // may be the reason.
 void Session::Parts::prove_path(SessionReport& report) const {
   if (report.outcome == SessionReport::Outcome::failed) {
-    if (std::string lost = find_lost_shim(report); !lost.empty()) report.warnings.push_back(std::move(lost));
+    std::string lost = find_lost_shim(report);
+    if (!lost.empty()) report.warnings.push_back(std::move(lost));
   }
   if (report.outcome != SessionReport::Outcome::completed) return;
+  warn_of_host_programs(report);
   const std::string why = find_bypass(report);
   if (why.empty()) return;
   report.outcome = SessionReport::Outcome::failed;
   report.exit_status = 2;
   report.message = why + "; `apenet doctor` shows what each rank uses";
+}
+
+// Programs that have seen the host's clocks, whether or not that matters to the result.
+void Session::Parts::warn_of_host_programs(SessionReport& report) {
+  std::vector<std::string> texts;
+  std::map<std::string, std::vector<std::uint32_t>> ranks;
+  const auto add = [&](std::size_t rank, const std::string& text) {
+    if (text.empty()) return;
+    if (!ranks.contains(text)) texts.push_back(text);
+    ranks[text].push_back(static_cast<std::uint32_t>(rank));
+  };
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const RankReport& rank = report.ranks[i];
+    add(i, rank.ran_alone);
+    if (!rank.initialised && !rank.used_network) continue;
+    add(i, rank.started_unfollowed);
+    if (!rank.started_raw.empty()) add(i, rank.started_raw + " without libapenet-shim.so");
+  }
+  for (const std::string& text : texts)
+    report.warnings.push_back(name_ranks(ranks[text]) + ": " + text + ": it saw the clocks of the host");
 }
 
 // Why the results would be meaningless; empty if they are not.
@@ -318,7 +350,15 @@ std::string Session::Parts::find_lost_shim(const SessionReport& report) {
     const RankReport& rank = report.ranks[i];
     const std::string name = "rank " + std::to_string(i);
     if (rank.without_shim) return name + " lost libapenet-shim.so on its way to the program";
-    if (rank.initialised || rank.used_network || rank.unfollowed.empty()) continue;
+    if (rank.initialised || rank.used_network) continue;
+    const std::string& how = rank.started_raw.empty() ? rank.vanished : rank.started_raw;
+    if (!how.empty() && !is_of_unfollowed(how, rank.unfollowed)) {
+      return name + " has not used the simulated network. " + how +
+             ": without libapenet-shim.so it runs by itself, on the host's clocks\n"
+             "  expected: what starts the program passes on the environment that it got, with LD_PRELOAD and "
+             "all that APENET_KEPT names, or the program itself is named after apenet run --";
+    }
+    if (rank.unfollowed.empty() || !rank.ran_alone.empty()) continue;
     return name + " has not used the simulated network. It has started " + rank.unfollowed +
            ". What that starts belongs to the run only if it gets the environment that the launcher got, "
            "with LD_PRELOAD and all that APENET_KEPT names";

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -123,6 +124,72 @@ def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench)
     assert "It was started by 'sh -c" in done.stderr
 
 
+def test_a_program_that_nobody_has_seen_leaves_a_trace(apenet, bench):
+    """No look at running processes is needed: a program without MPI is not found by any."""
+    raw = bench.launcher("raw")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", raw, "all", "/bin/true")
+    assert done.returncode == 2
+    assert f"rank 0 has not used the simulated network. '{raw}' has become 'true' by a system call" in done.stderr
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", raw, "keep", "/bin/true")
+    assert (done.returncode, "host" in done.stderr) == (0, False), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fork", "wait", "trace"),
+    [
+        ("c", "c", "has started a program by a system call of its own"),
+        ("raw", "c", "has started a program by a system call of its own"),
+        ("raw", "raw", "has started a program by a system call of its own"),
+        ("c", "raw", "has ended unseen, or has become another program by a system call of its own"),
+    ],
+)
+@pytest.mark.parametrize("script", ['exec "$@"', '"$@"; true'])
+def test_each_way_past_the_c_library_leaves_a_trace(apenet, bench, fork, wait, trace, script):
+    raw = bench.launcher("raw_forks")
+    command = ("sh", "-c", script, "sh", raw, fork, wait, "/bin/true")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", *command)
+    assert done.returncode == 2
+    assert f"rank 0 has not used the simulated network. '{raw}' {trace}" in done.stderr
+
+
+def test_a_program_beside_mpi_that_saw_the_host_is_named(apenet, bench):
+    """It cannot spoil the times of messages, but its own dates and times are the host's."""
+    static = bench.launcher("drops", "-static")
+    raw, program = bench.launcher("raw"), bench.program("mpich", "C")[0]
+    script = f"{static} keep /bin/true; {raw} all /bin/true; {program}"
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script)
+    assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
+    told = f"ranks 0, 1: '{raw}' has started a program by a system call of its own without libapenet-shim.so"
+    assert f"apenet: warning: {told}: it saw the clocks of the host\n" in done.stderr
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", f"{static} none; {program}")
+    assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
+    assert f"ranks 0, 1: '{static}', which is linked statically" in done.stderr
+    assert "it saw the clocks of the host" in done.stderr
+
+
+def test_a_static_tool_alone_is_no_failure(apenet, bench):
+    """Unless it starts another program, or may be an MPI program."""
+    static = bench.launcher("drops", "-static")
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", 'exec "$@"', "sh", static)
+    alone = apenet(*command, "all", "/nowhere")
+    assert alone.returncode == 1
+    for name in ("tool", "mpi"):
+        source = bench.launcher("drops").parent / f"{name}.c"
+        source.write_text(f'#include <stdio.h>\nint main(void) {{ return puts("{name.upper()}_Init") == EOF; }}\n')
+        tool = source.with_suffix("")
+        subprocess.run(["cc", "-static", "-o", tool, source], check=True)
+        done = apenet("run", "-n", "2", "--machine", "ape16", "--", tool)
+        assert done.returncode == (0 if name == "tool" else 2), done.stderr
+        assert (f"apenet: warning: ranks 0, 1: '{tool}', which is linked statically" in done.stderr) == (name == "tool")
+
+
+def test_scripts_leave_no_trace(apenet):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", HERE / "wrappers" / "quiet.sh")
+    said = [line for line in done.stderr.splitlines() if line.startswith("apenet: ")]
+    assert done.returncode == 0, done.stderr
+    assert said == ["apenet: warning: no rank opened an endpoint: nothing crossed the simulated network"]
+
+
 CLOSES = "import os, sys; os.closerange(3, 256); os.execv(sys.argv[1], sys.argv[1:])"
 
 
@@ -135,6 +202,15 @@ def test_a_refusal_is_reported_once_for_all_ranks(apenet, bench):
     said = done.stderr.splitlines()
     assert said[0].startswith("apenet: failed: rank 0 was refused: PMI_FD = '100' in the program's environment")
     assert said[1:] == ["apenet:   then ranks 1, 2 ended for the same reason"]
+
+
+def test_a_library_of_an_older_version_is_refused_once(apenet):
+    """It prints its refusal itself."""
+    why = "APENET_MAPPING = '/proc/1/fd/5': expected a simulation of the same apenet version"
+    done = apenet("run", "-n", "3", "--machine", "ape16", "--", "sh", "-c", f'echo "apenet: {why}" >&2; exit 2')
+    assert done.returncode == 2
+    said = done.stderr.splitlines()
+    assert said == [f"apenet: failed: rank 0 was refused: {why}", "apenet:   then ranks 1, 2 ended for the same reason"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")

@@ -19,7 +19,7 @@ from apenet.base.errors import LimitError
 from apenet.base.tempfolder import remove_abandoned_folders
 from apenet.host.toolchain import SUPERVISOR
 
-_NOTICE = struct.Struct("=iii")  # src/runtime/supervisor/notice.hpp
+_NOTICE = struct.Struct("=iii20x")  # src/runtime/supervisor/notice.hpp
 _STARTED, _REFUSED, _ENDED = range(3)
 _NO_SUBREAPER = 3  # its exit status, src/runtime/supervisor/main.cpp
 

@@ -124,7 +124,8 @@ std::byte* map_simulation(const char* path) {
   const int parts_fd = open_parts(*header);
   if (header->magic != protocol_magic || header->version != protocol_version || parts_fd < 0 ||
       fstat(parts_fd, &status) != 0 || static_cast<std::size_t>(status.st_size) != bytes) {
-    fail(mapping_variable, path, "a simulation of the same apenet version");
+    fail(std::string(mapping_variable) + " = '" + path +
+         "': expected a simulation of the same apenet version as " + own_library());
   }
   void* base = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, parts_fd, 0);
   if (base == MAP_FAILED ||

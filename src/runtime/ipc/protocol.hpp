@@ -26,7 +26,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 17;
+inline constexpr std::uint32_t protocol_version = 18;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -247,6 +247,7 @@ struct Header {
   std::uint32_t process_count = 0;
   std::uint32_t simulator_id = 0;         // process id, for PR_SET_PTRACER
   std::uint32_t parts_fd = 0;             // the simulator's descriptor of all parts but the header
+  std::uint32_t images_fd = 0;            // likewise, of the images of processes (image_records.hpp)
   std::atomic<std::uint32_t> started{0};  // virtual time has begun; written after epoch_ps
   std::uint32_t rail_count = 1;
   std::int64_t epoch_ps = 0;   // clock at which virtual time began

@@ -14,6 +14,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/ipc/simulation_paths.hpp"
 
 namespace apenet::ipc {
 namespace {
@@ -154,28 +155,10 @@ void describe_unfollowed(char (&text)[unfollowed_bytes], const char* path, const
 }
 
 void note_unfollowed(const char* mapping, std::uint32_t rank, const char (&text)[unfollowed_bytes]) {
-  const File header_file(mapping);
-  std::array<std::uint32_t, 5> head{};  // of Header, up to parts_fd
-  static_assert(offsetof(Header, parts_fd) == 4 * sizeof(std::uint32_t));
-  if (!header_file.read(head.data(), sizeof head, 0)) return;
-  const auto [magic, version, process_count, simulator_id, parts_fd] = head;
-  if (magic != protocol_magic || version != protocol_version || rank >= process_count) return;
-  std::array<char, 64> path{};
-  char* end = path.data();
-  const auto append = [&end](std::string_view part) { end = std::copy(part.begin(), part.end(), end); };
-  const auto append_number = [&](std::uint32_t number) {
-    std::array<char, 10> digits{};
-    std::size_t count = 0;
-    do digits[count++] = static_cast<char>('0' + number % 10);
-    while ((number /= 10) != 0);
-    while (count > 0) *end++ = digits[--count];
-  };
-  append("/proc/");
-  append_number(simulator_id);
-  append("/fd/");
-  append_number(parts_fd);
-  const File parts(path.data(), O_RDWR);
-  const Layout layout{process_count};
+  const SimulationPaths paths = find_simulation(mapping);
+  if (rank >= paths.process_count) return;
+  const File parts(paths.parts.data(), O_RDWR);
+  const Layout layout{paths.process_count};
   const std::size_t begin = layout.block_offset(rank);
   const std::size_t bytes = layout.block_offset(rank + 1) - begin;
   void* memory =

@@ -20,9 +20,7 @@ constexpr const char* shim_name = "libapenet-shim.so";
 
 // Any of our libraries; all are in one folder.
 std::string shim_path() {
-  Dl_info info{};
-  const bool is_known = dladdr(reinterpret_cast<const void*>(&has_shim), &info) != 0;
-  const std::string own = is_known && info.dli_fname != nullptr ? info.dli_fname : "";
+  const std::string own = own_library();
   return own.substr(0, own.rfind('/') + 1) + shim_name;
 }
 
@@ -71,6 +69,12 @@ std::string parent() {
 }
 
 }  // namespace
+
+std::string own_library() {
+  Dl_info info{};
+  const bool is_known = dladdr(reinterpret_cast<const void*>(&has_shim), &info) != 0;
+  return is_known && info.dli_fname != nullptr ? info.dli_fname : "";
+}
 
 bool has_shim() {
   return apenet_host_time != nullptr;

@@ -14,4 +14,7 @@ namespace apenet::ipc {
 // `unfollowed`: of this rank's block (Identity::unfollowed).
 [[nodiscard]] std::string describe_without_shim(std::string_view unfollowed);
 
+// The path of the library, one of ours, that contains this code.
+[[nodiscard]] std::string own_library();
+
 }  // namespace apenet::ipc

@@ -16,6 +16,10 @@
 namespace apenet {
 namespace {
 
+// How libraries of older versions refuse a simulation of another version, and what of it is the reason.
+constexpr std::string_view older_refusal = "apenet: APENET_MAPPING = ";
+constexpr std::string_view of_older_refusal = older_refusal.substr(sizeof "apenet: " - 1);
+
 // Whether both streams go to the same file. False for a terminal: there, output is shown early rather than in
 // strict order of the two streams.
 bool are_one_file(std::array<int, 2> sinks) {
@@ -67,14 +71,16 @@ void Output::read(std::uint32_t rank, int stream, std::int64_t time_ps) {
     // Only the first line can be too long. It is cut at a fixed place, not where the pipe happened to end.
     const std::size_t first_end = std::min(unfinished.find('\n', before), unfinished.size());
     if (first_end >= most_unfinished_bytes) take(rank, stream, time_ps, most_unfinished_bytes);
-    if (stream == 1) take_refusals(ranks_[rank], unfinished);
+    if (stream == 1) {
+      take_refusals(ranks_[rank], unfinished, ipc::refusal_mark, {});
+      take_refusals(ranks_[rank], unfinished, older_refusal, of_older_refusal);
+    }
     const std::size_t last_end = unfinished.rfind('\n');
     if (last_end != std::string::npos) take(rank, stream, time_ps, last_end + 1);
   }
 }
 
-void Output::take_refusals(Rank& rank, std::string& lines) {
-  const std::string_view mark = ipc::refusal_mark;
+void Output::take_refusals(Rank& rank, std::string& lines, std::string_view mark, std::string_view kept) {
   for (std::size_t begin = lines.find(mark); begin != std::string::npos; begin = lines.find(mark, begin)) {
     const std::size_t end = lines.find('\n', begin);
     if (end == std::string::npos) return;
@@ -82,7 +88,8 @@ void Output::take_refusals(Rank& rank, std::string& lines) {
       begin += mark.size();
       continue;
     }
-    rank.refusal = lines.substr(begin + mark.size(), end - begin - mark.size());
+    rank.refusal = kept;
+    rank.refusal += lines.substr(begin + mark.size(), end - begin - mark.size());
     lines.erase(begin, end + 1 - begin);
   }
 }

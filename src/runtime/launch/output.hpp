@@ -82,7 +82,8 @@ class Output {
   };
   using HeldStreams = std::array<HeldText, 2>;
   void take(std::uint32_t rank, int stream, std::int64_t time_ps, std::size_t size);
-  void take_refusals(Rank& rank, std::string& lines);
+  // Takes the lines out that begin with the mark. kept: the end of the mark, if it belongs to the reason.
+  static void take_refusals(Rank& rank, std::string& lines, std::string_view mark, std::string_view kept);
   void hold(HeldText& held, std::string text);
   void write(int stream, HeldText& held);
   void write(int stream, std::string_view text);

@@ -12,18 +12,18 @@
 #include <utility>
 
 #include "runtime/launch/host_thread.hpp"
-#include "runtime/supervisor/notice.hpp"
 
 namespace apenet {
 
 RankProcesses::RankProcesses(const std::vector<RankProcess>& ranks, int supervisor_fd, Poller& poller,
-                             ProcessTree& tree, std::function<void(std::uint32_t rank)> on_end)
+                             ProcessTree& tree, OnEnd on_end, OnNotice on_notice)
     : count_(ranks.size()),
       supervisor_fd_(supervisor_fd),
       processes_(2 * ranks.size()),
       poller_(poller),
       tree_(tree),
-      on_end_(std::move(on_end)) {
+      on_end_(std::move(on_end)),
+      on_notice_(std::move(on_notice)) {
   for (std::size_t rank = 0; rank < count_; ++rank) watch_started(rank, ranks[rank].process_id);
   poller_.add(supervisor_fd, Poller::Source::supervisor);
 }
@@ -115,6 +115,13 @@ void RankProcesses::hear_child(std::size_t index) {
   report_ends();
 }
 
+std::optional<std::uint32_t> RankProcesses::leader_of(int process_id) const {
+  for (std::size_t rank = 0; rank < count_; ++rank) {
+    if (processes_[rank].id == process_id) return static_cast<std::uint32_t>(rank);
+  }
+  return std::nullopt;
+}
+
 // Returns false if the supervisor has ended.
 bool RankProcesses::read_notices() {
   for (;;) {
@@ -125,6 +132,7 @@ bool RankProcesses::read_notices() {
     if (size != static_cast<ssize_t>(sizeof notice)) return false;
     if (notice.what != supervisor::Notice::What::ended) continue;
     reaped_statuses_[notice.process_id] = notice.status;
+    if (!is_killed_) on_notice_(notice, leader_of(notice.process_id));
     for (std::size_t index = 0; index < processes_.size(); ++index) {
       if (processes_[index].id == notice.process_id) note_end(index, notice.status);
     }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "runtime/launch/poller.hpp"
 #include "runtime/launch/session_options.hpp"
 #include "runtime/scheduler/process_tree.hpp"
+#include "runtime/supervisor/notice.hpp"
 
 namespace apenet {
 
@@ -29,11 +31,16 @@ class RankProcesses {
     int status = 0;
   };
 
-  // on_end: called with the rank whenever one of its processes has ended. supervisor_fd: the channel to the
-  // supervisor that started all processes, or -1 for none; the caller keeps ownership. Signals no processes
-  // that are not of the tree.
+  using OnEnd = std::function<void(std::uint32_t rank)>;
+  using OnNotice =
+      std::function<void(const supervisor::Notice& notice, std::optional<std::uint32_t> leader_of)>;
+
+  // on_end: called with the rank whenever one of its processes has ended. on_notice: called first for each
+  // process that the supervisor has waited for, with the rank that it was started for. supervisor_fd: the
+  // channel to the supervisor that started all processes, or -1 for none; the caller keeps ownership. Signals
+  // no processes that are not of the tree.
   RankProcesses(const std::vector<RankProcess>& ranks, int supervisor_fd, Poller& poller, ProcessTree& tree,
-                std::function<void(std::uint32_t rank)> on_end);
+                OnEnd on_end, OnNotice on_notice);
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
@@ -80,6 +87,8 @@ class RankProcesses {
   void note_end(std::size_t index, int wait_status);
   [[nodiscard]] std::set<int> groups_left_behind() const;
   void signal_to(std::span<const Process> processes, int signal) const;
+  // The rank for which it was started.
+  [[nodiscard]] std::optional<std::uint32_t> leader_of(int process_id) const;
   bool read_notices();
   void report_ends();
 
@@ -92,7 +101,8 @@ class RankProcesses {
   std::map<int, int> reaped_statuses_;  // statuses of all that the supervisor has reaped, by process id
   Poller& poller_;
   ProcessTree& tree_;
-  std::function<void(std::uint32_t rank)> on_end_;
+  OnEnd on_end_;
+  OnNotice on_notice_;
 };
 
 }  // namespace apenet

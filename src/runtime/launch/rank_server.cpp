@@ -47,8 +47,12 @@ RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, ProcessIds& p
            [this](std::uint32_t rank, const std::string& library) { return find_launcher(rank, library); }),
       output_(scheduler.view(), pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
       failure_watch_(shared, scheduler.view().ranks, pmi_, count_),
-      processes_(ranks, supervisor_fd, poller_, process_ids.tree(),
-                 [this](std::uint32_t rank) { on_end(rank); }) {
+      images_(shared, options),
+      processes_(
+          ranks, supervisor_fd, poller_, process_ids.tree(), [this](std::uint32_t rank) { on_end(rank); },
+          [this](const supervisor::Notice& notice, std::optional<std::uint32_t> leader_of) {
+            images_.note_end(notice, leader_of);
+          }) {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     poller_.add(ranks[rank].pmi_fd, Poller::Source::pmi, rank);
     poller_.add(ranks[rank].output_fd, Poller::Source::output, rank);
@@ -224,6 +228,12 @@ void RankServer::kill_all() {
   while (!processes_.all_gone() && WallClock::now() < last) serve(5);
 }
 
+void RankServer::look_for_vanished() {
+  if (!processes_.has_supervisor()) return;
+  serve(0);
+  images_.look_for_vanished(process_ids_.tree());
+}
+
 void RankServer::report(SessionReport& report) const {
   report.ranks.resize(count_);
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
@@ -233,6 +243,7 @@ void RankServer::report(SessionReport& report) const {
     report.ranks[rank].status = end.status;
     report.ranks[rank].spoke_pmi = pmi_.spoke(rank);
   }
+  images_.report(report);
   if (pmi_.spawn_refused())
     report.warnings.emplace_back(
         "MPI_Comm_spawn was refused: a simulated machine has a fixed number of processes");

@@ -10,6 +10,7 @@
 
 #include "runtime/launch/failure_watch.hpp"
 #include "runtime/launch/host_waits.hpp"
+#include "runtime/launch/image_watch.hpp"
 #include "runtime/launch/output_pump.hpp"
 #include "runtime/launch/pmi_server.hpp"
 #include "runtime/launch/poller.hpp"
@@ -41,6 +42,8 @@ class RankServer {
   // ranks have left running.
   void terminate();
   void kill_all();
+  // Call before kill_all() at the end of a run that nothing has disturbed.
+  void look_for_vanished();
   // Forwards the rest of the output.
   void finish_output() { output_.finish(count_); }
   // Sets the ranks' ends in the report.
@@ -90,6 +93,7 @@ class RankServer {
   PmiServer pmi_;
   OutputPump output_;
   FailureWatch failure_watch_;
+  ImageWatch images_;
   RankProcesses processes_;
   std::map<std::uint32_t, WallClock::time_point> left_to_children_;  // since when; see is_left_to_a_child()
 };

@@ -57,6 +57,9 @@ void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupte
   guarded([&] { live(interrupted); });
   guarded([&] { wait_for_last_output(); });
   guarded([&] {
+    if (!verdict_.is_stopped() && server_.failures().empty()) server_.look_for_vanished();
+  });
+  guarded([&] {
     if (server_.processes().any_alive()) server_.terminate();
   });
   guarded([&] { server_.kill_all(); });

@@ -47,6 +47,7 @@ struct SessionOptions {
   std::function<LateLauncher(const std::string& library)> start_launcher;
   // Why the shim is not loaded into the program of the ranks: Identity::unfollowed. Empty if it is.
   std::string unfollowed;
+  std::string program;  // its path
 };
 
 // The supervisor that has started all processes of a run (docs/internals/supervisor.md). Without one, the
@@ -79,6 +80,13 @@ struct RankReport {
   std::string library;        // name and version that the MPI library reports
   bool without_shim = false;  // opened its card in a process without the shim
   std::string unfollowed;     // as in ipc::Identity
+  // Subject and predicate of a sentence: how the rank has started a program that has no shim.
+  std::string started_raw;
+  std::string vanished;  // likewise, how it may have
+  // An unfollowed program that a process of the rank has waited for, and the only one that the rank was, if
+  // it has started no other; with the reasons.
+  std::string started_unfollowed;
+  std::string ran_alone;
 };
 
 struct SessionReport {

@@ -65,6 +65,11 @@ Returned returned(std::uint32_t rank, const std::uint32_t (&shared)[2], std::uin
 
 // The text, with unprintable characters replaced; lines stay if it has them.
 std::string printable(std::string text, bool has_lines = false);
+// The text in the bytes, up to the first zero, likewise.
+template <std::size_t size>
+std::string text(const char (&bytes)[size]) {
+  return printable(std::string(bytes, strnlen(bytes, size)));
+}
 // Returns the name of the process's MPI library, with unprintable characters replaced.
 std::string library(const ipc::Identity& identity);
 // Returns Identity::unfollowed, likewise.

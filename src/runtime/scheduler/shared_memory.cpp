@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <new>
 #include <system_error>
@@ -30,12 +33,20 @@ int make_memory(const char* name, std::size_t bytes) {
                           std::string(call) + " of a memfd of " + std::to_string(bytes) + " bytes");
 }
 
+template <typename Record>
+Record read_from(int file, std::size_t offset) {
+  std::array<std::byte, sizeof(Record)> bytes{};
+  if (pread(file, bytes.data(), bytes.size(), static_cast<off_t>(offset)) != sizeof(Record)) return {};
+  return std::bit_cast<Record>(bytes);
+}
+
 }  // namespace
 
 SharedMemory::SharedMemory(std::uint32_t process_count)
     : layout_{process_count},
       header_fd_(make_memory("apenet-header", ipc::Layout::running_offset())),
-      parts_fd_(make_memory("apenet", layout_.total_bytes())) {
+      parts_fd_(make_memory("apenet", layout_.total_bytes())),
+      images_fd_(make_memory("apenet-images", ipc::ImageLayout::total_bytes(process_count))) {
   struct stat status {};
   void* base =
       mmap(nullptr, layout_.total_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, parts_fd_, 0);
@@ -53,6 +64,7 @@ SharedMemory::SharedMemory(std::uint32_t process_count)
   header().process_count = process_count;
   header().simulator_id = static_cast<std::uint32_t>(getpid());
   header().parts_fd = static_cast<std::uint32_t>(parts_fd_);
+  header().images_fd = static_cast<std::uint32_t>(images_fd_);
   header().made_at_s = time(nullptr);
   running().count.store(process_count);
   // Do not touch the rings, so that they take no memory until used. Their initial content is zero.
@@ -71,8 +83,33 @@ SharedMemory::SharedMemory(std::uint32_t process_count)
 
 SharedMemory::~SharedMemory() {
   munmap(base_, layout_.total_bytes());
+  close(images_fd_);
   close(parts_fd_);
   close(header_fd_);
+}
+
+ipc::ImageRecord SharedMemory::image(std::uint32_t process_id) const {
+  const auto found = read_from<ipc::ImageRecord>(images_fd_, ipc::ImageLayout::record_offset(process_id));
+  return found.process_id == process_id ? found : ipc::ImageRecord{.process_id = process_id};
+}
+
+std::vector<ipc::ImageRecord> SharedMemory::images() const {
+  std::vector<ipc::ImageRecord> found;
+  constexpr auto end = static_cast<off_t>(ipc::ImageLayout::finding_offset(0));
+  // Most of the file is a hole.
+  for (off_t at = lseek(images_fd_, 0, SEEK_DATA); at >= 0 && at < end;
+       at = lseek(images_fd_, at, SEEK_DATA)) {
+    const off_t hole = std::min(lseek(images_fd_, at, SEEK_HOLE), end);
+    for (; at < hole; at += sizeof(ipc::ImageRecord)) {
+      const auto record = read_from<ipc::ImageRecord>(images_fd_, static_cast<std::size_t>(at));
+      if (record.state != ipc::ImageState::unknown) found.push_back(record);
+    }
+  }
+  return found;
+}
+
+ipc::StartFinding SharedMemory::start_finding(std::uint32_t rank) const {
+  return read_from<ipc::StartFinding>(images_fd_, ipc::ImageLayout::finding_offset(rank));
 }
 
 std::string SharedMemory::path() const {

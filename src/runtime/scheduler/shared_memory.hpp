@@ -1,11 +1,13 @@
-// SharedMemory: what the simulator and the processes share. Owns the two memfds, which leave nothing behind
+// SharedMemory: what the simulator and the processes share. Owns the three memfds, which leave nothing behind
 // when closed. Their sizes are sealed, and so is the header against every writer but the simulator.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "runtime/ipc/image_records.hpp"
 #include "runtime/ipc/protocol.hpp"
 
 namespace apenet {
@@ -32,6 +34,14 @@ class SharedMemory {
   [[nodiscard]] const ipc::RegionTable& regions(std::uint32_t rank) {
     return *reinterpret_cast<const ipc::RegionTable*>(base_ + layout_.regions_offset(rank));
   }
+  [[nodiscard]] std::uint32_t process_count() const { return layout_.process_count; }
+
+  // What the processes have recorded of themselves and of those that they started: ipc/image_records.hpp.
+  [[nodiscard]] ipc::ImageRecord image(std::uint32_t process_id) const;
+  // All records that any process has made.
+  [[nodiscard]] std::vector<ipc::ImageRecord> images() const;
+  [[nodiscard]] ipc::StartFinding start_finding(std::uint32_t rank) const;
+
   // The path of the header, /proc/PID/fd/N, by which processes find the mapping. Only the same user may open
   // it.
   [[nodiscard]] std::string path() const;
@@ -42,6 +52,7 @@ class SharedMemory {
   ipc::Layout layout_;
   int header_fd_;
   int parts_fd_;
+  int images_fd_;
   std::uint64_t inode_ = 0;
   std::byte* base_ = nullptr;
 };

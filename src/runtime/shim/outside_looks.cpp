@@ -86,11 +86,6 @@ int locked(std::uint64_t key, int result) {
   return result;
 }
 
-pid_t waited(int flags, pid_t result) {
-  if (result == 0 && (flags & WNOHANG) != 0) note_look(OutsideCause::child, 1);
-  return result;
-}
-
 }  // namespace
 }  // namespace apenet::shim
 
@@ -104,7 +99,6 @@ using apenet::shim::note_look;
 using apenet::shim::opened;
 using apenet::shim::read_from;
 using apenet::shim::tried;
-using apenet::shim::waited;
 
 // Defines a function that returns `seen`, which contains `done`, the result of the C library's.
 #define APENET_LOOK(result, name, parameters, qualifier, arguments, seen) \
@@ -133,25 +127,7 @@ using apenet::shim::waited;
     return seen;                                                                     \
   }
 
-// Processes.
-APENET_WAITING_LOOK(pid_t, waitpid, (pid_t process, int* status, int flags), , (process, status, flags),
-                    waited(flags, done))
-APENET_WAITING_LOOK(pid_t, wait4, (pid_t process, int* status, int flags, rusage* use), noexcept,
-                    (process, status, flags, use), waited(flags, done))
-APENET_WAITING_LOOK(pid_t, wait3, (int* status, int flags, rusage* use), noexcept, (status, flags, use),
-                    waited(flags, done))
-
-APENET_WAITING_LOOK(pid_t, wait, (int* status), , (status), done)
-
-APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags) {
-  static const auto real = next<int (*)(idtype_t, id_t, siginfo_t*, int)>("waitid");
-  if (info != nullptr && (flags & WNOHANG) != 0) info->si_pid = 0;  // as it is left if no child has ended
-  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
-  const int result = real(type, process, info, flags);
-  if (result == 0 && info != nullptr && info->si_pid == 0) waited(flags, 0);
-  return result;
-}
-
+// Processes. Waits for children are in child_waits.cpp.
 APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   static const auto real = next<int (*)(pid_t, int)>("kill");
   const int result = real(process, signal);

@@ -31,6 +31,7 @@
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/preload_order.hpp"
+#include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/run_environment.hpp"
 
@@ -102,18 +103,20 @@ bool join(Path& path, std::string_view folder, std::string_view file) {
   return true;
 }
 
-std::uint32_t own_rank() {
-  std::uint32_t rank = 0;
-  for (const char* name : {ipc::rank_variable, "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
-    const char* text = kept_value(name);
-    if (text == nullptr) continue;
-    for (; *text >= '0' && *text <= '9'; ++text) rank = rank * 10 + static_cast<std::uint32_t>(*text - '0');
-    return rank;
-  }
-  return UINT32_MAX;
+// Whether the program is the loader, asked for something about a program that it does not run.
+bool only_asks_loader(Arguments arguments) {
+  if (arguments == nullptr || arguments[0] == nullptr) return false;
+  const std::string_view program = arguments[0];
+  const std::string_view name = program.substr(program.rfind('/') + 1);
+  if (!name.starts_with("ld-linux") && !name.starts_with("ld.so")) return false;
+  constexpr std::array<std::string_view, 4> questions = {"--list", "--verify", "--version", "--help"};
+  const std::string_view option = arguments[1] == nullptr ? std::string_view() : arguments[1];
+  return std::any_of(questions.begin(), questions.end(),
+                     [option](std::string_view question) { return option.starts_with(question); });
 }
 
-// The note that the rank starts a program into which no shim can be loaded; taken back if the start fails.
+// The note that the rank starts a program into which no shim can be loaded, or which is not to belong to the
+// run; taken back if the start fails.
 class StartNote {
  public:
   // The program is path.
@@ -124,26 +127,42 @@ class StartNote {
   };
   explicit StartNote(Searched searched) { search(searched.file); }
   ~StartNote() {
-    if (!is_written_) return;
+    if (!is_written_ && !is_recorded_) return;
     const int error = errno;
-    write(nullptr, nullptr);
+    if (is_written_) write(nullptr, nullptr);
+    if (is_recorded_) record_own_image();
     errno = error;
   }
   StartNote(const StartNote&) = delete;
   StartNote& operator=(const StartNote&) = delete;
-  // The start of another process has succeeded if it returned 0.
-  int keep(int result) {
-    if (result == 0) is_written_ = false;
+
+  // Call before this process becomes the program.
+  void record(const RunEnvironment& environment, Arguments arguments) {
+    is_recorded_ = record_of(ipc::own_process_id(), environment, arguments);
+  }
+  // Call when another process, child, has been started as it if result is 0.
+  int keep(int result, pid_t child, const RunEnvironment& environment, Arguments arguments) {
+    if (result != 0) return result;
+    record_of(static_cast<std::uint32_t>(child), environment, arguments);
+    is_written_ = false;
     return result;
   }
 
  private:
+  bool record_of(std::uint32_t process_id, const RunEnvironment& environment, Arguments arguments) {
+    const bool is_outside = environment.is_outside() || only_asks_loader(arguments);
+    if (!is_outside && !is_written_) return false;
+    record_image(image_, process_id, is_outside ? ipc::ImageState::outside : ipc::ImageState::unfollowed);
+    return true;
+  }
+
   [[gnu::noinline]] void look(const char* path) {
     if (is_null(path) || kept_value(ipc::mapping_variable) == nullptr) return;
     const int error = errno;
     if (const char* why = ipc::why_unfollowed(path)) {
       write(path, why);
       is_written_ = true;
+      image_ = describe_image(path);
     }
     errno = error;
   }
@@ -160,7 +179,7 @@ class StartNote {
     });
   }
 
-  [[gnu::noinline]] static void write(const char* path, const char* why) {
+  static void write(const char* path, const char* why) {
     char text[ipc::unfollowed_bytes] = {};
     if (path != nullptr) ipc::describe_unfollowed(text, path, why);
     const std::uint32_t rank = own_rank();
@@ -168,28 +187,35 @@ class StartNote {
   }
 
   bool is_written_ = false;
+  bool is_recorded_ = false;
+  ipc::ImageRecord image_;
 };
 
 // The start of a program.
 class Start {
  public:
-  Start() { note_process_start(); }
+  Start() {
+    note_process_start();
+    note_library_start();
+  }
 
  private:
   Untrapped during_;
 };
 
 int execute(const char* path, Arguments arguments, Arguments variables) {
-  const StartNote note(path);
+  StartNote note(path);
   const Start start;
   const RunEnvironment environment(variables);
+  note.record(environment, arguments);
   return real().execve(path, arguments, environment.get());
 }
 
 int execute_searched(const char* file, Arguments arguments, Arguments variables) {
-  const StartNote note(StartNote::Searched{file});
+  StartNote note(StartNote::Searched{file});
   const Start start;
   const RunEnvironment environment(variables);
+  note.record(environment, arguments);
   return real().execvpe(file, arguments, environment.get());
 }
 
@@ -207,9 +233,10 @@ bool find_path(Path& path, int descriptor) {
 
 int execute_descriptor(int descriptor, Arguments arguments, Arguments variables) {
   Path path;
-  const StartNote note(find_path(path, descriptor) ? path.data() : nullptr);
+  StartNote note(find_path(path, descriptor) ? path.data() : nullptr);
   const Start start;
   const RunEnvironment environment(variables);
+  note.record(environment, arguments);
   return real().fexecve(descriptor, arguments, environment.get());
 }
 
@@ -224,9 +251,10 @@ int execute_at(int folder, const char* name, Arguments arguments, Arguments vari
   } else if (find_path(path, folder) && join(file, path.data(), name)) {
     program = file.data();
   }
-  const StartNote note(program);
+  StartNote note(program);
   const Start start;
   const RunEnvironment environment(variables);
+  note.record(environment, arguments);
   return ipc::host_call(SYS_execveat, folder, name, reinterpret_cast<std::uint64_t>(arguments),
                         environment.get(), static_cast<std::uint64_t>(flags));
 }
@@ -322,7 +350,10 @@ APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spaw
   StartNote note(path);
   const Start start;
   const RunEnvironment environment(variables);
-  return note.keep(real().posix_spawn(process, path, actions, attributes, arguments, environment.get()));
+  pid_t child = 0;
+  const int result = real().posix_spawn(&child, path, actions, attributes, arguments, environment.get());
+  if (result == 0 && process != nullptr) *process = child;
+  return note.keep(result, child, environment, arguments);
 }
 
 APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
@@ -331,7 +362,10 @@ APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spa
   StartNote note(StartNote::Searched{file});
   const Start start;
   const RunEnvironment environment(variables);
-  return note.keep(real().posix_spawnp(process, file, actions, attributes, arguments, environment.get()));
+  pid_t child = 0;
+  const int result = real().posix_spawnp(&child, file, actions, attributes, arguments, environment.get());
+  if (result == 0 && process != nullptr) *process = child;
+  return note.keep(result, child, environment, arguments);
 }
 
 // These start a shell with the process's own environment.
@@ -353,9 +387,11 @@ APENET_EXPORT int wordexp(const char* words, wordexp_t* result, int flags) {
   return real().wordexp(words, result, flags);
 }
 
-// As the C library's syscall(), of SYS_execve and SYS_execveat (system_calls.cpp).
+// As the C library's syscall(), of SYS_execve, SYS_execveat, SYS_exit and SYS_exit_group (system_calls.cpp).
 extern "C" __attribute__((visibility("hidden"))) long apenet_start_call(long number, long first, long second,
                                                                         long third, long fourth, long fifth) {
+  if (number == SYS_exit_group) _exit(static_cast<int>(first));
+  if (number == SYS_exit) apenet::shim::leave_thread(static_cast<int>(first));
   const auto texts = [](long address) { return reinterpret_cast<char* const*>(address); };
   if (number == SYS_execve) {
     return execute(reinterpret_cast<const char*>(first), texts(second), texts(third));

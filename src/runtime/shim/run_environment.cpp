@@ -13,6 +13,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/preload_order.hpp"
+#include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 
 extern char** __environ;  // NOLINT(bugprone-reserved-identifier): the C library's own; a program may have an
@@ -27,8 +28,10 @@ using ipc::host_call;
 // (python/apenet/host/inherited.py). A name that ends in * stands for all that begin so. The shim itself adds
 // LD_PRELOAD, with its own path, and what the address sanitizer needs beside it.
 constexpr std::string_view list_name = "APENET_KEPT";
-// In an environment: the program is not to belong to the run, but makes one of its own.
+// In an environment: the program is not to belong to the run, but makes one of its own; or the loader only
+// lists the program's libraries (ldd).
 constexpr std::string_view outside_name = "APENET_OUTSIDE";
+constexpr std::string_view trace_name = "LD_TRACE_LOADED_OBJECTS";
 constexpr std::string_view link_order = "verify_asan_link_order";
 constexpr std::string_view no_link_order = "verify_asan_link_order=0";
 
@@ -192,7 +195,7 @@ struct Survey {
       ++preloads;
     } else if (has_name(text, "ASAN_OPTIONS")) {
       sanitizer = value;
-    } else if (has_name(text, outside_name)) {
+    } else if (has_name(text, outside_name) || has_name(text, trace_name)) {
       is_outside = true;
     } else {
       look_among_kept(text, value);
@@ -365,6 +368,7 @@ __attribute__((constructor)) void begin() {
     own_environment.is_locked = false;
     own_environment.users = 0;
   });
+  begin_image_records();
 }
 
 }  // namespace
@@ -376,6 +380,7 @@ const char* kept_value(std::string_view name) {
 RunEnvironment::RunEnvironment(char* const* given) : result_(given) {
   if (known_variables.shim().empty()) return;
   const Survey survey(given);
+  is_outside_ = survey.is_outside;
   if (survey.is_outside || !survey.is_wrong) return;
   const std::size_t words = Writer::words(survey);
   std::uintptr_t* memory = own_;
@@ -413,4 +418,5 @@ OwnRunEnvironment::~OwnRunEnvironment() {
 
 APENET_EXPORT void apenet_rank_named() {
   apenet::shim::known_variables.learn();
+  apenet::shim::begin_image_records();
 }

@@ -25,11 +25,14 @@ class RunEnvironment {
   RunEnvironment& operator=(const RunEnvironment&) = delete;
 
   [[nodiscard]] char* const* get() const { return result_; }
+  // The program is not to belong to the run (APENET_OUTSIDE), or is not run at all.
+  [[nodiscard]] bool is_outside() const { return is_outside_; }
 
  private:
   static constexpr std::size_t own_words = 256;
 
   char* const* result_;
+  bool is_outside_ = false;
   std::uintptr_t own_[own_words];
 };
 

@@ -1,6 +1,6 @@
 // syscall(): redirects the time calls of programs that make system calls directly, gives their futexes time
 // limits in virtual time, as timed_waits.cpp does for those of the C library, and the programs that they
-// start the run's environment (program_starts.cpp).
+// start the run's environment (program_starts.cpp). Notes starts and exits of processes (process_images.cpp).
 //
 // All other calls pass as in the C library's function, without a stack frame of ours, because the child of
 // syscall(SYS_vfork) returns through it.
@@ -107,7 +107,8 @@ APENET_HIDDEN long apenet_call_failed(long negative_error) {
   return -1;
 }
 
-static_assert(SYS_nanosleep == 35 && SYS_execve == 59 && SYS_execveat == 322 && SYS_gettimeofday == 96 &&
+static_assert(SYS_nanosleep == 35 && SYS_execve == 59 && SYS_execveat == 322 && SYS_clone == 56 && SYS_fork == 57 &&
+              SYS_vfork == 58 && SYS_exit == 60 && SYS_exit_group == 231 && SYS_clone3 == 435 && SYS_gettimeofday == 96 &&
               SYS_time == 201 && SYS_futex == 202 && SYS_clock_gettime == 228 && SYS_clock_getres == 229 &&
               SYS_clock_nanosleep == 230);
 
@@ -128,12 +129,22 @@ syscall:
     je      1f
     cmpq    $202, %rdi
     je      1f
-    cmpq    $228, %rdi
-    jb      0f
-    cmpq    $230, %rdi
-    jbe     1f
     cmpq    $322, %rdi
     je      3f
+    leaq    -228(%rdi), %rax
+    cmpq    $2, %rax
+    jbe     1f
+    cmpq    $60, %rdi
+    je      3f
+    cmpq    $231, %rdi
+    je      3f
+    cmpq    $435, %rdi
+    je      4f
+    cmpq    $58, %rdi
+    ja      0f
+    cmpq    $56, %rdi
+    jb      0f
+4:  movb    $1, apenet_has_started(%rip)
 0:  movq    %rdi, %rax
     movq    %rsi, %rdi
     movq    %rdx, %rsi

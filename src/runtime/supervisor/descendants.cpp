@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -34,20 +35,40 @@ int number(std::string_view text) {
   return value;
 }
 
-// Returns the parent of a running process; 0 if the process has ended.
-int parent_of(const char* process_id) {
+// What /proc says of a process.
+struct Status {
+  std::string name;
+  std::string fields;  // behind the name; the first is the state
+};
+
+Status status_of(const char* process_id) {
   const std::string path = std::string("/proc/") + process_id + "/stat";
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
+  if (fd < 0) return {};
   std::array<char, 512> buffer;
   const ssize_t count = read(fd, buffer.data(), buffer.size());
   close(fd);
-  if (count <= 0) return 0;
-  std::string_view line(buffer.data(), static_cast<std::size_t>(count));
+  if (count <= 0) return {};
+  const std::string_view line(buffer.data(), static_cast<std::size_t>(count));
+  const std::size_t name_begin = line.find('(');
   const std::size_t name_end = line.rfind(')');  // the program name may contain any character
-  if (name_end == std::string_view::npos || line.size() < name_end + 5) return 0;
-  line.remove_prefix(name_end + 2);
-  return line[0] == 'Z' || line[0] == 'X' ? 0 : number(line.substr(2));
+  if (name_end == std::string_view::npos || line.size() < name_end + 5) return {};
+  return {std::string(line.substr(name_begin + 1, name_end - name_begin - 1)),
+          std::string(line.substr(name_end + 2))};
+}
+
+// Returns the parent of a running process; 0 if the process has ended.
+int parent_of(const char* process_id) {
+  const Status status = status_of(process_id);
+  const std::string_view fields = status.fields;
+  return fields.empty() || fields[0] == 'Z' || fields[0] == 'X' ? 0 : number(fields.substr(2));
+}
+
+// Field `wanted` of a stat file, numbered as in proc(5), from the state on, the 3rd.
+int field_of(std::string_view fields, int wanted) {
+  for (int field = 3; field < wanted && !fields.empty(); ++field)
+    fields.remove_prefix(std::min(fields.find(' '), fields.size() - 1) + 1);
+  return number(fields);
 }
 
 std::vector<Process> running_processes() {
@@ -90,6 +111,17 @@ int wait_status(const siginfo_t& child) {
   return child.si_code == CLD_DUMPED ? child.si_status | WCOREFLAG : child.si_status;
 }
 
+Notice notice_of(const siginfo_t& child) {
+  constexpr int minor_faults_of_children = 11;
+  constexpr int major_faults_of_children = 13;
+  Notice notice{.what = Notice::What::ended, .process_id = child.si_pid, .status = wait_status(child)};
+  const Status status = status_of(std::to_string(child.si_pid).c_str());
+  status.name.copy(notice.name, sizeof notice.name - 1);
+  notice.child_faults = static_cast<std::uint32_t>(field_of(status.fields, minor_faults_of_children) +
+                                                   field_of(status.fields, major_faults_of_children));
+  return notice;
+}
+
 }  // namespace
 
 bool reap(const Ended& ended) {
@@ -101,7 +133,7 @@ bool reap(const Ended& ended) {
       return false;
     }
     if (child.si_pid == 0) return true;
-    ended(child.si_pid, wait_status(child));
+    ended(notice_of(child));
     waitpid(child.si_pid, nullptr, __WALL);
   }
 }

@@ -3,9 +3,12 @@
 
 #include <functional>
 
+#include "runtime/supervisor/notice.hpp"
+
 namespace apenet::supervisor {
 
-using Ended = std::function<void(int process_id, int status)>;
+// The notice of a process that has ended.
+using Ended = std::function<void(const Notice& notice)>;
 
 // Reaps all children that have ended. Returns false if no child, and so no descendant, is left.
 bool reap(const Ended& ended);

@@ -84,8 +84,8 @@ class Supervisor {
     }
     for (const PlannedProcess& process : plan.processes) {
       const int started = start(plan, process, extra);
-      tell(started < 0 ? Notice{Notice::What::refused, 0, -started}
-                       : Notice{Notice::What::started, started, 0});
+      tell(started < 0 ? Notice{.what = Notice::What::refused, .status = -started}
+                       : Notice{.what = Notice::What::started, .process_id = started});
       // At once: each process starts with copies of all that are open, which takes most of the time with
       // many.
       for (const int fd : process.descriptors) close(fd);
@@ -110,9 +110,9 @@ class Supervisor {
       signalfd_siginfo information;
       while (read(watched[1].fd, &information, sizeof information) > 0) {
       }
-      reap([this](int process_id, int status) { tell({Notice::What::ended, process_id, status}); });
+      reap([this](const Notice& notice) { tell(notice); });
     }
-    end_descendants([this](int process_id, int status) { tell({Notice::What::ended, process_id, status}); });
+    end_descendants([this](const Notice& notice) { tell(notice); });
   }
 
  private:

@@ -1,0 +1,100 @@
+// Records of the images of processes: which program each process of a run executes, and whether it has the
+// shim. A program can start another one by a system call of its own, which nothing intercepts; such a program
+// is recognised because it leaves no record, or because its process ends without the mark that the shim makes
+// at every exit.
+//
+// The records lie in a sparse memfd of the simulator: one for each process id, then one for each rank. All
+// functions make only system calls: the caller may be the child of a vfork, or a signal handler.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/ipc/simulation_paths.hpp"
+
+namespace apenet::ipc {
+
+enum class ImageState : std::uint32_t {
+  unknown,
+  followed,    // has the shim, and runs
+  ended,       // the shim has seen it exit
+  unfollowed,  // the shim has started it, but cannot be loaded into it
+  outside,     // belongs to no run on purpose
+  starts_raw,  // as ended, but it has waited for children that the C library has not started
+};
+
+struct ImageRecord {
+  static constexpr std::size_t name_bytes = 16;  // as in the kernel
+
+  ImageState state = ImageState::unknown;
+  std::uint32_t process_id = 0;  // two processes may share a record; the last writer owns it
+  std::uint32_t rank = 0;
+  // Page faults of the children that the process had waited for when this image began: a program leaves them
+  // to the next one.
+  std::uint32_t child_faults = 0;
+  char name[name_bytes] = {};  // that the kernel gives the process
+  char path[224] = {};         // of the program; without its beginning if it is too long
+};
+
+// What a process of the rank has found out when it waited for a child. The worst is kept.
+struct StartFinding {
+  enum class Kind : std::uint32_t {
+    none,
+    unfollowed,  // the child was a program into which no shim can be loaded
+    raw,         // the child has become a program without the shim, by a system call
+  };
+  Kind kind = Kind::none;
+  char path[252] = {};  // of the unfollowed program, or of the one that made the system call
+};
+
+struct ImageLayout {
+  static constexpr std::uint32_t record_count = 1U << 16;
+  static constexpr std::size_t record_offset(std::uint32_t process_id) {
+    return std::size_t{process_id % record_count} * sizeof(ImageRecord);
+  }
+  static constexpr std::size_t finding_offset(std::uint32_t rank) {
+    return (record_count + std::size_t{rank}) * sizeof(ImageRecord);
+  }
+  static constexpr std::size_t total_bytes(std::uint32_t process_count) {
+    constexpr std::size_t page = 4096;
+    return (finding_offset(process_count) + page - 1) / page * page;
+  }
+};
+// A power of two, so that each lies in one page.
+static_assert(sizeof(ImageRecord) == 256 && sizeof(StartFinding) == 256);
+
+// The way of a process to the records.
+class ImageRecords {
+ public:
+  // Finds the simulation by the path of its header.
+  void find(const char* mapping);
+  [[nodiscard]] bool is_found() const { return paths_.process_count != 0; }
+
+  void write(const ImageRecord& record) const;
+  // Returns a record of state unknown if nothing is known of the process.
+  [[nodiscard]] ImageRecord read(std::uint32_t process_id) const;
+  void note(std::uint32_t rank, const StartFinding& finding) const;
+
+ private:
+  template <typename Visit>
+  void visit_bytes(std::size_t offset, Visit visit) const;
+
+  SimulationPaths paths_{};
+};
+
+// The id of this process as the host's /proc shows it, also in a process namespace of its own.
+[[nodiscard]] std::uint32_t own_process_id();
+
+// Page faults of the children that this process has waited for: not 0 if there were any.
+[[nodiscard]] std::uint32_t child_faults();
+
+// Copies a text, without its beginning if it is too long.
+template <std::size_t size>
+void copy_end(char (&to)[size], std::string_view from) {
+  if (from.size() >= size) from.remove_prefix(from.size() - (size - 1));
+  *std::copy(from.begin(), from.end(), to) = '\0';
+}
+
+}  // namespace apenet::ipc

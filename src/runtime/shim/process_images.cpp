@@ -1,0 +1,221 @@
+// Records of the images of this process and of those that it starts.
+//
+// Each process of the run makes a record when the shim is loaded, and marks it when it exits. A process that
+// has become another program by a system call of its own ends without this mark, and a child that was made
+// and has become a program by system calls alone has no record at all: whoever waits for such a process tells
+// the simulator. A launcher that makes even these calls itself is recognised at its exit: the kernel counts
+// page faults of children that the C library has not started. docs/reference/wrappers.md says what remains.
+#include "runtime/shim/process_images.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/protocol.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/run_environment.hpp"
+
+extern "C" {
+// The C library has made, or is making, a process for this one; also written by the assembler code below.
+__attribute__((visibility("hidden"))) constinit std::atomic<char> apenet_has_started{0};
+}
+
+namespace apenet::shim {
+namespace {
+
+using ipc::ImageRecord;
+using ipc::ImageState;
+
+constinit ipc::ImageRecords records;
+constinit std::atomic<std::uint32_t> faults_at_begin{0};
+
+std::string_view own_path() {
+  const auto* path = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  return path == nullptr ? std::string_view() : path;
+}
+
+ImageRecord own_record(ImageState state) {
+  ImageRecord record{.state = state, .process_id = ipc::own_process_id(), .rank = own_rank()};
+  ipc::host_call(SYS_prctl, PR_GET_NAME, record.name);
+  ipc::copy_end(record.path, own_path());
+  return record;
+}
+
+void note_exit() {
+  if (!records.is_found()) return;
+  const int before = errno;
+  const bool is_raw = apenet_has_started.load() == 0 && ipc::child_faults() > faults_at_begin.load();
+  records.write(own_record(is_raw ? ImageState::starts_raw : ImageState::ended));
+  errno = before;
+}
+
+[[noreturn]] void leave(int status) {
+  note_exit();
+  for (;;) ipc::host_call(SYS_exit_group, status, 0);
+}
+
+__attribute__((destructor)) void note_end_of_program() {
+  note_exit();
+}
+
+// A program may be started by a name that depends on the folder.
+void write_path(ImageRecord& record, const char* path) {
+  std::array<char, 4096> whole{};
+  const std::string_view given = path;
+  std::size_t length = 0;
+  if (!given.starts_with('/')) {
+    const int bytes = ipc::host_call(SYS_getcwd, whole.data(), static_cast<std::uint64_t>(whole.size() / 2));
+    length = bytes > 0 ? static_cast<std::size_t>(bytes) : 1;
+    whole[length - 1] = '/';
+  }
+  if (length + given.size() >= whole.size()) length = 0;
+  if (given.size() >= whole.size()) return;
+  std::copy(given.begin(), given.end(), whole.begin() + static_cast<std::ptrdiff_t>(length));
+  ipc::copy_end(record.path, std::string_view(whole.data(), length + given.size()));
+}
+
+}  // namespace
+
+std::uint32_t own_rank() {
+  std::uint32_t rank = 0;
+  for (const char* name : {ipc::rank_variable, "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
+    const char* text = kept_value(name);
+    if (text == nullptr) continue;
+    for (; *text >= '0' && *text <= '9'; ++text) rank = rank * 10 + static_cast<std::uint32_t>(*text - '0');
+    return rank;
+  }
+  return UINT32_MAX;
+}
+
+void begin_image_records() {
+  const char* mapping = kept_value(ipc::mapping_variable);
+  if (mapping == nullptr || records.is_found()) return;
+  records.find(mapping);
+  if (!records.is_found()) return;
+  faults_at_begin = ipc::child_faults();
+  record_own_image();
+  at_quick_exit([] { note_exit(); });
+  pthread_atfork([] { note_library_start(); }, nullptr,
+                 [] {
+                   faults_at_begin = 0;
+                   apenet_has_started = 0;
+                   record_own_image();
+                 });
+}
+
+void note_library_start() {
+  apenet_has_started = 1;
+}
+
+ImageRecord describe_image(const char* path) {
+  ImageRecord image;
+  write_path(image, path);
+  const std::string_view whole = path;
+  const std::string_view name = whole.substr(whole.rfind('/') + 1).substr(0, sizeof image.name - 1);
+  std::copy(name.begin(), name.end(), image.name);
+  return image;
+}
+
+void record_image(ImageRecord& image, std::uint32_t process_id, ImageState state) {
+  if (!records.is_found()) return;
+  const int before = errno;
+  image.state = state;
+  image.process_id = process_id;
+  image.rank = own_rank();
+  image.child_faults = process_id == ipc::own_process_id() ? ipc::child_faults() : 0;
+  records.write(image);
+  errno = before;
+}
+
+void record_own_image() {
+  if (!records.is_found()) return;
+  const int before = errno;
+  records.write(own_record(ImageState::followed));
+  errno = before;
+}
+
+// The process ends with its last thread; mostly the first one is that.
+void leave_thread(int status) {
+  if (ipc::host_call(SYS_gettid, 0, 0) == ipc::host_call(SYS_getpid, 0, 0)) note_exit();
+  for (;;) ipc::host_call(SYS_exit, status, 0);
+}
+
+void note_reaped(pid_t child, int flags, bool has_exited) {
+  if (!records.is_found()) return;
+  // Debuggers also get the threads of what they trace, and the children of those.
+  if (has_exited && (flags & (__WALL | __WCLONE)) != 0) return;
+  const int before = errno;
+  const auto process_id = static_cast<std::uint32_t>(child);
+  const ImageRecord record = records.read(process_id);
+  ipc::StartFinding finding;
+  switch (has_exited ? record.state : ImageState::ended) {
+    case ImageState::unfollowed:
+      finding.kind = ipc::StartFinding::Kind::unfollowed;
+      ipc::copy_end(finding.path, record.path);
+      break;
+    case ImageState::unknown:
+      finding.kind = ipc::StartFinding::Kind::raw;
+      ipc::copy_end(finding.path, own_path());
+      break;
+    case ImageState::followed:
+    case ImageState::starts_raw:
+      finding.kind = ipc::StartFinding::Kind::raw;
+      ipc::copy_end(finding.path, record.path);
+      break;
+    case ImageState::ended:
+    case ImageState::outside:
+      break;
+  }
+  const std::uint32_t rank = own_rank();
+  if (finding.kind != ipc::StartFinding::Kind::none && rank != UINT32_MAX) records.note(rank, finding);
+  // Otherwise it would seem to have vanished.
+  if (record.state == ImageState::followed) records.write(ImageRecord{.process_id = process_id});
+  errno = before;
+}
+
+}  // namespace apenet::shim
+
+using apenet::shim::leave;
+using apenet::shim::next;
+using apenet::shim::record_own_image;
+
+APENET_EXPORT void _exit(int status) {
+  leave(status);
+}
+
+APENET_EXPORT void _Exit(int status) noexcept {
+  leave(status);
+}
+
+// Defines a function after which this process may have no way to its record any more: what it becomes then is
+// not asked for.
+#define APENET_LAST_RECORD(name, parameters, arguments)      \
+  APENET_EXPORT int name parameters noexcept {               \
+    static const auto real = next<int(*) parameters>(#name); \
+    apenet::shim::note_exit();                               \
+    const int result = real arguments;                       \
+    record_own_image();                                      \
+    return result;                                           \
+  }
+
+// The parent ends inside the C library's function.
+APENET_LAST_RECORD(daemon, (int keeps_folder, int keeps_streams), (keeps_folder, keeps_streams))
+APENET_LAST_RECORD(setuid, (uid_t user), (user))
+APENET_LAST_RECORD(seteuid, (uid_t user), (user))
+APENET_LAST_RECORD(setreuid, (uid_t real_user, uid_t user), (real_user, user))
+APENET_LAST_RECORD(setresuid, (uid_t real_user, uid_t user, uid_t saved), (real_user, user, saved))
+APENET_LAST_RECORD(unshare, (int flags), (flags))
+APENET_LAST_RECORD(chroot, (const char* path), (path))

@@ -1,0 +1,37 @@
+// Records which programs the processes of the run execute; see ipc/image_records.hpp.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "runtime/ipc/image_records.hpp"
+
+namespace apenet::shim {
+
+// The rank to which this process belongs; UINT32_MAX if it does not know.
+[[nodiscard]] std::uint32_t own_rank();
+
+// Call once the process knows its run.
+void begin_image_records();
+
+// The C library starts a process for this one.
+void note_library_start();
+
+// The record of a program that is started by this path.
+[[nodiscard]] ipc::ImageRecord describe_image(const char* path);
+// The process is about to become such a program, or is it already.
+void record_image(ipc::ImageRecord& image, std::uint32_t process_id, ipc::ImageState state);
+// This process goes on as it is.
+void record_own_image();
+
+// Ends the calling thread, by its system call.
+[[noreturn]] void leave_thread(int status);
+
+// Call when this process has waited for a child that has ended, by itself or by a signal. flags: of the wait.
+void note_reaped(pid_t child, int flags, bool has_exited);
+
+// The status with which the loader ends a program whose libraries it does not find, before any code of ours.
+inline constexpr int loader_failed = 127;
+
+}  // namespace apenet::shim
