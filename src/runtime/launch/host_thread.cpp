@@ -276,4 +276,24 @@ std::map<int, std::uint32_t> families(const std::vector<int>& rank_processes) {
   return family;
 }
 
+std::set<int> waiting_parents(int root) {
+  const std::vector<HostProcess> all = host_processes();
+  std::set<int> descendants{root};
+  for (std::size_t before = 0; before != descendants.size();) {
+    before = descendants.size();
+    for (const HostProcess& process : all) {
+      if (descendants.contains(process.parent_id)) descendants.insert(process.process_id);
+    }
+  }
+  descendants.erase(root);
+  std::erase_if(descendants, [](int process_id) {
+    const std::vector<int> threads = threads_of(process_id);
+    return threads.empty() || !std::all_of(threads.begin(), threads.end(), [process_id](int thread_id) {
+             const SystemCall call = system_call(process_id, thread_id);
+             return call.number == SYS_wait4 || (call.number == SYS_waitid && !has_time_limit(call));
+           });
+  });
+  return descendants;
+}
+
 }  // namespace apenet

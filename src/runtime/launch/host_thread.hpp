@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,9 @@ struct HostProcess {
   std::int64_t cpu_ticks = 0;  // of all threads, in user and system mode
 };
 [[nodiscard]] std::vector<HostProcess> host_processes();
+
+// The descendants of a process that do nothing but wait for processes that they have started.
+[[nodiscard]] std::set<int> waiting_parents(int root);
 
 // Maps each process that belongs to a rank to that rank: the rank's process, its descendants, and the members
 // of its process group. In rank_processes, 0 means that the rank has no process.

@@ -72,6 +72,13 @@ std::set<int> processes_of(const std::map<int, std::uint32_t>& family, std::size
   return processes;
 }
 
+std::set<int> run_of(const std::map<int, std::uint32_t>& family, std::size_t rank_count,
+                     const HostWaits::Queries& queries) {
+  std::set<int> run = processes_of(family, rank_count, true);
+  run.merge(queries.waiting_parents());
+  return run;
+}
+
 }  // namespace
 
 bool is_c_library(const std::string& file) {
@@ -127,7 +134,7 @@ HostWaits::HostWaits(std::vector<int> rank_processes, std::map<int, std::uint32_
     : rank_processes_(std::move(rank_processes)),
       family_(std::move(family)),
       queries_(std::move(queries)),
-      files_(rank_processes_, processes_of(family_, rank_processes_.size(), true),
+      files_(rank_processes_, run_of(family_, rank_processes_.size(), queries_),
              processes_of(family_, rank_processes_.size(), false)) {}
 
 WaitEnd HostWaits::end_of(int process_id, int thread_id) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ class HostWaits {
     std::function<bool(std::uint32_t rank)> in_barrier;
     // When its timer rings, as in ipc::OutsideNote.
     std::function<std::int64_t(std::uint32_t rank)> alarm_ns;
+    // Processes of the run that do nothing but wait for others of the run: what a wrapper around a rank's
+    // program holds, it keeps until then.
+    std::function<std::set<int>()> waiting_parents;
   };
 
   // family: the processes of the run, with the rank of each; the launcher's have the number of ranks.

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/session_options.hpp"
 #include "runtime/scheduler/process_tree.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 #include "runtime/supervisor/notice.hpp"

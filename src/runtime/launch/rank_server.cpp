@@ -106,7 +106,8 @@ std::string RankServer::find_launcher(std::uint32_t rank, const std::string& lib
 HostWaits::Queries RankServer::wait_queries() const {
   return {.in_barrier = [this](std::uint32_t rank) { return in_barrier(rank); },
           .alarm_ns =
-              [this](std::uint32_t rank) { return scheduler_.view().ranks.outside(rank).alarm_ns.load(); }};
+              [this](std::uint32_t rank) { return scheduler_.view().ranks.outside(rank).alarm_ns.load(); },
+          .waiting_parents = [this] { return waiting_parents(process_ids_.tree().root()); }};
 }
 
 int RankServer::launcher_id() const {

@@ -107,10 +107,10 @@ APENET_HIDDEN long apenet_call_failed(long negative_error) {
   return -1;
 }
 
-static_assert(SYS_nanosleep == 35 && SYS_execve == 59 && SYS_execveat == 322 && SYS_clone == 56 && SYS_fork == 57 &&
-              SYS_vfork == 58 && SYS_exit == 60 && SYS_exit_group == 231 && SYS_clone3 == 435 && SYS_gettimeofday == 96 &&
-              SYS_time == 201 && SYS_futex == 202 && SYS_clock_gettime == 228 && SYS_clock_getres == 229 &&
-              SYS_clock_nanosleep == 230);
+static_assert(SYS_nanosleep == 35 && SYS_execve == 59 && SYS_execveat == 322 && SYS_clone == 56 &&
+              SYS_fork == 57 && SYS_vfork == 58 && SYS_exit == 60 && SYS_exit_group == 231 &&
+              SYS_clone3 == 435 && SYS_gettimeofday == 96 && SYS_time == 201 && SYS_futex == 202 &&
+              SYS_clock_gettime == 228 && SYS_clock_getres == 229 && SYS_clock_nanosleep == 230);
 
 __asm__(R"(
     .text
