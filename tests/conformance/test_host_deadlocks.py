@@ -194,3 +194,13 @@ def test_a_pool_of_the_ranks_of_the_run_works(apenet, tmp_path):
     program.write_text(POOL)
     done = apenet("run", "-n", "2", "--", sys.executable, "-m", "mpi4py.futures", program, timeout_s=100)
     assert (done.returncode, done.stdout) == (0, "[1, 2]\n"), done.stderr
+
+
+@pytest.mark.parametrize("script", ['exec flock "$0" "$1"', 'exec 9> "$0"; flock 9; "$1"'])
+def test_a_lock_that_a_wrapper_holds_is_held_for_ever(apenet, build, tmp_path, script):
+    """The wrapper waits for the first rank, which waits in MPI_Init for the second."""
+    program = build(FAILING.with_name("wrappers") / "shows.c")
+    done = apenet("run", "-n", "2", "--", "sh", "-c", script, tmp_path / "lock", program)
+    assert done.returncode == 1
+    assert HEADLINE in done.stderr
+    assert f"waits for a lock on the file {tmp_path}/lock, which rank" in done.stderr
