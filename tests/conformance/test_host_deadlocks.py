@@ -199,7 +199,7 @@ def test_a_pool_of_the_ranks_of_the_run_works(apenet, tmp_path):
 @pytest.mark.parametrize("script", ['exec flock "$0" "$1"', 'exec 9> "$0"; flock 9; "$1"'])
 def test_a_lock_that_a_wrapper_holds_is_held_for_ever(apenet, build, tmp_path, script):
     """The wrapper waits for the first rank, which waits in MPI_Init for the second."""
-    program = build(FAILING.with_name("wrappers") / "shows.c")
+    program = build(FAILING.with_name("c") / "world_and_session.c")
     done = apenet("run", "-n", "2", "--", "sh", "-c", script, tmp_path / "lock", program)
     assert done.returncode == 1
     assert HEADLINE in done.stderr
