@@ -54,6 +54,13 @@ def test_no_address_of_a_package_registry():
     assert matches(TEXTS, "|".join(hosts)) == []
 
 
+def test_digits_are_those_of_ascii():
+    """In Python, \\d also matches the digits of other scripts, and int() reads them; only bytes are plain."""
+    package = [path for path in files("python") if path.suffix == ".py"]
+    assert package
+    assert matches(package, r"""^(?!.*\brb["']).*(?<!\\)\\d.*$""", re.MULTILINE) == []
+
+
 def test_the_search_finds_what_it_looks_for(tmp_path, monkeypatch):
     monkeypatch.setattr("project.ROOT", tmp_path)
     source = tmp_path / "bad.py"

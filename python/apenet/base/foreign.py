@@ -97,7 +97,7 @@ def recognise_markup(text: str) -> Foreign | None:
 
 _BOOKSIM = re.compile(r"^\s*(topology|k|n|routing_function|num_vcs|traffic|injection_rate)\s*=\s*[\w.(){},]+\s*;", re.M)
 _YAML = re.compile(r"\A(?:\s*#.*\n|\s*\n)*(?:---\s*\n|[A-Za-z_][\w.-]*:(?:[ \t]+\S.*)?\n)")
-_GOAL = re.compile(r"\A\s*(?:(?://.*|/\*(?s:.)*?\*/)\s*)*num_ranks\s+\d")
+_GOAL = re.compile(r"\A\s*(?:(?://.*|/\*(?s:.)*?\*/)\s*)*num_ranks\s+[0-9]")
 _TOML = re.compile(r"^\s*\[[A-Za-z_][\w.-]*\]\s*$", re.M)
 _TEXTS = (
     (_GOAL, Foreign(GOAL_TRACE, "apenet replay reads it")),
@@ -113,7 +113,7 @@ def recognise_text(text: str) -> Foreign | None:
     if found is not None:
         return found
     head = text[:_SHOWN_OF_TEXT]
-    if head.lstrip().startswith("{") or re.match(r"\s*\[\s*[{\[\d\"]", head):
+    if head.lstrip().startswith("{") or re.match(r"\s*\[\s*[{\[0-9\"]", head):
         return _json_kind(text)
     if len(_BOOKSIM.findall(head)) > 1:
         return Foreign("a configuration of BookSim", "a machine file is TOML, as apenet machine show prints it")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"[0-9]+")
 
 
 def gather_warnings(points: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from apenet.base.errors import InputError, NotWrittenError
 IsOurs = Callable[[BinaryIO], bool]
 """Whether a file of this content was written by this package."""
 
-_STREAM = re.compile(r"/dev/(?:stdout|stderr)|/(?:dev|proc/self)/fd/\d+")
+_STREAM = re.compile(r"/dev/(?:stdout|stderr)|/(?:dev|proc/self)/fd/[0-9]+")
 _NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 _NO_LINKS = (errno.ENOENT, errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP)
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EBADF, errno.EINVAL, errno.ENOSYS)

@@ -16,7 +16,7 @@ _EXPECTED = "sizes in bytes such as 16:1M (doubling), 4096 or 16,1K,64K; K, M an
 
 def parse_size(text: str) -> int:
     """One size in bytes: 4096, 4K, 1M, 1MiB. Raises InputError for zero, negative and everything else."""
-    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), flags=re.IGNORECASE)
+    match = re.fullmatch(r"([0-9]+)([KMG]?)(?:i?B)?", text.strip(), flags=re.IGNORECASE)
     if match is None:
         raise InputError("sizes", text, _EXPECTED)
     size = int(match[1]) * _SUFFIXES[match[2].upper()]

@@ -49,7 +49,7 @@ def _check_limits(text: str) -> None:
         elif word[0] in "\"'" or word[0].isalnum() or word[0] in "_+-":
             parts = parts + 1 if is_open else 1
             is_open = False
-            if len(word) > MOST_DIGITS and re.fullmatch(r"[+-]?(?:\d|0[xob])[\w+-]*", word):
+            if len(word) > MOST_DIGITS and re.fullmatch(r"[+-]?(?:[0-9]|0[xob])[\w+-]*", word):
                 raise TomlError(
                     f"a number of {len(word)} digits (at line {_line(text, found)}); the most are {MOST_DIGITS}"
                 )

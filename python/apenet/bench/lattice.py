@@ -52,7 +52,7 @@ class Lattice:
 
 def parse_lattice(text: str, site_bytes: int) -> Lattice:
     """Parses `64x64x64x192`; `site_bytes` are the bytes per site."""
-    if re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5}){0,6}", text) is None:
+    if re.fullmatch(r"[1-9][0-9]{0,5}(x[1-9][0-9]{0,5}){0,6}", text) is None:
         raise InputError("lattice", text, "sites in each dimension, such as 64x64x64x192")
     if site_bytes < 1:
         raise InputError("site-bytes", site_bytes, "a whole number of at least 1")

@@ -122,7 +122,7 @@ def prepare(path: Path, scale: float | None, job: Job) -> Charge:
 
 def parse_source(compute: str) -> tuple[Path, float | None]:
     """Splits FILE[:X]. Raises InputError."""
-    match = re.fullmatch(r"(.+):(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", compute, re.DOTALL)
+    match = re.fullmatch(r"(.+):([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)", compute, re.DOTALL)
     if match is None:
         return Path(compute), None
     scale = float(match[2])

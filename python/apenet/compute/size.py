@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from apenet.base.errors import InputError
 
 EXPECTED = "a number of sites of one rank, or a lattice and its process grid such as 16x16x16x32/2x2x2x2"
-_LATTICE = re.compile(r"(\d+(?:x\d+){0,5})/(\d+(?:x\d+){0,5})")
+_LATTICE = re.compile(r"([0-9]+(?:x[0-9]+){0,5})/([0-9]+(?:x[0-9]+){0,5})")
 _MOST = 10**15
 
 

@@ -71,7 +71,7 @@ def check_model(model: str, sources: int, *, is_for_machine: bool = False) -> No
     """Raises InputError for an unknown model, or one that does not accept this number of files."""
     if model in ("auto", "loggp"):
         return
-    found = re.fullmatch(r"paths:(\d)", model, flags=re.ASCII)
+    found = re.fullmatch(r"paths:([0-9])", model, flags=re.ASCII)
     if model != MODEL and (found is None or not 1 <= int(found[1]) <= MOST_PATHS):
         raise InputError("--model", model, _MODELS)
     if sources != 1 and not is_for_machine:

@@ -31,7 +31,7 @@ _MANAGER = 100
 
 _SERVER = Path(__file__).with_name("rank_server.py")
 _STANDARD_ERROR = 2
-_PLAIN_LIBRARY = re.compile(r"(lib(mpi|mpi_abi|mpicxx|c|m|pthread|dl|rt|gcc_s|stdc\+\+)|ld-linux-.*)\.so[.\d]*")
+_PLAIN_LIBRARY = re.compile(r"(lib(mpi|mpi_abi|mpicxx|c|m|pthread|dl|rt|gcc_s|stdc\+\+)|ld-linux-.*)\.so[.0-9]*")
 
 # With these settings every message crosses the simulated network, and the MPI library never waits for wall time.
 _MPI_ENVIRONMENT = {
@@ -196,7 +196,7 @@ def _ended_unless_started(supervisor: Supervisor) -> Iterator[None]:
 
 def is_python_script(program: Path, command: Sequence[str]) -> bool:
     """Whether this command is a Python interpreter with a script that compiles and no option before it."""
-    if re.fullmatch(r"python3?(\.\d+)?", program.name) is None or len(command) < 2:  # noqa: PLR2004
+    if re.fullmatch(r"python3?(\.[0-9]+)?", program.name) is None or len(command) < 2:  # noqa: PLR2004
         return False
     script = Path(command[1])
     if command[1].startswith("-") or not script.is_file():

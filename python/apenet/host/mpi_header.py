@@ -31,7 +31,7 @@ _OF_C_ALONE = re.compile(
     r"MPI_(T_.*|.*_c|.*_(f2c|c2f|f082c|c2f08|f2f08|f082f|toint|fromint)|Abi_.*|DUP_FN|Pcontrol|Comm_spawn(_multiple)?|"
     r"File_create_errhandler|Grequest_start|Register_datarep|Info_get_string|Info_create_env|Keyval_create|Attr_(get|put)|Op_create_c)$"
 )
-_INTEGER = re.compile(r"^\(?\s*(-?\s*(0x[0-9a-fA-F]+|\d+))\s*\)?$")
+_INTEGER = re.compile(r"^\(?\s*(-?\s*(0x[0-9a-fA-F]+|[0-9]+))\s*\)?$")
 _ENUMERATIONS = ("MPIR_Win_flavor", "MPIR_Win_model", "MPIR_Topo_type", "MPIR_Combiner_enum")
 
 
@@ -127,7 +127,7 @@ def read_constants(header: Path, mpicc: Path) -> list[Constant]:
 
 
 def _parameter(text: str) -> Parameter:
-    found = re.match(r"^(const )?(\w+|\.\.\.) ?(\**) ?(?:const )?(\w*)((?:\[\d*\])*)$", text)
+    found = re.match(r"^(const )?(\w+|\.\.\.) ?(\**) ?(?:const )?(\w*)((?:\[[0-9]*\])*)$", text)
     if found is None:
         raise HostError(f"mpi_proto.h: {text!r}: expected a parameter")
     constant, kind, pointers, name, extents = found.groups()

@@ -24,9 +24,9 @@ _MPICH_SONAME = "libmpi.so.12"
 _OF_INTEL = b"Intel(R) MPI Library"
 _OF_OPENMPI = b"ompi_mpi_comm_world"
 # The library of the C interface; those of Fortran and C++ lead to it.
-_MPI_NAME = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_(cray|gnu|intel)(_\d+)?)\.so(\.\d+)*")
+_MPI_NAME = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_(cray|gnu|intel)(_[0-9]+)?)\.so(\.[0-9]+)*")
 _PRRTE_RELEASE = 5  # its launcher and library exchange other variables than those before
-_FABRIC_NAME = re.compile(r"libfabric\.so(\.\d+)*")
+_FABRIC_NAME = re.compile(r"libfabric\.so(\.[0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -178,5 +178,5 @@ def openmpi_release(mpirun: Path) -> int | None:
         return None
     command = [str(mpirun), "--version"]
     asked = subprocess.run(command, env=inherited.environment(), capture_output=True, text=True, check=False)
-    found = re.search(r"\(Open(?: MPI|RTE)\) (\d+)\.", asked.stdout)
+    found = re.search(r"\(Open(?: MPI|RTE)\) ([0-9]+)\.", asked.stdout)
     return None if found is None else int(found[1])

@@ -14,7 +14,7 @@ from apenet.base.errors import InputError
 from apenet.base.outfiles import FolderKind, Held, OutFolder, holds_json
 
 _MARKER = "output.json"
-_NAME = re.compile(r"rank-\d{4,}\.(?:out|err)")
+_NAME = re.compile(r"rank-[0-9]{4,}\.(?:out|err)")
 _KIND = FolderKind(_MARKER, holds_json(lambda keys: keys == {"ranks", "version"}), "run's output")
 
 

@@ -25,7 +25,7 @@ MOST_GRID_DIMENSIONS = 6
 EXPECTED = '"linear", "random:SEED", "cart:PxQxRxS" or a file'
 
 # The line that `apenet map` writes, so that a map is not taken for one of another machine.
-_MADE_FOR = re.compile(r"#\s*map of (\d+) ranks on (\S+), (.+)")
+_MADE_FOR = re.compile(r"#\s*map of ([0-9]+) ranks on (\S+), (.+)")
 
 
 def map_file(mapping: Mapping) -> Path | None:
@@ -79,7 +79,7 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
     order = list(range(available))
     if text != "linear":
         seed = text.removeprefix("random:")
-        if not re.fullmatch(r"\d+", seed):
+        if not re.fullmatch(r"[0-9]+", seed):
             raise InputError("map", text, "random:SEED with a whole number, such as random:7")
         # A hash as the sorting key: the same order in every version of Python.
         order.sort(key=lambda node: hashlib.sha256(f"{int(seed)}:{node}".encode()).digest())
@@ -98,7 +98,7 @@ def _folded(machine: Machine, ranks: int, ranks_per_node: int, text: str) -> lis
     if torus is None:
         raise InputError("map", text, f"a machine that is a torus or a mesh; {machine.name} is not")
     content = text.removeprefix("cart:")
-    if not re.fullmatch(r"\d{1,8}(x\d{1,8})*", content):
+    if not re.fullmatch(r"[0-9]{1,8}(x[0-9]{1,8})*", content):
         raise InputError("map", text, "cart:PxQxRxS with the extents of the grid of ranks, such as cart:4x4x2x2")
     grid = [int(extent) for extent in content.split("x")]
     if len(grid) > MOST_GRID_DIMENSIONS:
@@ -167,7 +167,7 @@ def _nodes_of_lines(machine: Machine, ranks: int, ranks_per_node: int, path: Pat
 
 def _node_of_line(machine: Machine, content: str, place: str) -> int:
     numbers = [part for part in re.split(r"[\s,()]+", content) if part]
-    if not all(re.fullmatch(r"\d+", part) for part in numbers) or len(numbers) not in {1, len(machine.dims)}:
+    if not all(re.fullmatch(r"[0-9]+", part) for part in numbers) or len(numbers) not in {1, len(machine.dims)}:
         expected = "a node's number"
         if len(machine.dims) > 1:
             expected += f", or its {len(machine.dims)} coordinates"

@@ -39,7 +39,7 @@ def peak_memory_bytes() -> int:
     Not the value of getrusage, which starts at the size of the parent process.
     """
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    found = re.search(r"^VmHWM:\s*(\d+) kB$", status, flags=re.MULTILINE)
+    found = re.search(r"^VmHWM:\s*([0-9]+) kB$", status, flags=re.MULTILINE)
     if found is None:
         raise OSError("/proc/self/status has no VmHWM: Linux is expected")
     return int(found[1]) * 1024

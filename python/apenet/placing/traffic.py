@@ -51,7 +51,7 @@ def read_traffic(path: str | Path) -> RankTraffic:
     except UnreadableError:
         text = ""  # read_trace() gives the reason, and reads larger files
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
-    if re.match(r"\s*[\d.+-]", first):
+    if re.match(r"\s*[0-9.+-]", first):
         return _of_matrix(text, str(path))
     schedule = read_trace(path)
     senders, receivers, _, sent = schedule.traffic()
@@ -67,7 +67,7 @@ def _of_matrix(text: str, name: str) -> RankTraffic:
             continue
         place = f"{name}:{number}"
         for word in words:
-            if not re.fullmatch(r"\d+", word) or int(word) > _MOST_BYTES:
+            if not re.fullmatch(r"[0-9]+", word) or int(word) > _MOST_BYTES:
                 raise InputError(place, word, "a number of bytes, 0 or more, as a whole number")
         if rows and len(words) != len(rows[0]):
             raise InputError(place, f"{len(words)} numbers", f"{len(rows[0])}, as in the first row")

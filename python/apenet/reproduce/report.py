@@ -22,7 +22,7 @@ from apenet.reproduce.tasks import LinkLoads, LoadRun
 from apenet.reproduce.tornado import tornados
 from apenet.reproduce.unmeasured import unknown
 
-_LINK = re.compile(r"\((\d+),(\d+),(\d+)\)([+-])([xyz])")
+_LINK = re.compile(r"\(([0-9]+),([0-9]+),([0-9]+)\)([+-])([xyz])")
 _PAGE = "index.html"
 _DATA = "report.json"
 _MOST_DATA_BYTES = 2**28

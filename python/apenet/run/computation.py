@@ -40,7 +40,7 @@ def choose(compute: str, job: Job) -> Choice:
     """Reads the value of --compute. Raises InputError, and ProfileError for a profile of something else."""
     if compute == "none":
         return Choice(_core.ComputeMode.none)
-    measured = re.fullmatch(r"measured(?::(\d+(?:\.\d+)?))?", compute)
+    measured = re.fullmatch(r"measured(?::([0-9]+(?:\.[0-9]+)?))?", compute)
     if measured is not None and (measured[1] is None or 0 < float(measured[1]) <= 1e6):  # noqa: PLR2004
         return Choice(_core.ComputeMode.measured, float(measured[1] or 1))
     if compute.startswith(_RECORD) and len(compute) > len(_RECORD):

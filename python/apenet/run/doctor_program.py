@@ -21,12 +21,12 @@ from apenet.run.doctor import Diagnosis, Finding
 _PATIENCE_S = 20
 _RANKS = 2  # a run of one rank sends nothing
 
-_PYTHON = re.compile(r"python[\d.]*t?")
+_PYTHON = re.compile(r"python[0-9.]*t?")
 _SANITIZER = re.compile(r"lib(asan|hwasan|lsan|tsan|ubsan|clang_rt\.)")
 _LANGUAGES = (
     ("Fortran", re.compile(r"lib(gfortran|mpi_mpifh|mpi_usempi\w*|mpifort|mpichfort|ifcore\w*|flang\w*)(-[\w]+)?\.so")),
     ("C++", re.compile(r"lib(stdc\+\+|c\+\+|mpi_cxx|mpicxx|mpichcxx)\.so")),
-    ("Python", re.compile(r"libpython[\d.]+t?\.so")),
+    ("Python", re.compile(r"libpython[0-9.]+t?\.so")),
     ("Java", re.compile(r"lib(jli|jvm)\.so")),
 )
 _THREADS = re.compile(r"lib(gomp|omp|iomp5|tbb)\.so")

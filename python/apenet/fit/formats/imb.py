@@ -16,7 +16,7 @@ from apenet.fit.text import Line, number, positive, printed_resolution, whole
 FORM = "IMB"
 END_MARK = "All processes entering MPI_Finalize"
 _TITLE = re.compile(r"#\s*Benchmarking\s+(?P<name>\S+)")
-_PROCESSES = re.compile(r"#\s*#processes\s*=\s*(\d+)")
+_PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]+)")
 
 
 class _Test(NamedTuple):

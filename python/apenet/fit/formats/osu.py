@@ -12,7 +12,7 @@ from apenet.fit.text import Line, Quoted, positive, printed_resolution, whole
 
 FORM = "OSU"
 _TITLE = re.compile(r"#\s*OSU\s+(?P<name>.*?Test)\b", re.IGNORECASE)
-_PAIRS = re.compile(r"#\s*\[\s*pairs:\s*(\d+)\s*\]")
+_PAIRS = re.compile(r"#\s*\[\s*pairs:\s*([0-9]+)\s*\]")
 _HEADER = re.compile(r"#\s*Size\b\s*(?P<columns>.*)", re.IGNORECASE)
 _BYTES_PER_MB = 10**6
 

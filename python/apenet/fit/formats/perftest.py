@@ -15,7 +15,7 @@ _HEADER = re.compile(r"#bytes\s+#iterations")
 _SIDE = re.compile(r"\s*(Local|Remote) results:")
 """Titles of --report-both: after the table of both directions, one table per side counts what that side sent."""
 _COLUMN = re.compile(
-    r"#\w+|(?:BW|MsgRate)(?: ?\w+)?\s*\[[^\]]*\]|[\d.]+% percentile\s*\[\w+\]|t_\w+\s*\[\w+\]|tps average"
+    r"#\w+|(?:BW|MsgRate)(?: ?\w+)?\s*\[[^\]]*\]|[0-9.]+% percentile\s*\[\w+\]|t_\w+\s*\[\w+\]|tps average"
 )
 _UNITS = {"MB/sec": 2**20, "MiB/sec": 2**20, "Gb/sec": 10**9 / 8}
 

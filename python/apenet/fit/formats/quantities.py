@@ -247,7 +247,7 @@ class Mark:
             is_valid = False
         elif text in _YES | _NO:
             is_valid = (text in _YES) == self.is_of_valid
-        elif re.fullmatch(r"[+-]?\d+(?:\.0*)?", text):
+        elif re.fullmatch(r"[+-]?[0-9]+(?:\.0*)?", text):
             is_valid = (float(text) != 0) == self.is_of_valid
         else:
             raise line.error(
