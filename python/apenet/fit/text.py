@@ -19,11 +19,13 @@ MOST_LINES = 100_000
 
 _EXPECTED = "the text that a benchmark prints, CSV or JSON"
 
+LEAST_POSITIVE, LARGEST_POSITIVE = 1e-18, 1e18
+"""Of measured quantities: fits compute with their squares and quotients."""
 LARGEST_WHOLE = 2**48
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[+-]?(?:nan(?:\(.*\))?|inf(?:inity)?|\d+\.#\w+)", re.IGNORECASE)
-_COMMA = re.compile(r"[+-]?\d{1,3}(?:[.,' \u00a0\u202f\u2019]\d{3})*[.,]?\d*|[+-]?\d+,\d*")
+_NOT_FINITE = re.compile(r"[+-]?(?:nan(?:\(.*\))?|inf(?:inity)?|[0-9]+\.#\w+)", re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?[0-9]{1,3}(?:[.,' \u00a0\u202f\u2019][0-9]{3})*[.,]?[0-9]*|[+-]?[0-9]+,[0-9]*")
 
 
 class MeasurementError(ApenetError):
@@ -114,6 +116,8 @@ def positive(line: Line, text: str, what: str) -> float:
     value = number(line, text, what)
     if value <= 0:
         raise line.error(text.strip(), f"{what} greater than zero")
+    if not LEAST_POSITIVE <= value <= LARGEST_POSITIVE:
+        raise line.error(text.strip(), f"{what} from {LEAST_POSITIVE:g} to {LARGEST_POSITIVE:g}")
     return value
 
 
