@@ -127,14 +127,15 @@ Script pong(ScriptedProcess& process, Exchange exchange, Rounds rounds) {
 
 Script send_and_receive(ScriptedProcess& process, Exchange exchange, Rounds rounds, bool waits_for_sent,
                         Clocks* clocks) {
-  const std::uint32_t count = rounds.warmup + rounds.measured;
+  const std::uint64_t count = std::uint64_t{rounds.warmup} + rounds.measured;
+  const std::uint64_t window = std::min<std::uint64_t>(rounds.window, count);
   std::vector<std::vector<std::uint64_t>> transfers;
-  for (std::uint32_t i = 0; i < count + rounds.window - 1; ++i) {
+  for (std::uint64_t i = 0; i < count + window - 1; ++i) {
     if (i == rounds.warmup) clocks->begin = process.clock();
     if (i < count) transfers.push_back(send_all(process, exchange, i, waits_for_sent));
-    if (i + 1 < rounds.window) continue;
+    if (i + 1 < window) continue;
     co_await receive_all(process, exchange);
-    if (waits_for_sent) co_await all_sent(process, std::move(transfers[i + 1 - rounds.window]));
+    if (waits_for_sent) co_await all_sent(process, std::move(transfers[i + 1 - window]));
   }
   clocks->end = process.clock();
 }
