@@ -51,6 +51,10 @@ void bind_card_tests(nb::module_& module) {
       .def_ro("bandwidth_mib_s", &TestPoint::bandwidth_mib_s)
       .def_ro("warnings", &TestPoint::warnings);
 
+  module.def(
+      "count_card_test_packet_hops",
+      nb::overload_cast<const MachineDescription&, CardTest, const CardTestOptions&>(&count_packet_hops),
+      nb::arg("description"), nb::arg("test"), nb::arg("options"), nb::call_guard<nb::gil_scoped_release>());
   module.def("run_card_test", &run_card_test, nb::arg("description"), nb::arg("test"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());
 }

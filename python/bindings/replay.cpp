@@ -158,6 +158,11 @@ void bind_replay(nb::module_& module) {
           "finish_ps", [](const ReplayReport& self) { return picoseconds(self.finish); },
           nb::rv_policy::automatic)
       .def_ro("operations", &ReplayReport::operations);
+  module.def("count_goal_packet_hops",
+             nb::overload_cast<const MachineDescription&, const std::vector<NodeId>&, const GoalSchedule&>(
+                 &count_packet_hops),
+             nb::arg("description"), nb::arg("node_of_rank"), nb::arg("schedule"),
+             nb::call_guard<nb::gil_scoped_release>());
   module.def("replay_goal", &replay_goal, nb::arg("description"), nb::arg("node_of_rank"),
              nb::arg("schedule"), nb::arg("observed"), nb::call_guard<nb::gil_scoped_release>());
 }

@@ -40,6 +40,8 @@ void bind_traffic(nb::module_& module) {
       .def_ro("warnings", &TrafficPoint::warnings);
 
   module.def("traffic_patterns", &TrafficPattern::names);
+  module.def("count_link_crossings", &count_link_crossings, nb::arg("network"), nb::arg("options"),
+             nb::call_guard<nb::gil_scoped_release>());
   module.def("run_traffic", &run_traffic, nb::arg("network"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());
 }

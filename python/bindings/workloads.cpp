@@ -77,8 +77,16 @@ void bind_workloads(nb::module_& module) {
       .def_ro("links", &WorkloadResult::links)
       .def_ro("warnings", &WorkloadResult::warnings);
 
-  module.def("count_forwarded_packet_hops", &count_forwarded_packet_hops, nb::arg("description"),
-             nb::arg("workload"), nb::arg("options"), nb::arg("enough"),
+  nb::class_<PacketHops>(module, "PacketHops")
+      .def_ro("all", &PacketHops::all)
+      .def_ro("forwarded", &PacketHops::forwarded);
+  nb::class_<MessageWork>(module, "MessageWork")
+      .def(nb::init<const MachineDescription&>(), nb::arg("description"))
+      .def("of", &MessageWork::of, nb::arg("from_node"), nb::arg("to_node"), nb::arg("bytes"));
+  module.def("count_workload_packet_hops",
+             nb::overload_cast<const MachineDescription&, const Workload&, const WorkloadOptions&>(
+                 &count_packet_hops),
+             nb::arg("description"), nb::arg("workload"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());
   module.def("run_workload", &run_workload, nb::arg("description"), nb::arg("workload"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());

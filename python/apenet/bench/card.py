@@ -23,6 +23,7 @@ def measure(
         raise InputError("nodes", ",".join(map(str, request.placed)), "two nodes at layer card, such as 0,1")
     description = machine.description(request.seed, request.engine)
     test = getattr(_core.CardTest, request.traits.test)
+    _require_soon(request, description, options, channels)
     points, channels_of_points, warnings = [], [], []
     for at_once in channels:
         options.channels = at_once
@@ -37,3 +38,21 @@ def measure(
             channels_of_points.append(at_once)
             warnings.append(point.warnings)
     return make_result(request, "card", points, channels=channels_of_points, conditions=conditions, warnings=warnings)
+
+
+def _require_soon(
+    request: MachineRequest[BenchResult],
+    description: _core.MachineDescription,
+    options: _core.CardTestOptions,
+    channels: Sequence[int],
+) -> None:
+    test = getattr(_core.CardTest, request.traits.test)
+    options.sizes = request.sizes_bytes
+    packet_hops = 0.0
+    for at_once in channels:
+        options.channels = at_once
+        try:
+            packet_hops += _core.count_card_test_packet_hops(description, test, options).all
+        except ValueError as error:
+            raise request.simulated.refused(error) from error
+    request.require_soon(packet_hops)

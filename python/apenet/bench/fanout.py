@@ -74,6 +74,7 @@ class FanOut(ProgramRequest[FanOutResult]):
         given = range(1, len(others) + 1) if self.neighbors is None else all_counts("neighbors", self.neighbors)
         expected = f"1 to {len(others)}, the neighbours of node {sender} of {machine.name}"
         counts = [whole("neighbors", number, 1, len(others), expected) for number in given]
+        self.require_program_soon([sender, others[0]], sum(counts))
         program = compiled(SOURCE)
         points, of_points, warnings = [], [], []
         for count in counts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apenet.base.sizes import LARGEST_BYTES
 from apenet.bench import conduits
 from apenet.machine import Machine
 
@@ -19,6 +18,10 @@ TNW = "tnw"
 UDP = "udp"
 MPI = "mpi"
 MPI_LARGEST_BYTES = 2**30  # counts of MPI calls are C ints
+MOST_PROGRAM_BYTES = 2**30
+MOST_PROGRAM_WINDOW = 2**16
+MOST_PROGRAM_ITERATIONS = 10**9
+"""Limits of the C programs of bench/."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Layer:
 
     library: str | None
     drives_all: bool = True
-    most_bytes: int = LARGEST_BYTES
+    most_bytes: int = MOST_PROGRAM_BYTES
     """Of a message."""
     tests: tuple[str, ...] = (*PAIR_TESTS, HALO)
 

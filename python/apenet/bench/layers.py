@@ -11,8 +11,9 @@ import numpy as np
 
 from apenet.base.errors import InputError
 from apenet.base.grid import place_of
+from apenet.base.numbers import whole
 from apenet.base.tempfolder import temporary_folder
-from apenet.bench.layer_table import ACCESS_TESTS, LAYERS, PAIR, TNW, UDP, drives
+from apenet.bench.layer_table import ACCESS_TESTS, LAYERS, MOST_PROGRAM_WINDOW, PAIR, TNW, UDP, drives
 from apenet.bench.mpi import run_on
 from apenet.bench.request import LayerRequest
 from apenet.bench.result import BenchResult, WorkloadResult, make_result
@@ -36,6 +37,8 @@ def measure(request: LayerRequest[BenchResult], channels: Sequence[int], window:
         _check_tnw(request, max(channels))
     if layer == UDP and max(channels) > 1:
         raise InputError("channels", max(channels), f"1 at layer {UDP}: a process has one socket")
+    whole("window", window or 1, 1, MOST_PROGRAM_WINDOW, f"1 to {MOST_PROGRAM_WINDOW} at layer {layer}")
+    request.require_program_soon(_pair(request), sum(channels))
     runs = _Runs(request)
     channels_of_points: list[int] = []
     for at_once in channels:
@@ -58,6 +61,7 @@ def measure_halo(request: LayerRequest[BenchResult], plan: Plan) -> WorkloadResu
         raise InputError("machine", request.simulated.name, f"a grid of {GRID_DIMENSIONS} dimensions at layer {layer}")
     iterations = request.iterations or DEFAULT_HALO_ITERATIONS
     nodes = plan.options.nodes
+    request.require_program_soon(nodes, sum(neighbours(plan, dimension) for dimension in range(len(plan.grid))))
     runs = _Runs(request)
     messages, payload_bytes = [], []
     for size in plan.sizes:

@@ -37,6 +37,7 @@ def measure(request: ProgramRequest[BenchResult], window: int | None, memory: st
     if window is not None and test != "unidirectional":
         raise InputError("window", window, "none at layer mpi, except for unidirectional")
     _check_memory(request.simulated, memory)
+    request.require_program_soon(placed, len(placed) // 2)
     program = compiled(SOURCE)
     points: list[tuple[int, float, float]] = []
     warnings: list[tuple[str, ...]] = []

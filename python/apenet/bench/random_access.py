@@ -100,6 +100,8 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
         nodes = self._processes()
         if len(nodes) & (len(nodes) - 1) or not FEWEST_RANKS <= len(nodes) <= MOST_RANKS:
             raise InputError("n", len(nodes), f"a power of two from {FEWEST_RANKS} to {MOST_RANKS} processes")
+        of_each = [self.iterations or UPDATES_A_WORD * (size // WORD_BYTES) for size in self.sizes_bytes]
+        self.require_soon(float(sum(of_each) * len(nodes)))
         program = build(
             f"randomaccess-{layer}",
             LAYERS[layer].library,

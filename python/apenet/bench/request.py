@@ -27,20 +27,23 @@ from typing import (
     get_type_hints,
 )
 
+from apenet import _core
 from apenet.base.errors import InputError
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.sizes import checked_sizes
 from apenet.bench import conduits
-from apenet.bench.layer_table import CARD, GASNET_LAYERS, LAYERS
+from apenet.bench.layer_table import CARD, GASNET_LAYERS, LAYERS, MOST_PROGRAM_ITERATIONS
 from apenet.host.mpi_library import MpiChoice
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import MOST_RANKS
+from apenet.run.long_runs import ALLOW_LONG, require_soon
 
 ACTIVE_MESSAGES = ("improved", "first")
 """The implementations of Active Messages of GASNet's conduit for EXTOLL, the default first."""
 CACHES = ("on", "off")
 FEWEST_NODES = 2
+MESSAGE_OF_PROCESSES = 20  # packet-hops that the host could simulate while two processes exchange a message
 MOST_ITERATIONS = 2**31 - 1  # limit of the core's counter, which also counts the rounds of a pattern
 
 Parameters = ParamSpec("Parameters")
@@ -133,6 +136,7 @@ class MachineRequest(Request[Result]):
     layer: Annotated[str | None, Option("Where to measure.  [default: card]", "card|apelib|mpi|...")] = None
     iterations: Annotated[int | None, Option("Repetitions of each size.")] = None
     caches: Annotated[str, Option("off: software without the processors' caches.", "|".join(CACHES))] = "on"
+    allow_long: Annotated[bool, Option(ALLOW_LONG)] = False
     progress: Callable[[int], None] = no_progress
     """Called with each size before its measurement."""
     simulated: Machine = field(init=False, repr=False)
@@ -175,6 +179,15 @@ class MachineRequest(Request[Result]):
             **({} if self.engine == "packet" else {"engine": self.engine}),
         }
 
+    def require_soon(self, packet_hops: float) -> None:
+        """Refuses what would take hours, unless that is allowed. Raises InputError."""
+        if self.allow_long:
+            return
+        sizes = self.sizes_bytes
+        shown = str(sizes[0]) if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
+        smaller = "smaller --sizes, fewer --iterations or fewer nodes (-n)"
+        require_soon(packet_hops, self.traits.test, "sizes", shown, smaller)
+
     @property
     def steps(self) -> int | None:
         """How often `progress` is called; None if that is not known before."""
@@ -184,6 +197,17 @@ class MachineRequest(Request[Result]):
 @dataclass(frozen=True)
 class ProgramRequest(MachineRequest[Result], Runs[Result]):
     """A test of one machine that may run programs."""
+
+    def require_program_soon(self, nodes: Sequence[int], at_once: int = 1) -> None:
+        """Refuses iterations that a program cannot count, and those that would take hours. Raises InputError.
+
+        Each iteration sends at least `at_once` messages from the first of these nodes to the second.
+        """
+        iterations = self.iterations or 1
+        whole("iterations", iterations, 1, MOST_PROGRAM_ITERATIONS, f"1 to {MOST_PROGRAM_ITERATIONS} for programs")
+        work = _core.MessageWork(self.simulated.description(self.seed, self.engine))
+        of_sizes = [MESSAGE_OF_PROCESSES + work.of(nodes[0], nodes[1], size).all for size in self.sizes_bytes]
+        self.require_soon(iterations * at_once * sum(of_sizes))
 
 
 @dataclass(frozen=True)
@@ -225,7 +249,7 @@ class LayerRequest(ProgramRequest[Result]):
 def checked_nodes(machine: Machine, nodes: str | Sequence[int]) -> list[int]:
     """At least two different nodes of the machine, from numbers or a text such as 0,1."""
     if isinstance(nodes, str):
-        if not re.fullmatch(r"\d+(,\d+)*", nodes):
+        if not re.fullmatch(r"[0-9]+(,[0-9]+)*", nodes):
             raise InputError("nodes", nodes, "node numbers such as 0,1")
         nodes = [int(part) for part in nodes.split(",")]
     text = ",".join(map(str, nodes))
@@ -243,8 +267,8 @@ def checked_nodes(machine: Machine, nodes: str | Sequence[int]) -> list[int]:
     return checked
 
 
-_SEVERAL = r"[1-9]\d{0,6}(,[1-9]\d{0,6})*"
-_RANGE = r"([1-9]\d{0,6}):([1-9]\d{0,6})"
+_SEVERAL = r"[1-9][0-9]{0,6}(,[1-9][0-9]{0,6})*"
+_RANGE = r"([1-9][0-9]{0,6}):([1-9][0-9]{0,6})"
 
 
 def doubling_counts(name: str, given: str | int | Iterable[int]) -> list[int]:

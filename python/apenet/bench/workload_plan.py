@@ -77,25 +77,27 @@ def make_plan(
 
 
 def require_soon(plans: Sequence[Plan]) -> None:
-    """Refuses workloads that software would forward from node to node for much longer than a minute of real time."""
-    forwarded = 0
+    """Refuses what would take hours, and what software would forward for much longer than a minute."""
+    forwarded = packet_hops = 0.0
     for plan in plans:
         for size in plan.sizes:
             plan.options.bytes = size
             try:
-                forwarded += _core.count_forwarded_packet_hops(
-                    plan.description, plan.workload, plan.options, MOST_FORWARDED
-                )
+                work = _core.count_workload_packet_hops(plan.description, plan.workload, plan.options)
             except ValueError as error:
                 raise plan.request.simulated.refused(error) from error
-            if forwarded > MOST_FORWARDED:
+            packet_hops += work.all
+            forwarded += work.forwarded
+            if forwarded > MOST_FORWARDED and not plan.request.allow_long:
                 raise InputError(
                     "sizes",
                     Literal(_range(plan.sizes)),
                     f"{plan.request.traits.test} to need at most {MOST_FORWARDED:.0e} packet-hops, a minute of real "
                     f"time, through the software of {plan.request.simulated.name}, whose links lead only to "
-                    "neighbours: choose smaller --sizes, fewer --iterations or fewer nodes (-n)",
+                    "neighbours: choose smaller --sizes, fewer --iterations or fewer nodes (-n), or wait with "
+                    "--allow-long",
                 )
+            plan.request.require_soon(packet_hops)
 
 
 def _range(sizes: Sequence[int]) -> str:

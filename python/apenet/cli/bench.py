@@ -152,7 +152,7 @@ def _flags() -> dict[str, str]:
     return {one.flag: one.name for kind in CATALOGUE.requests.values() for one in options_of(kind)}
 
 
-WITHOUT_VALUE = {"--json", "--pin", "--no-pin"}
+WITHOUT_VALUE = {"--json", "--pin", "--no-pin", "--allow-long"}
 
 
 def _place_of_test(args: list[str]) -> int:

@@ -20,6 +20,7 @@ from rich.text import Text
 from apenet.base.errors import NotWrittenError
 from apenet.base.escape import escape_line, escape_text
 from apenet.base.outfiles import given_path
+from apenet.run.long_runs import ALLOW_LONG
 
 Result = TypeVar("Result")
 
@@ -42,6 +43,7 @@ RailOption = Annotated[
     typer.Option("--rail", metavar="NAME", help="Of a node with several cards, use this one alone: first, ib ..."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+AllowLongOption = Annotated[bool, typer.Option("--allow-long", help=ALLOW_LONG)]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the simulation.")]
 
 

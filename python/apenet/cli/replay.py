@@ -9,6 +9,7 @@ import typer
 
 from apenet.base.errors import NotWrittenError
 from apenet.cli.common import (
+    AllowLongOption,
     EngineOption,
     FaultOption,
     JsonOption,
@@ -46,6 +47,7 @@ def replay(
     out: RunFolderOption = None,
     trace_out: TraceOption = None,
     seed: SeedOption = 1,
+    allow_long: AllowLongOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Replay a trace, such as one of apenet run --record, on a simulated machine."""
@@ -61,6 +63,7 @@ def replay(
                 out=out,
                 trace_out=trace_out,
                 seed=seed,
+                allow_long=allow_long,
             )
         except NotWrittenError as error:
             result, failure = unkept(error, ReplayResult), error

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from apenet.cli.common import (
+    AllowLongOption,
     EngineOption,
     FaultOption,
     JsonOption,
@@ -57,6 +58,7 @@ def traffic(
         ),
     ] = False,
     seed: SeedOption = 1,
+    allow_long: AllowLongOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure a network under synthetic traffic: throughput and latency over load."""
@@ -75,6 +77,7 @@ def traffic(
             measure_cycles=measure,
             drain_cycles=drain,
             measure_queued=measure_queued,
+            allow_long=allow_long,
             progress=lambda done: progress.update(task, completed=done),
         )
     if as_json:

@@ -17,6 +17,7 @@ from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
+from apenet.run.long_runs import require_soon
 from apenet.run.results import RanksResult, Request, ranks_results, show_size, show_time
 
 MOST_UNPACKED_BYTES = 2**36
@@ -62,12 +63,13 @@ def replay(
     trace_out: str | Path | None = None,
     seed: int = 1,
     faults: Sequence[str] = (),
+    allow_long: bool = False,
 ) -> ReplayResult:
     """Replays a GOAL trace, with ranks placed as by `apenet.run`.
 
     `out`, `trace_out` and `faults` correspond to `out`, `trace` and `faults` of `apenet.run`. Raises InputError for a
-    file that is not GOAL (it names the line), ReplayError if ranks wait for ever, and PartitionError if faults leave
-    no path.
+    file that is not GOAL (it names the line), and for messages that would take hours unless `allow_long`; ReplayError
+    if ranks wait for ever, and PartitionError if faults leave no path.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     if engine not in ENGINES:
@@ -77,6 +79,9 @@ def replay(
     file = Path(trace)
     schedule = read_trace(file)
     nodes = map_ranks(chosen, schedule.rank_count, ranks_per_node, mapping)
+    if not allow_long:
+        packet_hops = _core.count_goal_packet_hops(chosen.description(seed, engine), list(nodes), schedule).all
+        require_soon(packet_hops, "messages", "trace", printable(file), "a shorter trace or smaller messages")
     request = ReplayRequest(
         trace=str(trace),
         machine=chosen,

@@ -21,6 +21,7 @@ from apenet.base.gather import gather_warnings
 from apenet.base.numbers import checked_seed, whole
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
+from apenet.run.long_runs import require_soon
 
 __all__ = ["PATTERNS", "TrafficPoint", "TrafficResult", "parse_loads", "traffic"]
 
@@ -106,7 +107,7 @@ class TrafficResult:
 def parse_loads(text: str) -> tuple[float, ...]:
     """`0.3`, `0.1,0.2,0.4` or `FIRST:LAST:STEP`, both ends included. Raises InputError."""
     expected = "a load above 0 and up to 1, several with commas, or FIRST:LAST:STEP such as 0.1:0.9:0.1"
-    number = r"\d*\.?\d+(?:[eE][-+]?\d+)?"
+    number = r"[0-9]{0,9}\.?[0-9]{1,18}(?:[eE][-+]?[0-9]{1,3})?"
     if re.fullmatch(rf"{number}:{number}:{number}", text):
         first, last, step = (Fraction(part) for part in text.split(":"))
         if step <= 0 or first > last or (last - first) / step > MOST_POINTS:
@@ -140,6 +141,7 @@ def traffic(
     measure_cycles: int = MEASURE_CYCLES,
     drain_cycles: int = DRAIN_CYCLES,
     measure_queued: bool = False,
+    allow_long: bool = False,
     settings: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> TrafficResult:
@@ -148,7 +150,8 @@ def traffic(
     `measure_queued` also measures packets that were generated before the window and still queued at their sources
     when it began, as BookSim2 does: beyond saturation the average latency depends on it.
 
-    `progress` is called with the number of loads done. Raises InputError or MachineError for invalid input.
+    `progress` is called with the number of loads done. Raises InputError or MachineError for invalid input, and
+    InputError for what would take hours unless `allow_long`.
     """
     settings = texts("settings", settings)
     chosen = read_machine(machine, settings) if isinstance(machine, str) else machine.with_settings(*settings)
@@ -165,8 +168,10 @@ def traffic(
     description = chosen.description(engine=engine)
     points: list[TrafficPoint] = []
     warnings: list[list[str]] = []
-    for load in checked:
-        options = _options(pattern, load, packet_flits, seed, cycles)
+    every = [_options(pattern, load, packet_flits, seed, cycles) for load in checked]
+    if not allow_long:
+        _require_soon(chosen, description.network, every)
+    for options in every:
         options.measures_queued = measure_queued
         try:
             point = _core.run_traffic(description.network, options)
@@ -190,6 +195,17 @@ def traffic(
         points=tuple(points),
         warnings=gather_warnings(warnings),
     )
+
+
+def _require_soon(machine: Machine, network: _core.NetworkDescription, every: Sequence[_core.TrafficOptions]) -> None:
+    packet_hops = 0.0
+    for options in every:
+        try:
+            packet_hops += _core.count_link_crossings(network, options)
+        except ValueError as error:
+            raise machine.refused(error) from error
+    loads = f"{every[0].load:g}" if len(every) == 1 else f"{every[0].load:g} to {every[-1].load:g}"
+    require_soon(packet_hops, "packets", "load", loads, "fewer loads, a shorter --measure or a smaller machine")
 
 
 def _checked_cycles(warmup: int, measure: int, drain: int) -> dict[str, int]:

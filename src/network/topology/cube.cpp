@@ -166,4 +166,9 @@ std::vector<std::string> link_sections(const CubeDescription& cube) {
   return MeshDescription::kind().link_sections(cube.dims.size());
 }
 
+NodeDistances::NodeDistances(const TopologyDescription& topology)
+    : is_grid_(topology.kind().is_grid),
+      wraps_(topology.kind().wraps),
+      shape_(is_grid_ ? topology.dims() : std::vector<std::uint32_t>{1}) {}
+
 }  // namespace apenet

@@ -76,4 +76,20 @@ class CubeShape {
 [[nodiscard]] Topology make_torus(const CubeShape& shape);
 [[nodiscard]] Topology make_mesh(const CubeShape& shape);
 
+// How many links a packet between two nodes crosses at least: on a torus or mesh those of its way by their
+// dimensions, elsewhere one.
+class NodeDistances {
+ public:
+  explicit NodeDistances(const TopologyDescription& topology);
+
+  [[nodiscard]] std::uint32_t at_least(NodeId from, NodeId to) const {
+    return from == to || !is_grid_ ? 1 : shape_.distance(from, to, wraps_);
+  }
+
+ private:
+  bool is_grid_;
+  bool wraps_;
+  CubeShape shape_;
+};
+
 }  // namespace apenet

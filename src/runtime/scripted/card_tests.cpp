@@ -165,6 +165,22 @@ Exchange exchange_of(std::int64_t size, const NicCapabilities& card, CardTest te
           .buffers = {options.local, options.remote}};
 }
 
+// Refuses more messages than memory has room for: a stream keeps some 200 bytes for each.
+Rounds rounds_of(const NicCapabilities& card, std::int64_t size, CardTest test,
+                 const CardTestOptions& options) {
+  const Rounds rounds{.warmup = warmup_of(card, size),
+                      .measured = options.iterations > 0 ? options.iterations : iterations_of(test, size),
+                      .window = options.window > 0 ? options.window : window_of(test)};
+  constexpr std::int64_t most_messages = std::int64_t{1} << 25;
+  const std::int64_t of_a_round = size / card.max_message_bytes + options.channels;
+  if (rounds.measured > most_messages / of_a_round) {
+    refuse_value("iterations", std::to_string(rounds.measured),
+                 "at most " + std::to_string(most_messages / of_a_round) + " with messages of " +
+                     std::to_string(size) + " bytes on " + std::to_string(options.channels) + " channels");
+  }
+  return rounds;
+}
+
 }  // namespace
 
 std::vector<TestPoint> run_card_test(const MachineDescription& description, CardTest test,
@@ -181,14 +197,29 @@ std::vector<TestPoint> run_card_test(const MachineDescription& description, Card
       refuse_value("sizes", std::to_string(size),
                    "at most the " + std::to_string(card.max_message_bytes) + " bytes of one put");
     }
-    const Rounds rounds{.warmup = warmup_of(card, size),
-                        .measured = options.iterations > 0 ? options.iterations : iterations_of(test, size),
-                        .window = options.window > 0 ? options.window : window_of(test)};
+    const Rounds rounds = rounds_of(card, size, test, options);
     const Time whole = measure(run, test, exchange, rounds, options.until_landed);
     points.push_back(point_of(test, exchange, whole, rounds.measured));
     points.back().warnings = run.machine().warnings();
   }
   return points;
+}
+
+PacketHops count_packet_hops(const MachineDescription& description, CardTest test,
+                             const CardTestOptions& options) {
+  validate(options, test);
+  const std::vector<NodeId> nodes = choose_nodes(description, options.nodes);
+  const NicCapabilities card = card_traits(description.nic, description.host).capabilities;
+  const MessageWork work(description);
+  PacketHops whole;
+  for (const std::int64_t size : options.sizes) {
+    const Rounds rounds = rounds_of(card, size, test, options);
+    const bool is_one_way = is_stream(test) || test == CardTest::rate;
+    const double messages = is_one_way ? rounds.measured : 2.0 * (0.0 + rounds.warmup + rounds.measured);
+    const double at_once = test == CardTest::rate ? 1 : options.channels;
+    whole += work.of(nodes[0], nodes[1], size) * (messages * at_once);
+  }
+  return whole;
 }
 
 }  // namespace apenet

@@ -7,6 +7,7 @@
 
 #include "kernel/time.hpp"
 #include "machine/description.hpp"
+#include "machine/message_work.hpp"
 #include "network/packet.hpp"
 
 namespace apenet {
@@ -60,5 +61,10 @@ struct TestPoint {
 // names the invalid option.
 [[nodiscard]] std::vector<TestPoint> run_card_test(const MachineDescription& description, CardTest test,
                                                    const CardTestOptions& options);
+
+// The work of all sizes, to which the host's time is proportional; without the messages that only begin or
+// end a stream. Throws like run_card_test.
+[[nodiscard]] PacketHops count_packet_hops(const MachineDescription& description, CardTest test,
+                                           const CardTestOptions& options);
 
 }  // namespace apenet

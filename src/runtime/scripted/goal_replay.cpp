@@ -218,4 +218,17 @@ ReplayReport replay_goal(const MachineDescription& description, std::vector<Node
   return GoalReplay(description, std::move(node_of_rank), schedule, observed).run();
 }
 
+PacketHops count_packet_hops(const MachineDescription& description, const std::vector<NodeId>& node_of_rank,
+                             const GoalSchedule& schedule) {
+  const MessageWork work(description);
+  PacketHops whole;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    for (const GoalOperation& operation : schedule.ranks[rank].operations) {
+      if (operation.kind == GoalOperation::Kind::send)
+        whole += work.of(node_of_rank.at(rank), node_of_rank.at(operation.peer), operation.amount);
+    }
+  }
+  return whole;
+}
+
 }  // namespace apenet

@@ -7,6 +7,7 @@
 
 #include "kernel/time.hpp"
 #include "machine/machine.hpp"
+#include "machine/message_work.hpp"
 #include "runtime/observe/observation.hpp"
 #include "runtime/scripted/goal.hpp"
 #include "runtime/scripted/message_passing.hpp"
@@ -30,5 +31,10 @@ class ReplayDeadlock : public std::runtime_error {
 [[nodiscard]] ReplayReport replay_goal(const MachineDescription& description,
                                        std::vector<NodeId> node_of_rank, const GoalSchedule& schedule,
                                        const ObservationOptions& observed = {});
+
+// The work of all messages of the trace. Requires a node for each rank.
+[[nodiscard]] PacketHops count_packet_hops(const MachineDescription& description,
+                                           const std::vector<NodeId>& node_of_rank,
+                                           const GoalSchedule& schedule);
 
 }  // namespace apenet

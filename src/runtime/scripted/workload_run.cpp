@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "kernel/refuse.hpp"
-#include "machine/forwarding.hpp"
 
 namespace apenet {
 
@@ -167,25 +166,30 @@ std::string WorkloadStreams::goal_of(ProcessId process) const {
   return "rank " + std::to_string(process) + " {\n" + std::move(writer).text() + "}\n";
 }
 
-std::uint64_t count_forwarded_packet_hops(const MachineDescription& description, const Workload& workload,
-                                          const WorkloadOptions& options, std::uint64_t enough) {
-  const Forwarding forwarding(description);
-  if (!forwarding.is_by_software()) return 0;
-  const WorkloadStreams streams(workload, options, description.seed);
-  const WorkloadShape& shape = streams.shape();
-  const std::vector<NodeId> nodes = nodes_of(options, shape.count);
-  const std::uint64_t enough_a_round = enough / shape.rounds;
-  std::uint64_t packet_hops = 0;  // of a round
-  for (ProcessId process = 0; process < shape.count && packet_hops <= enough_a_round; ++process) {
+PacketHops count_packet_hops(const MachineDescription& description, const Workload& workload,
+                             const WorkloadOptions& options) {
+  constexpr std::uint32_t most_operations = 10'000'000;
+  WorkloadOptions once = options;
+  once.rounds = std::min(options.rounds, 1U);
+  const MessageWork work(description);
+  const WorkloadStreams streams(workload, once, description.seed);
+  const std::uint32_t count = streams.shape().count;
+  const std::vector<NodeId> nodes = nodes_of(options, count);
+  PacketHops of_a_round;
+  std::uint32_t operations = 0;
+  ProcessId process = 0;
+  for (; process < count && operations < most_operations; ++process) {
     WorkloadStream stream = streams.pattern().rounds(process, 1);
-    for (auto operations = stream.next(); !operations.empty(); operations = stream.next()) {
-      for (const WorkloadOperation& operation : operations) {
-        if (operation.kind != WorkloadOperation::Kind::send) continue;
-        packet_hops += forwarding.packet_hops(nodes[process], nodes[operation.peer], operation.bytes);
+    for (auto some = stream.next(); !some.empty(); some = stream.next()) {
+      operations += static_cast<std::uint32_t>(some.size());
+      for (const WorkloadOperation& operation : some) {
+        if (operation.kind == WorkloadOperation::Kind::send)
+          of_a_round += work.of(nodes[process], nodes[operation.peer], operation.bytes);
       }
     }
   }
-  return std::min(packet_hops, enough_a_round + 1) * shape.rounds;
+  const double share = process == count ? 1.0 : static_cast<double>(count) / process;
+  return of_a_round * (share * options.rounds);
 }
 
 WorkloadRun::WorkloadRun(const MachineDescription& description, const Workload& workload,

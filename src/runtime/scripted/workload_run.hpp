@@ -9,6 +9,7 @@
 
 #include "kernel/time.hpp"
 #include "machine/machine.hpp"
+#include "machine/message_work.hpp"
 #include "runtime/scripted/scripted_run.hpp"
 #include "runtime/scripted/workload.hpp"
 
@@ -54,13 +55,11 @@ class WorkloadStreams {
   std::unique_ptr<const WorkloadPattern> pattern_;
 };
 
-// Packets times hops of all messages that software forwards from node to node in one run
-// (CardTraits::forwards_by_software): the run's host time follows them. Zero if the network reaches every
-// node. All rounds count like the first one. A result above `enough` says only that it is above. Throws
-// like WorkloadRun.
-[[nodiscard]] std::uint64_t count_forwarded_packet_hops(const MachineDescription& description,
-                                                        const Workload& workload,
-                                                        const WorkloadOptions& options, std::uint64_t enough);
+// The work of all messages of one run, to which its host time is proportional. All rounds count like the
+// first one. Of a very large machine only the processes that come first are asked, and the others count like
+// them. Throws like WorkloadRun.
+[[nodiscard]] PacketHops count_packet_hops(const MachineDescription& description, const Workload& workload,
+                                           const WorkloadOptions& options);
 
 // A run with description.card_software.
 class WorkloadRun {

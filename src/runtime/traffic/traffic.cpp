@@ -13,6 +13,7 @@
 #include "network/flit/timing.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
+#include "network/topology/cube.hpp"
 #include "runtime/traffic/traffic_pattern.hpp"
 
 namespace apenet {
@@ -183,12 +184,12 @@ class TrafficRun final : private EventHandler {
   std::uint64_t hops_ = 0;
 };
 
-std::vector<std::uint32_t> shape_of(const NetworkDescription& network, const Network& built) {
+std::vector<std::uint32_t> shape_of(const NetworkDescription& network, std::uint32_t node_count) {
   std::vector<std::uint32_t> dims = network.topology.dims();
   std::uint64_t nodes = 1;
   for (const std::uint32_t size : dims) nodes *= size;
-  if (!dims.empty() && nodes == built.node_count()) return dims;
-  return {built.node_count()};
+  if (!dims.empty() && nodes == node_count) return dims;
+  return {node_count};
 }
 
 TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& options)
@@ -199,7 +200,7 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       timing_(make_flit_clock(network)),
       packet_bytes_(options.packet_flits * timing_.flit_bytes),
       network_(make_network(simulation_, network_parameters(network, packet_bytes_))),
-      pattern_(options.pattern, shape_of(network, *network_), options.seed),
+      pattern_(options.pattern, shape_of(network, network_->node_count()), options.seed),
       gap_(1),
       window_end_(options.warmup_cycles + options.measure_cycles),
       window_begin_time_(timing_.time(options.warmup_cycles)),
@@ -458,6 +459,29 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
 TrafficPoint run_traffic(const NetworkDescription& network, const TrafficOptions& options) {
   validate(options);
   return TrafficRun(network, options).run();
+}
+
+double count_link_crossings(const NetworkDescription& network, const TrafficOptions& options) {
+  validate(options);
+  const std::uint32_t nodes = network.topology.node_count();
+  const TrafficPattern pattern(options.pattern, shape_of(network, nodes), options.seed);
+  const NodeDistances distances(network.topology);
+  constexpr std::uint32_t samples = 10'000;
+  SplitMix64 random(options.seed, nodes);
+  double links = 0;
+  for (std::uint32_t i = 0; i < samples; ++i) {
+    const auto source = static_cast<NodeId>(random.next() % nodes);
+    links += distances.at_least(
+        source, pattern.destination(source, static_cast<std::uint32_t>(random.next() >> 32U)));
+  }
+  const FlitTiming timing = make_flit_clock(network);
+  const std::int64_t flit_cycles =
+      timing.links.empty() ? timing.local.flit_cycles : timing.links[0].flit_cycles;
+  const double cycles =
+      static_cast<double>(options.warmup_cycles) + static_cast<double>(options.measure_cycles);
+  const double flits = nodes * options.load * cycles / static_cast<double>(flit_cycles);
+  const bool is_flit_engine = network.engine == NetworkDescription::Engine::flit;
+  return links / samples * (is_flit_engine ? flits : flits / options.packet_flits);
 }
 
 }  // namespace apenet

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -140,6 +141,8 @@ def test_a_slower_bus_is_slower():
     [
         ({"sizes": [0]}, "sizes"),
         ({"sizes": "0:16"}, "sizes"),
+        ({"sizes": "\u0661\u0666"}, "sizes"),
+        ({"nodes": "\u0660,\u0661"}, "nodes"),
         ({"nodes": [0]}, "nodes"),
         ({"nodes": [0, 0]}, "nodes"),
         ({"nodes": [0, 16]}, "nodes"),
@@ -170,6 +173,13 @@ def test_a_slower_bus_is_slower():
         ({"iterations": 0}, "iterations"),
         ({"nodes": [0, 1, 2], "layer": "mpi"}, "nodes"),
         ({"sizes": "16:2G", "layer": "mpi"}, "sizes"),
+        ({"sizes": "2G", "layer": "apelib"}, "sizes"),
+        ({"test": "put", "window": 2**17, "layer": "gasnet"}, "window"),
+        ({"iterations": 2**31 - 1, "layer": "mpi"}, "iterations"),
+        ({"iterations": 2**31 - 1, "layer": "apelib"}, "iterations"),
+        ({"test": "fanout", "iterations": 2**31 - 1}, "iterations"),
+        ({"test": "flush", "iterations": 2**31 - 1, "sizes": [16]}, "iterations"),
+        ({"test": "randompairs", "machine": "ideal", "iterations": 2**28, "sizes": [16], "count": 2}, "iterations"),
         ({"machine": "ape17"}, "machine"),
         ({"test": "flood"}, "test"),
     ],
@@ -419,6 +429,41 @@ def test_what_software_would_forward_for_long_is_refused_at_once(test, options):
     assert f"expected {test} to need at most 5e+07 packet-hops" in str(refused.value)
     assert "--sizes, fewer --iterations or fewer nodes (-n)" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "hops"),
+    [
+        ("halo", {"sizes": "128G"}, "2.6e+11"),  # 5 rounds of 16 nodes, 6 messages of 2^29 packets of 256 bytes
+        ("alltoall", {"sizes": "1G"}, "1.1e+10"),
+        ("randompairs", {"sizes": [16], "iterations": 2**31 - 1}, ""),
+        ("allreduce", {"machine": "ideal", "count": 2**22, "sizes": [16]}, ""),
+        ("halo", {"sizes": [2**39], "partitions": [4, 8]}, ""),
+        ("pingpong", {"sizes": "1024G"}, "1.9e+11"),
+        ("randomaccess", {"sizes": "1024G"}, "8.8e+12"),
+        ("pingpong", {"layer": "mpi", "sizes": "1G", "iterations": 10**6}, ""),
+        ("halo", {"layer": "apelib", "sizes": "64M", "iterations": 10**6}, ""),
+        ("fanout", {"sizes": "64M", "iterations": 10**6}, ""),
+    ],
+)
+def test_what_would_take_hours_is_refused_at_once_with_its_number(test, options, hops):
+    chosen = {"machine": "ape16", **options}
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure(test, chosen.pop("machine"), **chosen)
+    assert refused.value.name == "sizes"
+    assert f"expected {test} to need at most 1e+10 packet-hops" in str(refused.value)
+    assert f"not {hops}" in str(refused.value)
+    assert "choose smaller --sizes, fewer --iterations or fewer nodes (-n), or wait with --allow-long" in str(
+        refused.value
+    )
+
+
+def test_what_takes_long_runs_if_it_is_allowed(monkeypatch):
+    monkeypatch.setattr(sys.modules["apenet.run.long_runs"], "MOST_PACKET_HOPS", 100)
+    with pytest.raises(InputError, match="at most 1e"):
+        apenet.bench.halo("ape16", sizes=[256], iterations=2)
+    assert apenet.bench.halo("ape16", sizes=[256], iterations=2, allow_long=True).messages[0] == 2 * 16 * 6
+    assert apenet.bench.halo("ape16", sizes=[256], iterations=1).messages[0] == 16 * 6
 
 
 def test_what_software_forwards_soon_runs():

@@ -95,6 +95,22 @@ def test_a_broken_trace_is_bad_input(apenet, tmp_path, text, said):
     assert done.stdout == ""
 
 
+# 2^40 bytes are 2^32 packets of 256 bytes.
+def test_a_trace_of_hours_is_refused_at_once_unless_it_is_allowed(apenet, tmp_path, monkeypatch):
+    path = tmp_path / "t.goal"
+    path.write_text(PING_PONG.replace("8b", "1099511627776b"))
+    with pytest.raises(InputError, match=r"packet-hops.*not 1.7e\+10.*--allow-long") as refused:
+        package.replay(path, machine="ape16", mapping=[0, 5])
+    assert refused.value.name == "trace"
+    done = apenet("replay", path, "--machine", "ape128", "--map", "random:2")
+    assert (done.returncode, done.stdout) == (2, "")
+    monkeypatch.setattr(sys.modules["apenet.run.long_runs"], "MOST_PACKET_HOPS", 1)
+    path.write_text(PING_PONG)
+    with pytest.raises(InputError, match="trace"):
+        package.replay(path, machine="ape16")
+    assert package.replay(path, machine="ape16", allow_long=True).messages == 2
+
+
 def test_invalid_replays_are_refused(trace, tmp_path):
     with pytest.raises(InputError, match="trace = "):
         package.replay(tmp_path / "none.goal")

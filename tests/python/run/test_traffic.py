@@ -133,7 +133,11 @@ def test_loads(text, loads):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "1.1", "-0.1", "0.1:0.3", "0.3:0.1:0.1", "0.1:0.3:0", "nan", "a", "0.1:1:1e-9"]
+    "text",
+    [
+        *("", "0", "1.1", "-0.1", "0.1:0.3", "0.3:0.1:0.1", "0.1:0.3:0", "nan", "a", "0.1:1:1e-9", "0." + "1" * 99),
+        *("\u0660.\u0661", "0.1:0.2:1e-999999999", "1e999999999:1:1", "1e-999999999"),
+    ],
 )
 def test_impossible_loads_are_refused(text):
     with pytest.raises(InputError, match="load"):
@@ -152,6 +156,7 @@ def test_impossible_loads_are_refused(text):
         ({"seed": -1}, "seed = -1"),
         ({"engine": "fast"}, "packet or flit"),
         ({"loads": (2.0,)}, "load = 2"),
+        ({"measure_cycles": 10**9}, "load = 0.1: expected packets to need at most 1e.10 packet-hops.*--allow-long"),
         ({"settings": ["router.virtual_channels=1"]}, "one for each of the 2 classes"),
         ({"settings": ["router.virtual_channels=64", "network.dims=[2,2,2,2,2]"]}, "at most 512"),
         ({"settings": ["router.buffer_flits=70000"]}, "65535 flits"),

@@ -198,5 +198,15 @@ TEST(Replay, EveryRankNeedsANode) {
   EXPECT_THROW(std::ignore = replay_goal(test::round_ideal(), {0}, schedule), std::invalid_argument);
 }
 
+// Two messages over one link and over three, in packets of 256 bytes.
+TEST(Replay, PacketHopsAreCountedBeforeTheRun) {
+  const GoalSchedule schedule = parse_goal(
+      "num_ranks 2\nrank 0 {\nl1: send 1099511627776b to 1 tag 0\n}\n"
+      "rank 1 {\nl1: recv 1099511627776b from 0 tag 0\nl2: send 257b to 0 tag 1\n}",
+      "t.goal");
+  EXPECT_EQ(count_packet_hops(test::machine("ape16"), {0, 1}, schedule).all, 4294967296.0 + 2);
+  EXPECT_EQ(count_packet_hops(test::machine("ape16"), {0, 13}, schedule).all, 3 * 4294967298.0);
+}
+
 }  // namespace
 }  // namespace apenet

@@ -228,6 +228,50 @@ TEST_F(CardTests, MessagesLargerThanADescriptorAreCut) {
   EXPECT_NEAR(cut, whole, whole / 100);
 }
 
+// With a window larger than the test, all messages are posted before the first is received.
+TEST_F(CardTests, AWindowMayBeLargerThanTheTest) {
+  CardTestOptions options;
+  options.iterations = 20;
+  options.window = 22;  // and the two rounds that warm up
+  for (const CardTest test : {CardTest::bidirectional, CardTest::unidirectional}) {
+    const Time whole = point(test, 16, options).time;
+    CardTestOptions larger = options;
+    for (const std::uint32_t window : {23U, 1000U, 4294967295U}) {
+      larger.window = window;
+      EXPECT_EQ(point(test, 16, larger).time, whole) << window;
+    }
+  }
+}
+
+// By hand: messages, packets of 256 bytes, links.
+TEST_F(CardTests, PacketHopsAreCountedBeforeTheRun) {
+  const MachineDescription ape16 = test::machine("ape16");
+  CardTestOptions options;
+  options.sizes = {1024, 1025};
+  options.iterations = 10;
+  options.nodes = {0, 2};
+  options.channels = 2;
+  const auto count = [&](CardTest test) { return count_packet_hops(ape16, test, options).all; };
+  EXPECT_EQ(count(CardTest::pingpong), 2 * 12 * (4 + 5) * 2 * 2) << "two rounds warm up";
+  EXPECT_EQ(count(CardTest::bidirectional), 2 * 12 * (4 + 5) * 2 * 2);
+  EXPECT_EQ(count(CardTest::oneway), 10 * (4 + 5) * 2 * 2);
+  EXPECT_EQ(count(CardTest::rate), 10 * (4 + 5) * 2) << "the channels take turns";
+  options.sizes = {std::int64_t{1} << 40};
+  options.channels = 1;
+  options.nodes = {0, 1};
+  EXPECT_EQ(count(CardTest::pingpong), 2 * 12 * 4294967296.0);
+}
+
+TEST_F(CardTests, RefuseMoreMessagesThanMemoryHasRoomFor) {
+  CardTestOptions options;
+  options.iterations = (1U << 25U) + 1;
+  EXPECT_THROW(std::ignore = point(CardTest::flush, 1, options), std::invalid_argument);
+  options.sizes = {1};
+  EXPECT_THROW(std::ignore = count_packet_hops(machine, CardTest::flush, options), std::invalid_argument);
+  options.iterations = 1U << 25U;
+  EXPECT_EQ(count_packet_hops(machine, CardTest::flush, options).all, 1 << 25);
+}
+
 TEST_F(CardTests, RefuseWhatCannotBeMeasured) {
   EXPECT_THROW(std::ignore = run_card_test(machine, CardTest::pingpong, {}), std::invalid_argument);
   EXPECT_THROW(std::ignore = point(CardTest::pingpong, -1), std::invalid_argument);

@@ -1,9 +1,11 @@
 // Each process exchanges a message with a partner: a random one, or its mirror image.
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 #include "kernel/grid.hpp"
 #include "kernel/random.hpp"
+#include "kernel/refuse.hpp"
 #include "runtime/scripted/workload.hpp"
 
 namespace apenet {
@@ -37,6 +39,12 @@ class RandomPairs final : public Pairs {
     constexpr std::uint64_t stream = 0x7061697273;  // "pairs"
     RandomStream random(shape.seed, stream);
     const std::uint32_t count = shape.count;
+    constexpr std::uint64_t most_partners = std::uint64_t{1} << 28;
+    if (std::uint64_t{shape.rounds} * count > most_partners) {
+      refuse_value("iterations", std::to_string(shape.rounds),
+                   "at most " + std::to_string(most_partners / count) + " with " + std::to_string(count) +
+                       " processes, whose partners are drawn before the run");
+    }
     std::vector<ProcessId> order(count);
     std::iota(order.begin(), order.end(), 0);
     for (std::uint32_t i = 0; i < shape.rounds; ++i) {
