@@ -14,8 +14,18 @@ SOON_S = 60  # generous: the end takes a moment, while the interrupted work woul
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 LONG = {
-    "traffic": ["traffic", "--load", "0.3", "--engine", "flit", "--measure", "1000000000"],
-    "bench": ["bench", "alltoall", "--machine", "ape128", "--sizes", "1M:1M", "--iterations", "1000000"],
+    "traffic": ["traffic", "--load", "0.3", "--engine", "flit", "--measure", "1000000000", "--allow-long"],
+    "bench": [
+        "bench",
+        "alltoall",
+        "--machine",
+        "ape128",
+        "--sizes",
+        "1M:1M",
+        "--iterations",
+        "1000000",
+        "--allow-long",
+    ],
     "processes": [
         "bench",
         "pingpong",
@@ -27,6 +37,7 @@ LONG = {
         "1M:1M",
         "--iterations",
         "10000000",
+        "--allow-long",
     ],
     "perf": ["perf", "packet", "--repeat", "100000"],
     "reproduce": ["reproduce"],
