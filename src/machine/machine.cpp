@@ -55,10 +55,6 @@ struct Machine::Parts final : private EventHandler {
   void give_back(Time when, ProcessId process, std::uint8_t rail);
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
-  [[nodiscard]] bool has_faults() const {
-    return std::any_of(rails.begin(), rails.end(),
-                       [](const Rail& rail) { return !rail.description.network.faults.empty(); });
-  }
   void begin_copy(MessageId id);
   void finish_copy(MessageId id);
 
@@ -273,9 +269,14 @@ FaultUse Machine::fault_use() const {
   return all;
 }
 
+bool Machine::has_faults() const {
+  return std::any_of(parts_->rails.begin(), parts_->rails.end(),
+                     [](const Rail& rail) { return !rail.description.network.faults.empty(); });
+}
+
 // Asks for the packets last, because this takes long and run_to_end() asks before every event.
 bool Machine::is_quiet_until_faults(std::size_t pending_events) const {
-  if (!parts_->has_faults()) return false;
+  if (!has_faults()) return false;
   std::size_t ahead = 0;
   for (const Rail& rail : parts_->rails) {
     if (rail.network) ahead += rail.network->faults_ahead();
@@ -288,7 +289,7 @@ bool Machine::is_quiet_until_faults(std::size_t pending_events) const {
 }
 
 void Machine::run_to_end() {
-  if (!parts_->has_faults()) {
+  if (!has_faults()) {
     parts_->simulation.run();
     return;
   }

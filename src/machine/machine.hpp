@@ -93,6 +93,8 @@ class Machine {
   [[nodiscard]] std::uint64_t link_crossings() const;
   // Since begin().
   [[nodiscard]] FaultUse fault_use() const;
+  // Whether its description plans faults.
+  [[nodiscard]] bool has_faults() const;
   // Runs the simulation until no message is in progress. Later faults are ignored.
   void run_to_end();
   // Whether all `pending_events` events of the simulation are future faults, and no packet that they could

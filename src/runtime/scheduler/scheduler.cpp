@@ -144,8 +144,10 @@ bool Scheduler::nobody_moves() const {
 // to them: the ranks' next actions may be earlier.
 void Scheduler::advance() {
   bounds_.find_model_bound();
-  const auto is_quiet = [this] {
-    return bounds_.model_ps() == never_ps && machine_.is_quiet_until_faults(simulation_.pending_count());
+  const bool has_faults = machine_.has_faults();  // asked once: the loop below is hot
+  const auto is_quiet = [&] {
+    return has_faults && bounds_.model_ps() == never_ps &&
+           machine_.is_quiet_until_faults(simulation_.pending_count());
   };
   while (simulation_.next_time().ps() < bounds_.model_ps() && !is_quiet()) {
     simulation_.step();  // an event that is delivered lowers the bound
