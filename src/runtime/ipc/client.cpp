@@ -380,14 +380,7 @@ const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
   return event;
 }
 
-// When the wait of a thread ends for a timer of the process. What takes no time that anyone sees does not.
-std::int64_t Client::timer_ps() const {
-  return block_->clock.held() ? ThreadClocks::never_ps : block_->timer_due_ps.load(std::memory_order_relaxed);
-}
-
-// Called before the thread waits for an event that it knows, or up to known_ps, until when no other comes.
-// Returns true if a timer is due before: its signal comes as soon as the caller has released the lock.
-bool Client::stops_at_timer(const Event* event, std::int64_t known_ps) {
+bool Client::stop_at_timer(const Event* event, std::int64_t known_ps) {
   const std::int64_t due_ps = timer_ps();
   if (due_ps > (event != nullptr ? event->time_ps : known_ps)) return false;
   block_->clock.wait_to(due_ps);

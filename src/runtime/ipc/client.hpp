@@ -105,7 +105,8 @@ class Client {
   // The process's clock, as time_ps().
   [[nodiscard]] std::int64_t rank_time_ps() const { return process_time_ps() - header_->epoch_ps; }
   [[nodiscard]] bool has_due_timer() const {
-    return process_time_ps() >= block_->timer_due_ps.load(std::memory_order_relaxed);
+    const std::int64_t due_ps = block_->timer_due_ps.load(std::memory_order_relaxed);
+    return due_ps != ThreadClocks::never_ps && process_time_ps() >= due_ps;  // most processes have no timer
   }
   // The calling thread's clock is not the process's.
   [[nodiscard]] bool has_own_time() { return own_clock() != nullptr; }
@@ -293,8 +294,17 @@ class Client {
   void wake_thread(ThreadClock& clock, std::int64_t own_ps);
   bool lets_others_act(const Event* event, std::int64_t known_ps);
   void await(ThreadClock& other);
-  [[nodiscard]] std::int64_t timer_ps() const;
-  bool stops_at_timer(const Event* event, std::int64_t known_ps);
+  // When the wait of a thread ends for a timer of the process. What takes no time that anyone sees does not.
+  [[nodiscard]] std::int64_t timer_ps() const {
+    const std::int64_t due_ps = block_->timer_due_ps.load(std::memory_order_relaxed);
+    return due_ps != ThreadClocks::never_ps && block_->clock.held() ? ThreadClocks::never_ps : due_ps;
+  }
+  // Call before the thread waits for an event that it knows, or up to known_ps, until when no other comes.
+  // Returns true if a timer is due before: its signal comes as soon as the caller has released the lock.
+  bool stops_at_timer(const Event* event, std::int64_t known_ps) {
+    return timer_ps() != ThreadClocks::never_ps && stop_at_timer(event, known_ps);
+  }
+  bool stop_at_timer(const Event* event, std::int64_t known_ps);
   void pass_over_if_left(ThreadClock& sleeper, std::uint32_t changes);
   static void ring_condition(ThreadClock& clock);
 
