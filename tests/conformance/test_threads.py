@@ -92,3 +92,15 @@ def test_a_deadlock_beside_housekeeping_is_known_without_the_stall_timeout(apene
 def test_a_long_sleep_beside_many_short_ones_is_waited_for(apenet, build):
     done = apenet("run", "-n", "2", "--", build(HERE / "threads" / "housekeeping.c"), "once")
     assert (done.returncode, done.stdout) == (0, "3600 s\n3600 s\n"), done.stderr
+
+
+@pytest.mark.parametrize("count", [63, 100, 300])
+def test_each_of_many_threads_sleeps_in_its_own_time(apenet, build, count):
+    done = apenet("run", "-n", "1", "--", build(HERE / "threads" / "many_sleepers.c"), str(count))
+    assert (done.returncode, done.stdout) == (0, f"0 wrong, {3 * count}.0 ms\n"), done.stderr
+
+
+def test_more_threads_than_clocks_are_refused_with_the_number(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(HERE / "threads" / "many_sleepers.c"), "1030")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "rank 0 has more than 1024 threads, and one of them sleeps or waits with a time limit" in done.stderr

@@ -121,8 +121,7 @@ class Client {
   std::int64_t sleep(std::int64_t ps) { return sleep(ps, Watched{}); }
   std::int64_t sleep(std::int64_t ps, Watched watched);
   // Call around a wait in the host with a limit, as of time_ps(). is_outside: another process may end it, and
-  // the wait takes its time in the host. condition: at which it waits, or nullptr. Returns nullptr if there
-  // is no room for another thread's clock.
+  // the wait takes its time in the host. condition: at which it waits, or nullptr.
   [[nodiscard]] ThreadClock* begin_host_wait(std::int64_t until_ps, bool is_outside,
                                              pthread_cond_t* condition);
   // until_ps: as it was given there; a handler of a signal may have slept meanwhile.
@@ -137,6 +136,8 @@ class Client {
   [[nodiscard]] ThreadClock* create_thread();
   void begin_thread(ThreadClock& clock);
   void end_thread(ThreadClock& clock) { block_->threads.drop(clock); }
+  // Each thread that sleeps looks whether something has changed.
+  void ring_sleepers();
   // Call after another thread has been cancelled: one that sleeps looks for that.
   void note_cancel();
   // The calling thread may have learned what others did before: its time is not before theirs.
@@ -281,6 +282,7 @@ class Client {
     return block_->clock.shown_ps() + block_->clock.afterwards_ps.get();
   }
   [[nodiscard]] ThreadClock* own_clock();
+  [[nodiscard]] ThreadClock* find_entry();
   [[nodiscard]] ThreadClock* enter_threads();
   [[nodiscard]] std::int64_t thread_time_ps();
   bool charge_own(std::int64_t ps);
@@ -288,7 +290,12 @@ class Client {
   void sleep_together(std::int64_t ps);
   class Patience;
   class Waking;
-  bool let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience, OwnFileWait* files);
+  struct Heard {  // as they were before the thread looked at the clock
+    std::uint32_t clock = 0;
+    std::uint32_t bell = 0;
+  };
+  bool let_time_pass(ThreadClock& own, Heard heard, Patience& patience, OwnFileWait* files);
+  static void ring_bell(ThreadClock& clock);
   void move_to(std::int64_t until_ps);
   void fall_asleep(ThreadClock& clock, std::int64_t until_ps);
   void wake_thread(ThreadClock& clock, std::int64_t own_ps);

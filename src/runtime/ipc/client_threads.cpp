@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <ctime>
+#include <string>
 
 #include "runtime/ipc/client.hpp"
 #include "runtime/ipc/futex.hpp"
@@ -40,29 +41,41 @@ void order_after_wait([[maybe_unused]] pthread_cond_t* condition) {
 #endif
 }
 
-// The first thread may wait for something outside. Others mostly serve what needs none of the program's time.
-class FirstThreadJudge final : public OutsideJudge {
+// A look takes some 20 us for each thread. Of many threads, those that sleep are not looked at: a handler of
+// a signal may run in one of them unseen.
+class Judge : public OutsideJudge {
  public:
-  explicit FirstThreadJudge(const ThreadClocks& threads) : threads_(threads) {}
-  [[nodiscard]] bool may_end_outside(const BlockedThread& thread) const override {
-    return thread.id == getpid() && !thread.is_in_futex && !threads_.waits_inside(thread.id);
+  explicit Judge(const ThreadClocks& threads) : threads_(threads) {}
+  [[nodiscard]] bool is_asleep(std::int32_t thread) const override {
+    constexpr std::uint32_t many = 64;
+    return threads_.used() > many && thread != getpid() && threads_.is_asleep(thread);
   }
+
+ protected:
+  ~Judge() = default;
+  [[nodiscard]] const ThreadClocks& threads() const { return threads_; }
 
  private:
   const ThreadClocks& threads_;
 };
 
-// Any thread may end what the judging one waits for.
-class AllThreadsJudge final : public OutsideJudge {
+// The first thread may wait for something outside. Others mostly serve what needs none of the program's time.
+class FirstThreadJudge final : public Judge {
  public:
-  explicit AllThreadsJudge(const ThreadClocks& threads) : threads_(threads) {}
+  using Judge::Judge;
+  [[nodiscard]] bool may_end_outside(const BlockedThread& thread) const override {
+    return thread.id == getpid() && !thread.is_in_futex && !threads().waits_inside(thread.id);
+  }
+};
+
+// Any thread may end what the judging one waits for.
+class AllThreadsJudge final : public Judge {
+ public:
+  using Judge::Judge;
   [[nodiscard]] bool may_end_outside(const BlockedThread& thread) const override {
     const bool serves = apenet_serves_library != nullptr && apenet_serves_library(thread.id);
-    return !thread.is_in_futex && !threads_.waits_inside(thread.id) && !serves;
+    return !thread.is_in_futex && !threads().waits_inside(thread.id) && !serves;
   }
-
- private:
-  const ThreadClocks& threads_;
 };
 
 Others look_at_threads(const ThreadClocks& threads, bool waits_for_any) {
@@ -116,11 +129,22 @@ void Client::rejoin() {
   clock.slept_ps.add(clock.advance_to(own_ps));
 }
 
-ThreadClock* Client::enter_threads() {
+// nullptr: there is no room.
+ThreadClock* Client::find_entry() {
   const pthread_t self = pthread_self();
   ThreadClock* own = block_->threads.find(self);
   if (own == nullptr) own = block_->threads.add(self);
   if (own != nullptr) own->id = own_thread_id();
+  return own;
+}
+
+ThreadClock* Client::enter_threads() {
+  ThreadClock* own = find_entry();
+  if (own == nullptr) {
+    refuse("rank " + std::to_string(rank_) + " has more than " + std::to_string(ThreadClocks::room) +
+           " threads, and one of them sleeps or waits with a time limit: expected at most " +
+           std::to_string(ThreadClocks::room) + " threads, whose clocks the run keeps apart");
+  }
   return own;
 }
 
@@ -140,7 +164,7 @@ void Client::begin_thread(ThreadClock& clock) {
 }
 
 ThreadClock* Client::begin_inside_wait() {
-  ThreadClock* own = enter_threads();
+  ThreadClock* own = find_entry();
   if (own == nullptr) return nullptr;
   own->is_passed_over = 1;  // nobody waits for what it does before it sleeps
   own->waits_inside = 1;
@@ -155,7 +179,21 @@ void Client::wake_thread(ThreadClock& clock, std::int64_t own_ps) {
   clock.state = ThreadClock::acts;
   block_->threads.note_change();
   futex_wake(block_->threads.changes());
-  block_->clock.ring();  // the next sleeper is now the first
+  block_->clock.ring();
+  if (ThreadClock* next = block_->threads.first_asleep()) ring_bell(*next);
+}
+
+// Only the thread that is the next to wake hears the clock. The others wait until it is their turn.
+void Client::ring_bell(ThreadClock& clock) {
+  ++clock.bell;
+  futex_wake(clock.bell);
+}
+
+void Client::ring_sleepers() {
+  block_->clock.ring();
+  block_->threads.for_each([](ThreadClock& clock) {
+    if (ThreadClocks::sleeps(clock)) ring_bell(clock);
+  });
 }
 
 // How a sleeping thread looks for the time to wake: at intervals of real time that grow, and not for ever.
@@ -229,7 +267,7 @@ class Client::Waking {
 
 // A thread may have been cancelled, and looks for that when it wakes.
 void Client::note_cancel() {
-  block_->clock.ring();
+  ring_sleepers();
 }
 
 std::int64_t Client::sleep(std::int64_t ps, Watched watched) {
@@ -238,11 +276,6 @@ std::int64_t Client::sleep(std::int64_t ps, Watched watched) {
     return 0;
   }
   ThreadClock* own = enter_threads();
-  if (own == nullptr) {
-    block_->lock.note_several();
-    sleep_together(ps);
-    return 0;
-  }
   const std::int64_t now_ps = thread_time_ps();
   const std::int64_t until_ps = now_ps + std::min(ps, end_of_time_ps - now_ps);
   fall_asleep(*own, until_ps);
@@ -253,10 +286,10 @@ std::int64_t Client::sleep(std::int64_t ps, Watched watched) {
   for (bool sleeps = true; sleeps;) {
     // A signal's handler may have slept.
     if (own->state != ThreadClock::sleeps || own->until_ps != until_ps) fall_asleep(*own, until_ps);
-    const std::uint32_t rings = clock.rings();
+    const Heard heard{.clock = clock.rings(), .bell = own->bell};
     pthread_testcancel();
     clock.lower_alarm(until_ps);
-    sleeps = process_time_ps() < until_ps && let_time_pass(*own, rings, patience, watched.files);
+    sleeps = process_time_ps() < until_ps && let_time_pass(*own, heard, patience, watched.files);
     const bool has_changed = watched.word != nullptr && *watched.word != watched.value;
     if (patience.is_interrupted() || patience.are_ready() || has_changed) {
       const std::int64_t woken_ps = std::clamp(process_time_ps(), now_ps, until_ps);
@@ -299,16 +332,16 @@ void Client::move_to(std::int64_t until_ps) {
 
 // Of the sleeping threads, the first to wake moves the process's clock, once no other thread can act before.
 // Real time decides when it looks, not what it finds. Returns false if the thread need not sleep any more.
-bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience,
-                           OwnFileWait* files) {
+bool Client::let_time_pass(ThreadClock& own, Heard heard, Patience& patience, OwnFileWait* files) {
   ThreadClocks& threads = block_->threads;
   // A wait for files does not hear the ring.
   constexpr std::int64_t longest_unheard_ns = 5 * ns_per_ms;
-  if (ThreadClock* first = threads.first_before(own)) {
-    const timespec pause = pause_of(files != nullptr ? longest_unheard_ns : 500 * ns_per_ms);
+  if (const ThreadClocks::Earlier earlier = threads.earlier_than(own); earlier.first != nullptr) {
+    // Rarely if many are earlier: each look disturbs that of the first.
+    const std::int64_t rare_ns = 500 * ns_per_ms * earlier.count;
     const std::uint32_t changes = threads.changes();
-    patience.wait(block_->clock.rings(), rings, pause, files);
-    pass_over_if_left(*first, changes);
+    patience.wait(own.bell, heard.bell, pause_of(files != nullptr ? longest_unheard_ns : rare_ns), files);
+    pass_over_if_left(*earlier.first, changes);
     return true;
   }
   const std::int64_t now_ps = process_time_ps();
@@ -329,7 +362,7 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
     pause = pause_of(std::clamp<std::int64_t>(left_ns, 0, longest_ns));
   }
   if (others == Others::blocked && threads.changes() == changes && !threads.any_in_simulation()) {
-    if (files != nullptr) patience.wait(block_->clock.rings(), rings, pause_of(0), files);
+    if (files != nullptr) patience.wait(block_->clock.rings(), heard.clock, pause_of(0), files);
     if (!patience.is_interrupted() && !patience.are_ready()) move_to(first_ps);
     return true;
   }
@@ -337,7 +370,7 @@ bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience
     block_->lock.note_several();
     return false;
   }
-  patience.wait(block_->clock.rings(), rings, pause, files);
+  patience.wait(block_->clock.rings(), heard.clock, pause, files);
   return true;
 }
 
@@ -366,7 +399,6 @@ void Client::fall_asleep(ThreadClock& clock, std::int64_t until_ps) {
 // A wait that may end at any time of the host holds nobody up, and nobody ends it.
 ThreadClock* Client::begin_host_wait(std::int64_t until_ps, bool is_outside, pthread_cond_t* condition) {
   ThreadClock* own = enter_threads();
-  if (own == nullptr) return nullptr;
   own->is_in_host = 1;
   fall_asleep(*own, std::min(until_ps + header_->epoch_ps, end_of_time_ps));
   if (is_outside) own->is_passed_over = 1;

@@ -118,7 +118,7 @@ Others look_at_others(const OutsideJudge* judge) {
   const std::int64_t switches = switches_of_others();
   Others others = Others::blocked;
   for_each_thread([&](std::int32_t id) {
-    if (id == own) return true;
+    if (id == own || (judge != nullptr && judge->is_asleep(id))) return true;
     const Seen seen = look_at(id);
     if (seen.state == ThreadState::runs) others = Others::act;
     const bool is_blocked = seen.state == ThreadState::blocked || seen.state == ThreadState::limited;

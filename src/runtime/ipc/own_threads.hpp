@@ -28,9 +28,12 @@ struct BlockedThread {
   bool is_in_futex = false;
 };
 
-// Whether something outside the process may end the wait of a blocked thread.
+// What the caller knows of threads.
 class OutsideJudge {
  public:
+  // Whether the thread sleeps until virtual time has passed, so that it need not be looked at.
+  [[nodiscard]] virtual bool is_asleep(std::int32_t thread) const = 0;
+  // Whether something outside the process may end the wait of a blocked thread.
   [[nodiscard]] virtual bool may_end_outside(const BlockedThread& thread) const = 0;
 
  protected:

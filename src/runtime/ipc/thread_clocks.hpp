@@ -23,6 +23,7 @@ struct ThreadClock {
   std::atomic<std::int32_t> id{0};               // of the host; 0: the thread has not begun
   std::atomic<std::int64_t> own_ps{of_rank_ps};  // its clock, unless it takes part in the rank's
   std::atomic<std::int64_t> until_ps{0};         // State::sleeps
+  std::atomic<std::uint32_t> bell{0};            // futex: changes when the thread is the next to wake
   std::atomic<std::int64_t> since_ps{0};         // the rank's clock when the thread fell asleep
   // It waits for another thread in the host, and may wake before until_ps.
   std::atomic<std::uint32_t> is_in_host{0};
@@ -40,7 +41,7 @@ struct ThreadClock {
 // Owner: the process.
 class ThreadClocks {
  public:
-  static constexpr std::uint32_t room = 64;
+  static constexpr std::uint32_t room = 1024;
   static constexpr std::int64_t never_ps = INT64_MAX;
 
   [[nodiscard]] bool in_use() const { return used_.load(std::memory_order_relaxed) != 0; }
@@ -86,13 +87,29 @@ class ThreadClocks {
     });
     return first_ps;
   }
-  // Of the threads that sleep in virtual time, one that wakes before this one; nullptr if none.
-  [[nodiscard]] ThreadClock* first_before(const ThreadClock& own) {
-    return find_other(&own, [&own](const ThreadClock& clock) {
+  // Of the threads that sleep in virtual time, those that wake before this one: how many, and the first.
+  struct Earlier {
+    std::int64_t count = 0;
+    ThreadClock* first = nullptr;
+  };
+  [[nodiscard]] Earlier earlier_than(const ThreadClock& own) {
+    Earlier earlier;
+    for_each([&](ThreadClock& clock) {
       const std::int64_t until_ps = clock.until_ps;
-      const bool is_first = until_ps < own.until_ps || (until_ps == own.until_ps && &clock < &own);
-      return sleeps(clock) && clock.is_in_host == 0 && is_first;
+      const bool is_earlier = until_ps < own.until_ps || (until_ps == own.until_ps && &clock < &own);
+      if (!is_earlier || !wakes_by_clock(clock)) return;
+      ++earlier.count;
+      if (earlier.first == nullptr || until_ps < earlier.first->until_ps) earlier.first = &clock;
     });
+    return earlier;
+  }
+  // Of the threads that sleep in virtual time, the one that wakes first; nullptr if none sleeps.
+  [[nodiscard]] ThreadClock* first_asleep() {
+    ThreadClock* first = nullptr;
+    for_each([&](ThreadClock& clock) {
+      if (wakes_by_clock(clock) && (first == nullptr || clock.until_ps < first->until_ps)) first = &clock;
+    });
+    return first;
   }
   // A thread, other than `own`, that should wake by now, and has not yet; nullptr if none.
   [[nodiscard]] ThreadClock* due(std::int64_t now_ps, const ThreadClock* own) {
@@ -104,6 +121,15 @@ class ThreadClocks {
     return find_other(own, [=](const ThreadClock& clock) {
       return clock.state == ThreadClock::acts || (sleeps(clock) && clock.until_ps <= now_ps);
     });
+  }
+  [[nodiscard]] std::uint32_t used() const { return used_; }
+  // Whether the thread, by its id of the host, sleeps, and nothing but time ends that.
+  [[nodiscard]] bool is_asleep(std::int32_t id) const {
+    bool sleeps = false;
+    for_each([&](const ThreadClock& clock) {
+      sleeps = sleeps || (clock.id == id && wakes_by_clock(clock) && clock.waits_inside == 0);
+    });
+    return sleeps;
   }
   // Whether the thread, by its id of the host, waits for what only this process does.
   [[nodiscard]] bool waits_inside(std::int32_t id) const {
@@ -119,6 +145,9 @@ class ThreadClocks {
   void for_each(Use use) const {
     // The simulator trusts no number of a rank.
     for (std::uint32_t i = 0; i < std::min(used_.load(), room); ++i) use(clocks_[i]);
+  }
+  static bool wakes_by_clock(const ThreadClock& clock) {
+    return sleeps(clock) && clock.is_in_host == 0 && clock.is_passed_over == 0;
   }
   static bool sleeps(const ThreadClock& clock) { return clock.state == ThreadClock::sleeps; }
 

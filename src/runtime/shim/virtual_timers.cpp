@@ -73,7 +73,7 @@ void VirtualTimers::refresh(ipc::Client& client) {
   });
   if (first_ps_.exchange(first_ps) != first_ps) {
     ++changes_;
-    if (is_kept_) client.block().clock.ring();
+    if (is_kept_) client.ring_sleepers();
   }
   client.block().timer_due_ps =
       first_of_any_ps == never_ps ? never_ps : first_of_any_ps + client.header().epoch_ps;
