@@ -1,5 +1,6 @@
 // Many threads of a rank sleep, each three times. Prints how many have woken at the wrong time, and when the
 // last did.
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
