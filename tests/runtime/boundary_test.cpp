@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "ranks.hpp"
+#include "runtime/fork_with_test.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/request_validation.hpp"
 
@@ -369,7 +370,7 @@ TEST(Boundary, AMissingMappingIsReportedInOneLine) {
 
 TEST(Boundary, OnlyAProcessOfTheRunRepresentsARank) {
   SharedMemory shared(4);
-  const pid_t child = fork();
+  const pid_t child = test::fork_with_test();
   if (child == 0) {
     pause();
     _exit(0);

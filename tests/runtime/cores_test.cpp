@@ -1,5 +1,6 @@
 // The cores of a run: claims that exclude each other, and the choice between one core and several.
 #include "runtime/launch/cores.hpp"
+#include "runtime/fork_with_test.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -38,7 +39,7 @@ TEST(CoreClaim, ExcludesOthersUntilItsOwnerGivesItUp) {
 
 TEST(CoreClaim, EndsWithItsOwner) {
   const std::size_t core = nowhere();
-  const pid_t owner = fork();
+  const pid_t owner = test::fork_with_test();
   if (owner == 0) {
     const std::optional<CoreClaim> claim = CoreClaim::take(core);
     if (claim) raise(SIGKILL);

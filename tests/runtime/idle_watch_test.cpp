@@ -1,6 +1,7 @@
 // Tests when IdleWatch calls a standstill a deadlock: with processes that sleep in the host, and with a
 // simulator that looks late.
 #include "runtime/launch/idle_watch.hpp"
+#include "runtime/fork_with_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +45,7 @@ class Sleeper {
     void* shared = mmap(nullptr, sizeof(Words), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) throw std::bad_alloc();
     words_ = new (shared) Words{};
-    process_id_ = fork();
+    process_id_ = test::fork_with_test();
     if (process_id_ != 0) {
       for (std::size_t i = 0; i < threads; ++i) await_sleep(i);
       return;
@@ -178,7 +179,7 @@ void* sleep_in_program(void* again) {
 // The number of the second thread of a child process, which lives in `life`.
 class TwoThreads {
  public:
-  explicit TwoThreads(void* (*life)(void*)) : process_id_(fork()) {
+  explicit TwoThreads(void* (*life)(void*)) : process_id_(test::fork_with_test()) {
     if (process_id_ != 0) return;
     pthread_t thread{};
     pthread_create(&thread, nullptr, life, this);

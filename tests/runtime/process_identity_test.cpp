@@ -23,6 +23,7 @@
 
 #include "kernel/random.hpp"
 #include "ranks.hpp"
+#include "runtime/fork_with_test.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_error.hpp"
@@ -33,7 +34,7 @@ namespace {
 // A child of this process that sleeps until the object is destroyed.
 class Child {
  public:
-  explicit Child(const std::function<void()>& first = [] {}) : id_(fork()) {
+  explicit Child(const std::function<void()>& first = [] {}) : id_(test::fork_with_test()) {
     if (id_ != 0) return;
     first();
     pause();
@@ -164,7 +165,7 @@ class Cast {
     await(reported_->kept);
     await(reported_->stranger);
     parent.end();
-    zombie_ = fork();
+    zombie_ = test::fork_with_test();
     if (zombie_ == 0) _exit(0);
     Child gone;
     gone_ = gone.id();
@@ -209,8 +210,7 @@ class Cast {
   // Starts a process that ends with the one that starts it.
   template <typename First>
   static void start(First first) {
-    if (fork() != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (test::fork_with_test() != 0) return;
     first();
     pause();
     _exit(0);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/fork_with_test.hpp"
 #include "runtime/ipc/client.hpp"
 #include "runtime/session.hpp"
 #include "support/machines.hpp"
@@ -61,10 +62,10 @@ inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const R
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
   const std::string path = session.mapping_path();
   std::fflush(nullptr);  // what the test has not written yet, the rank would write, too
-  const pid_t child = fork();
+  const pid_t child = test::fork_with_test();
   if (child == 0) {
     setpgid(0, 0);
-    if (begin == Begin::behind_a_script && fork() != 0) {
+    if (begin == Begin::behind_a_script && test::fork_with_test() != 0) {
       wait(nullptr);
       _exit(0);
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ranks.hpp"
+#include "runtime/fork_with_test.hpp"
 #include "runtime/launch/host_work.hpp"
 
 namespace apenet::test {
@@ -198,7 +199,10 @@ TEST(SessionEnd, AProcessThatHoldsThePipeDoesNotBlockTheRun) {
   const auto begets = [](ipc::Client& client) {
     send_word(client, 1, 1);
     leave(client);
+    // It outlives the rank that has started it, and ends by itself if nobody ends it.
+    constexpr unsigned most_seconds = 600;
     if (fork() == 0) {
+      alarm(most_seconds);
       for (;;) pause();
     }
   };
@@ -270,7 +274,7 @@ TEST(SessionEnd, OutputOfARankThatHasLeftIsKeptIfAnotherFails) {
 
 // A process in a group of its own, stopped.
 pid_t start_stopped() {
-  const pid_t process = fork();
+  const pid_t process = test::fork_with_test();
   if (process == 0) {
     setpgid(0, 0);
     raise(SIGSTOP);

@@ -1,5 +1,6 @@
 // Real processes in virtual time: what they observe.
 #include "runtime/session.hpp"
+#include "runtime/fork_with_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -152,7 +153,7 @@ TEST(Session, ARankThatSpinsInSharedMemoryLetsOthersGoOn) {
 }
 
 TEST(Session, WhatABusyRankDoesIsDescribed) {
-  const pid_t child = fork();
+  const pid_t child = test::fork_with_test();
   if (child == 0) {
     for (;;) sleep(3600);
   }
@@ -166,7 +167,7 @@ TEST(Session, WhatABusyRankDoesIsDescribed) {
 TEST(Session, AnyOtherSystemCallIsNamed) {
   int end_of_file[2];
   ASSERT_EQ(pipe(end_of_file), 0);
-  const pid_t child = fork();
+  const pid_t child = test::fork_with_test();
   if (child == 0) {
     close(end_of_file[1]);
     char byte = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/fork_with_test.hpp"
 #include "runtime/ranks.hpp"
 
 namespace apenet::test {
@@ -15,7 +16,7 @@ RankProcess start_program(const Session& session, std::uint32_t rank, const char
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
   const std::string path = session.mapping_path();
   const std::string number = std::to_string(rank);
-  const pid_t child = fork();
+  const pid_t child = test::fork_with_test();
   if (child == 0) {
     setpgid(0, 0);
     dup2(out[1], 1);

@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/fork_with_test.hpp"
 #include "runtime/ipc/client.hpp"
 #include "runtime/session.hpp"
 #include "runtime/threads/connection.hpp"
@@ -64,7 +65,7 @@ inline StandIn stand_in() {
   int end[2];
   int out[2];
   if (pipe2(end, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) std::abort();
-  const pid_t child = fork();
+  const pid_t child = test::fork_with_test();
   if (child == 0) {
     setpgid(0, 0);
     dup2(end[0], 0);
