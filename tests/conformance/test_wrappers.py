@@ -190,6 +190,19 @@ def test_scripts_leave_no_trace(apenet):
     assert said == ["apenet: warning: no rank opened an endpoint: nothing crossed the simulated network"]
 
 
+def test_a_second_program_past_the_network_is_named(apenet, bench, tmp_path):
+    """While the first takes part, and waits for it."""
+    program, raw = bench.program("mpich", "C")[0], bench.launcher("raw")
+    script = tmp_path / "script.py"
+    text = "import subprocess, sys\nfrom mpi4py import MPI\nMPI.COMM_WORLD.barrier()\nsubprocess.run(sys.argv[1:])\n"
+    script.write_text(text, encoding="utf-8")
+    slow = ("sh", "-c", f"exec {raw} all {program}")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "python", script, *slow)
+    assert done.returncode == 2
+    assert f"'{program}' uses " in done.stderr
+    assert "It was started by '" in done.stderr
+
+
 CLOSES = "import os, sys; os.closerange(3, 256); os.execv(sys.argv[1], sys.argv[1:])"
 
 

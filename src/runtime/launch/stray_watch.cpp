@@ -13,7 +13,11 @@
 namespace apenet {
 namespace {
 
-constexpr int least_share = 10;  // of the time goes into looks: one part in so many
+// One part in so many of the time goes into looks: as long as a rank has no process that takes part, and
+// afterwards, when a second program of a rank is what they may find.
+constexpr int share_at_start = 10;
+constexpr int share_afterwards = 200;
+constexpr std::chrono::milliseconds least_interval_afterwards{100};
 
 // The MPI library whose code a process has mapped; empty if it has none, or has the shim, too.
 std::string stray_library(int process_id) {
@@ -88,7 +92,7 @@ std::string StrayWatch::look() {
   const auto now = WallClock::now();
   if (now < next_look_) return {};
   const std::vector<int> taking_part = process_ids_.all_running();
-  if (std::find(taking_part.begin(), taking_part.end(), 0) == taking_part.end()) return {};
+  const bool is_start = std::find(taking_part.begin(), taking_part.end(), 0) != taking_part.end();
   const int root = process_ids_.tree().root();
   for (const Descendant& process : descendants(root)) {
     const int id = process.process_id;
@@ -100,7 +104,8 @@ std::string StrayWatch::look() {
     return describe(process, library, root);
   }
   const auto end = WallClock::now();
-  next_look_ = end + least_share * (end - now);
+  const WallClock::duration pause = (is_start ? share_at_start : share_afterwards) * (end - now);
+  next_look_ = end + (is_start ? pause : std::max<WallClock::duration>(pause, least_interval_afterwards));
   return {};
 }
 

@@ -15,8 +15,8 @@ class StrayWatch {
  public:
   explicit StrayWatch(ProcessIds& process_ids) : process_ids_(process_ids) {}
 
-  // Examines the processes of the run while a rank has no process that takes part. Returns what is wrong, or
-  // an empty text.
+  // Examines the processes of the run, seldom once every rank has a process that takes part. Returns what is
+  // wrong, or an empty text.
   [[nodiscard]] std::string look();
 
  private:
