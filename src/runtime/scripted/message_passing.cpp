@@ -10,7 +10,6 @@
 #include "machine/message_costs.hpp"
 #include "machine/message_requests.hpp"
 #include "machine/validate.hpp"
-#include "runtime/observe/process_trace.hpp"
 
 namespace apenet {
 
@@ -29,9 +28,7 @@ std::uint64_t pair_of(ProcessId source, ProcessId target) {
 MessagePassing::MessagePassing(const MachineDescription& description, std::vector<NodeId> node_of_rank,
                                const std::vector<std::uint16_t>& cpus, RankProgram& program,
                                const ObservationOptions& observed)
-    : simulation_(description.seed),
-      machine_(simulation_, description, std::move(node_of_rank)),
-      observation_(simulation_, machine_, observed),
+    : ScriptedMachine(description, std::move(node_of_rank), observed),
       program_(program),
       costs_(message_costs(description)),
       card_(message_limits(machine_)),
@@ -46,15 +43,13 @@ MessagePassing::MessagePassing(const MachineDescription& description, std::vecto
     ranks_.emplace_back(*this, stores_, rank, cpus[rank]);
     sources_.push_back({EventKind::process, rank, 0});
   }
-  machine_.set_sink(*this);
   machine_.fill_receive_rings();
 }
 
 void MessagePassing::run() {
-  simulation_.trace(process_record(ProcessTrace::began, Time::zero()));
-  machine_.begin(Time::zero());
-  for (ProcessId rank = 0; rank < ranks_.size(); ++rank) program_.proceed(rank);
-  machine_.run_to_end();
+  run_to_end([this] {
+    for (ProcessId rank = 0; rank < ranks_.size(); ++rank) program_.proceed(rank);
+  });
 }
 
 Time MessagePassing::compute(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
@@ -107,7 +102,7 @@ Time MessagePassing::receive(ProcessId rank, std::uint16_t cpu, Time earliest, s
 
 void MessagePassing::note_wait(ProcessId rank, Time from, Time until) {
   ranks_[rank].activity.waited += until - from;
-  simulation_.trace(process_record(ProcessTrace::waited, from, until, rank));
+  trace_wait(rank, from, until);
 }
 
 void MessagePassing::ended(ProcessId rank, std::uint32_t operation, const Envelope& message) {

@@ -9,11 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernel/simulation.hpp"
 #include "kernel/trace.hpp"
-#include "machine/machine.hpp"
-#include "runtime/observe/observation.hpp"
 #include "runtime/scripted/rank_transport.hpp"
+#include "runtime/scripted/scripted_machine.hpp"
 
 namespace apenet {
 
@@ -66,7 +64,7 @@ struct RanksReport {
 // A rank's CPU executes operations in the order in which the program starts them, ahead of the simulation.
 // When no operation can start, it takes arrivals in order. A rank may have several CPUs, each with its own
 // clock. The CPU of an operation executes the steps of its message.
-class MessagePassing final : private CompletionSink, private EventHandler {
+class MessagePassing final : public ScriptedMachine, private EventHandler {
  public:
   // cpus[r]: number of CPUs of rank r, at least one. Throws std::invalid_argument like Machine.
   MessagePassing(const MachineDescription& description, std::vector<NodeId> node_of_rank,
@@ -128,7 +126,6 @@ class MessagePassing final : private CompletionSink, private EventHandler {
   };
 
   void complete(const Completion& completion) override;
-  void land(ProcessId /*source*/, std::uint64_t /*message*/) override {}
   void handle_event(const Event& event) override;
 
   [[nodiscard]] std::uint32_t add_pending(ProcessId rank, const message::Request& request);
@@ -136,9 +133,6 @@ class MessagePassing final : private CompletionSink, private EventHandler {
   void post_in_turn(const Descriptor& descriptor, Time when);
   void number_in_turn(const Descriptor& descriptor);
 
-  Simulation simulation_;
-  Machine machine_;
-  Observation observation_;
   RankProgram& program_;
   message::SoftwareCosts costs_;
   message::CardLimits card_;

@@ -1,7 +1,5 @@
 #include "runtime/scripted/rank_transport.hpp"
 
-#include <utility>
-
 #include "message/engine_events.hpp"
 #include "runtime/scripted/message_passing.hpp"
 
@@ -26,14 +24,14 @@ void RankTransport::end_event() {
 void RankTransport::works_for(const message::Owner& owner) {
   cpu_ = owner.cpu;
   works_ = true;
-  Cpu& chosen = cpus_[cpu_];
+  RankCpu& chosen = cpus_[cpu_];
   if (!takes_event_ || event_time_ <= chosen.clock) return;
   if (cpu_ == 0) shared_.note_wait(id_, chosen.clock, event_time_);
   chosen.clock = event_time_;
 }
 
 void RankTransport::look() {
-  for (Cpu& one : cpus_) one.clock += std::exchange(one.deferred_cost, Time::zero());
+  for (RankCpu& one : cpus_) one.charge_deferred();
   cpu_ = 0;
   shared_.engine(id_).give_rings_back();
 }

@@ -7,6 +7,7 @@
 #include "kernel/time.hpp"
 #include "message/engine.hpp"
 #include "nic/nic.hpp"
+#include "runtime/scripted/rank_cpu.hpp"
 
 namespace apenet {
 
@@ -25,7 +26,7 @@ class RankTransport {
 
   [[nodiscard]] std::size_t cpu_count() const { return cpus_.size(); }
   [[nodiscard]] Time clock(std::uint16_t cpu) const { return cpus_[cpu].clock; }
-  void advance(std::uint16_t cpu, Time to) { cpus_[cpu].clock = std::max(cpus_[cpu].clock, to); }
+  void advance(std::uint16_t cpu, Time to) { cpus_[cpu].advance(to); }
   [[nodiscard]] std::uint16_t cpu() const { return cpu_; }  // the CPU that works now
 
   // Call before and after the engine takes an event.
@@ -38,7 +39,7 @@ class RankTransport {
   [[nodiscard]] const message::CardLimits& card(std::uint8_t rail) const;
   [[nodiscard]] std::uint32_t rank_count() const;
   [[nodiscard]] bool is_near(std::uint32_t rank) const;
-  void charge(Time time) { cpus_[cpu_].clock += time; }
+  void charge(Time time) { cpus_[cpu_].charge(time); }
   void defer_cost(Time time) { cpus_[cpu_].deferred_cost += time; }
   void works_for(const message::Owner& owner);
   std::uint64_t post(message::Request& request);
@@ -57,18 +58,13 @@ class RankTransport {
   void control_arrived(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
 
  private:
-  struct Cpu {
-    Time clock;
-    Time deferred_cost;  // charged when the rank next looks for events
-  };
-
   MessagePassing& shared_;
   ProcessId id_;
   std::uint16_t cpu_ = 0;
   bool takes_event_ = false;
   bool works_ = false;  // a CPU has taken the event
   Time event_time_;
-  std::vector<Cpu> cpus_;
+  std::vector<RankCpu> cpus_;
 };
 
 using RankEngine = message::Engine<RankTransport>;

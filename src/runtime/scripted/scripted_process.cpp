@@ -34,13 +34,13 @@ std::string ScriptedProcess::WaitCondition::description() const {
 }
 
 void ScriptedProcess::copy(std::int64_t bytes) {
-  clock_ +=
+  cpu_.clock +=
       DataRate::bytes_per_second(shared_.machine.description().host.copy_bytes_per_second).duration(bytes);
 }
 
 void ScriptedProcess::copy_gpu(std::int64_t bytes) {
   const HostDescription& host = shared_.machine.description().host;
-  clock_ +=
+  cpu_.clock +=
       host.gpu_copy_latency + DataRate::bytes_per_second(host.gpu_copy_bytes_per_second).duration(bytes);
 }
 
@@ -57,16 +57,17 @@ std::uint64_t ScriptedProcess::get(ProcessId target, std::int64_t bytes, const P
 }
 
 void ScriptedProcess::give_credit(ProcessId source, std::int64_t bytes, std::uint16_t channel) {
-  clock_ += shared_.software.after_receive;
+  cpu_.clock += shared_.software.after_receive;
   shared_.machine.post(
-      clock_, {.verb = Verb::credit, .source = id_, .target = source, .channel = channel, .bytes = bytes});
+      cpu_.clock,
+      {.verb = Verb::credit, .source = id_, .target = source, .channel = channel, .bytes = bytes});
 }
 
 std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t bytes,
                                     const PostOptions& options) {
   const std::int64_t send_packet_bytes = shared_.card.send_packet_bytes;
   const bool is_cut = verb == Verb::send && send_packet_bytes > 0;
-  clock_ += shared_.software.send;
+  cpu_.clock += shared_.software.send;
   Descriptor descriptor;
   descriptor.verb = verb;
   descriptor.source = id_;
@@ -83,9 +84,9 @@ std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t by
   descriptor.bytes = bytes;
   descriptor.message = next_message_++;
   descriptor.packet_interval = shared_.software.send_packet;
-  shared_.machine.post(clock_, descriptor);
+  shared_.machine.post(cpu_.clock, descriptor);
   if (is_cut && shared_.machine.node_of(target) != shared_.machine.node_of(id_)) {
-    clock_ += shared_.software.further_sends(library_packets(send_packet_bytes, bytes));
+    cpu_.clock += shared_.software.further_sends(library_packets(send_packet_bytes, bytes));
   }
   return descriptor.message;
 }
@@ -96,14 +97,14 @@ Time ScriptedProcess::receive_time(const Completion& arrival) const {
 
 void ScriptedProcess::charge(const Completion& completion) {
   const bool is_arrival = completion.kind == Completion::Kind::arrived;
-  clock_ = std::max(clock_, completion.time) +
-           (is_arrival ? receive_time(completion) : shared_.software.completion);
-  if (is_arrival && !shared_.card.needs_credit) deferred_cost_ += shared_.software.after_receive;
+  cpu_.clock = std::max(cpu_.clock, completion.time) +
+               (is_arrival ? receive_time(completion) : shared_.software.completion);
+  if (is_arrival && !shared_.card.needs_credit) cpu_.deferred_cost += shared_.software.after_receive;
   taken_ = completion;
 }
 
 bool ScriptedProcess::take(const WaitCondition& condition) {
-  clock_ += std::exchange(deferred_cost_, Time::zero());
+  cpu_.charge_deferred();
   Completion found;
   const auto is_wanted = [&](const Completion& completion) { return condition.is_met_by(completion); };
   if (!shared_.inboxes.take_first(inbox_, is_wanted, found)) return false;
@@ -119,7 +120,7 @@ void ScriptedProcess::suspend(const WaitCondition& condition, std::coroutine_han
 void ScriptedProcess::complete(const Completion& completion) {
   // A library takes messages out of its mailbox also while it waits for something else.
   if (completion.mailbox_packets > 0) {
-    const Time taken = std::max(clock_, completion.time) + receive_time(completion);
+    const Time taken = std::max(cpu_.clock, completion.time) + receive_time(completion);
     shared_.machine.give_back(taken + shared_.software.after_receive, id_);
   }
   if (!is_waiting_for(completion)) {

@@ -9,6 +9,7 @@
 #include "kernel/queue_pool.hpp"
 #include "kernel/time.hpp"
 #include "machine/machine.hpp"
+#include "runtime/scripted/rank_cpu.hpp"
 #include "runtime/scripted/script.hpp"
 
 namespace apenet {
@@ -54,9 +55,9 @@ class alignas(64) ScriptedProcess {
   ScriptedProcess& operator=(const ScriptedProcess&) = delete;
 
   [[nodiscard]] ProcessId id() const { return id_; }
-  [[nodiscard]] Time clock() const { return clock_; }
+  [[nodiscard]] Time clock() const { return cpu_.clock; }
 
-  void compute(Time span) { clock_ += span; }
+  void compute(Time span) { cpu_.charge(span); }
   void copy(std::int64_t bytes);      // by the CPU, from memory to memory
   void copy_gpu(std::int64_t bytes);  // between GPU and host memory; the CPU waits
   // Each returns the message's number, which identifies its completions. A send above the limit of the run
@@ -128,8 +129,7 @@ class alignas(64) ScriptedProcess {
   WaitCondition condition_;             // while the script waits
   std::coroutine_handle<> script_;      // the waiting script
   QueuePool<Completion>::Queue inbox_;  // in the order of time
-  Time clock_;
-  Time deferred_cost_;
+  RankCpu cpu_;
   Shared& shared_;
   Completion taken_;
   std::uint64_t next_message_ = 0;

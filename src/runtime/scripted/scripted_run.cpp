@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "machine/message_costs.hpp"
-#include "runtime/observe/process_trace.hpp"
 
 namespace apenet {
 
@@ -22,30 +21,25 @@ std::int64_t send_limit(const Machine& machine, const message::SoftwareCosts& so
 
 ScriptedRun::ScriptedRun(const MachineDescription& description, const message::SoftwareCosts& software,
                          std::vector<NodeId> node_of_process, const ObservationOptions& observed)
-    : simulation_(description.seed),
-      machine_(simulation_, description, std::move(node_of_process)),
-      observation_(simulation_, machine_, observed),
+    : ScriptedMachine(description, std::move(node_of_process), observed),
       shared_{.machine = machine_, .software = software, .send_limit_bytes = send_limit(machine_, software)},
       processes_(machine_.process_count()),
       scripts_(machine_.process_count()) {
   for (ProcessId id = 0; id < machine_.process_count(); ++id) processes_.emplace_back(id, shared_);
-  machine_.set_sink(*this);
 }
 
-void ScriptedRun::trace_wait(const Completion& completion) const {
+void ScriptedRun::trace_wait_for(const Completion& completion) const {
   const ScriptedProcess& process = processes_[completion.process];
   if (!process.is_waiting_for(completion) || completion.time <= process.clock()) return;
-  simulation_.trace(
-      process_record(ProcessTrace::waited, process.clock(), completion.time, completion.process));
+  trace_wait(completion.process, process.clock(), completion.time);
 }
 
 void ScriptedRun::run() {
-  simulation_.trace(process_record(ProcessTrace::began, Time::zero()));
-  machine_.begin(Time::zero());
-  for (Script& script : scripts_) {
-    if (!script.is_done()) script.start();
-  }
-  machine_.run_to_end();
+  run_to_end([this] {
+    for (Script& script : scripts_) {
+      if (!script.is_done()) script.start();
+    }
+  });
   std::string stuck;
   for (ProcessId id = 0; id < scripts_.size(); ++id) {
     scripts_[id].rethrow();

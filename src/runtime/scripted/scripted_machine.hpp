@@ -1,0 +1,56 @@
+// ScriptedMachine: a machine whose ranks are in the simulator, and what observes it. A rank drives its card
+// itself (ScriptedRun: the tests of cards, workloads) or through a message engine (MessagePassing: GOAL,
+// ranks in Python).
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "machine/machine.hpp"
+#include "runtime/observe/observation.hpp"
+#include "runtime/observe/process_trace.hpp"
+
+namespace apenet {
+
+class ScriptedMachine : protected CompletionSink {
+ public:
+  ScriptedMachine(const ScriptedMachine&) = delete;
+  ScriptedMachine& operator=(const ScriptedMachine&) = delete;
+
+  [[nodiscard]] Machine& machine() { return machine_; }
+  [[nodiscard]] Simulation& simulation() { return simulation_; }
+  [[nodiscard]] Observation& observation() { return observation_; }
+
+ protected:
+  // Throws std::invalid_argument like Machine.
+  ScriptedMachine(const MachineDescription& description, std::vector<NodeId> node_of_rank,
+                  const ObservationOptions& observed)
+      : simulation_(description.seed),
+        machine_(simulation_, description, std::move(node_of_rank)),
+        observation_(simulation_, machine_, observed) {
+    machine_.set_sink(*this);
+  }
+  ~ScriptedMachine() = default;
+
+  // Runs from time zero, where start() begins the ranks, until no event is left.
+  template <typename Start>
+  void run_to_end(const Start& start) {
+    simulation_.trace(process_record(ProcessTrace::began, Time::zero()));
+    machine_.begin(Time::zero());
+    start();
+    machine_.run_to_end();
+  }
+  void trace_wait(ProcessId rank, Time from, Time until) const {
+    simulation_.trace(process_record(ProcessTrace::waited, from, until, rank));
+  }
+
+  // The ranks have no memory: no bytes are moved.
+  void land(ProcessId /*source*/, std::uint64_t /*message*/) final {}
+
+  Simulation simulation_;
+  Machine machine_;
+  Observation observation_;
+};
+
+}  // namespace apenet
