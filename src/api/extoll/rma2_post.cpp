@@ -100,57 +100,22 @@ std::uint64_t low_bytes(std::uint64_t value, std::uint32_t count) {
 
 }  // namespace
 
-RMA2_ERROR rma2_post_put_bt(RMA2_Port port, RMA2_Handle handle, RMA2_Region* src_region, uint32_t src_offset,
-                            uint32_t size, RMA2_NLA dest_address, RMA2_Notification_Spec spec,
-                            RMA2_Command_Modifier modifier) {
-  return post_from_region(port, handle, command_of(RMA2_BT_PUT, size - 1, spec, modifier), size, src_region,
-                          src_offset, dest_address);
-}
-
-RMA2_ERROR rma2_post_put_qw(RMA2_Port port, RMA2_Handle handle, RMA2_Region* src_region, uint32_t src_offset,
-                            uint32_t size, RMA2_NLA dest_address, RMA2_Notification_Spec spec,
-                            RMA2_Command_Modifier modifier) {
-  return post_from_region(port, handle, command_of(RMA2_QW_PUT, size - 1, spec, modifier), size, src_region,
-                          src_offset, dest_address);
-}
-
-RMA2_ERROR rma2_post_get_bt(RMA2_Port port, RMA2_Handle handle, RMA2_Region* src_region, uint32_t src_offset,
-                            uint32_t size, RMA2_NLA dest_address, RMA2_Notification_Spec spec,
-                            RMA2_Command_Modifier modifier) {
-  return post_from_region(port, handle, command_of(RMA2_BT_GET, size - 1, spec, modifier), size, src_region,
-                          src_offset, dest_address);
-}
-
-RMA2_ERROR rma2_post_get_qw(RMA2_Port port, RMA2_Handle handle, RMA2_Region* src_region, uint32_t src_offset,
-                            uint32_t size, RMA2_NLA dest_address, RMA2_Notification_Spec spec,
-                            RMA2_Command_Modifier modifier) {
-  return post_from_region(port, handle, command_of(RMA2_QW_GET, size - 1, spec, modifier), size, src_region,
-                          src_offset, dest_address);
-}
-
-RMA2_ERROR rma2_post_put_bt_direct(RMA2_Port port, RMA2_Handle handle, RMA2_NLA src, uint32_t size,
-                                   RMA2_NLA dest_address, RMA2_Notification_Spec spec,
-                                   RMA2_Command_Modifier modifier) {
-  return post_sized(port, handle, command_of(RMA2_BT_PUT, size - 1, spec, modifier), size, src, dest_address);
-}
-
-RMA2_ERROR rma2_post_put_qw_direct(RMA2_Port port, RMA2_Handle handle, RMA2_NLA src, uint32_t size,
-                                   RMA2_NLA dest_address, RMA2_Notification_Spec spec,
-                                   RMA2_Command_Modifier modifier) {
-  return post_sized(port, handle, command_of(RMA2_QW_PUT, size - 1, spec, modifier), size, src, dest_address);
-}
-
-RMA2_ERROR rma2_post_get_bt_direct(RMA2_Port port, RMA2_Handle handle, RMA2_NLA src, uint32_t size,
-                                   RMA2_NLA dest_address, RMA2_Notification_Spec spec,
-                                   RMA2_Command_Modifier modifier) {
-  return post_sized(port, handle, command_of(RMA2_BT_GET, size - 1, spec, modifier), size, src, dest_address);
-}
-
-RMA2_ERROR rma2_post_get_qw_direct(RMA2_Port port, RMA2_Handle handle, RMA2_NLA src, uint32_t size,
-                                   RMA2_NLA dest_address, RMA2_Notification_Spec spec,
-                                   RMA2_Command_Modifier modifier) {
-  return post_sized(port, handle, command_of(RMA2_QW_GET, size - 1, spec, modifier), size, src, dest_address);
-}
+#define APENET_RMA2_POST(name, command)                                                                      \
+  RMA2_ERROR rma2_post_##name(RMA2_Port port, RMA2_Handle handle, RMA2_Region* src_region,                   \
+                              uint32_t src_offset, uint32_t size, RMA2_NLA dest_address,                     \
+                              RMA2_Notification_Spec spec, RMA2_Command_Modifier modifier) {                 \
+    return post_from_region(port, handle, command_of(command, size - 1, spec, modifier), size, src_region,   \
+                            src_offset, dest_address);                                                       \
+  }                                                                                                          \
+  RMA2_ERROR rma2_post_##name##_direct(RMA2_Port port, RMA2_Handle handle, RMA2_NLA src, uint32_t size,      \
+                                       RMA2_NLA dest_address, RMA2_Notification_Spec spec,                   \
+                                       RMA2_Command_Modifier modifier) {                                     \
+    return post_sized(port, handle, command_of(command, size - 1, spec, modifier), size, src, dest_address); \
+  }
+APENET_RMA2_POST(put_bt, RMA2_BT_PUT)
+APENET_RMA2_POST(put_qw, RMA2_QW_PUT)
+APENET_RMA2_POST(get_bt, RMA2_BT_GET)
+APENET_RMA2_POST(get_qw, RMA2_QW_GET)
 
 RMA2_ERROR rma2_post_immediate_put(RMA2_Port port, RMA2_Handle handle, uint32_t count, uint64_t value,
                                    RMA2_NLA dest_address, RMA2_Notification_Spec spec,

@@ -74,38 +74,6 @@ QMP_status_t QMP_comm_sum_int(QMP_comm_t comm, int* value) {
   return combined("QMP_sum_int", comm, reinterpret_cast<unsigned*>(value), 1, sum);
 }
 
-QMP_status_t QMP_sum_uint64_t(uint64_t* value) {
-  return QMP_comm_sum_uint64_t(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_sum_uint64_t(QMP_comm_t comm, uint64_t* value) {
-  return combined("QMP_sum_uint64_t", comm, value, 1, sum);
-}
-
-QMP_status_t QMP_sum_float(float* value) {
-  return QMP_comm_sum_float(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_sum_float(QMP_comm_t comm, float* value) {
-  return combined("QMP_sum_float", comm, value, 1, sum);
-}
-
-QMP_status_t QMP_sum_double(double* value) {
-  return QMP_comm_sum_double(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_sum_double(QMP_comm_t comm, double* value) {
-  return combined("QMP_sum_double", comm, value, 1, sum);
-}
-
-QMP_status_t QMP_sum_long_double(long double* value) {
-  return QMP_comm_sum_long_double(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_sum_long_double(QMP_comm_t comm, long double* value) {
-  return combined("QMP_sum_long_double", comm, value, 1, sum);
-}
-
 QMP_status_t QMP_sum_double_extended(double* value) {
   return QMP_comm_sum_double_extended(QMP_comm_get_default(), value);
 }
@@ -119,69 +87,33 @@ QMP_status_t QMP_comm_sum_double_extended(QMP_comm_t comm, double* value) {
   });
 }
 
-QMP_status_t QMP_sum_float_array(float value[], int length) {
-  return QMP_comm_sum_float_array(QMP_comm_get_default(), value, length);
-}
-
-QMP_status_t QMP_comm_sum_float_array(QMP_comm_t comm, float value[], int length) {
-  return combined("QMP_sum_float_array", comm, value, length, sum);
-}
-
-QMP_status_t QMP_sum_double_array(double value[], int length) {
-  return QMP_comm_sum_double_array(QMP_comm_get_default(), value, length);
-}
-
-QMP_status_t QMP_comm_sum_double_array(QMP_comm_t comm, double value[], int length) {
-  return combined("QMP_sum_double_array", comm, value, length, sum);
-}
-
-QMP_status_t QMP_sum_long_double_array(long double value[], int length) {
-  return QMP_comm_sum_long_double_array(QMP_comm_get_default(), value, length);
-}
-
-QMP_status_t QMP_comm_sum_long_double_array(QMP_comm_t comm, long double value[], int length) {
-  return combined("QMP_sum_long_double_array", comm, value, length, sum);
-}
-
-QMP_status_t QMP_max_float(float* value) {
-  return QMP_comm_max_float(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_max_float(QMP_comm_t comm, float* value) {
-  return combined("QMP_max_float", comm, value, 1, greatest);
-}
-
-QMP_status_t QMP_max_double(double* value) {
-  return QMP_comm_max_double(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_max_double(QMP_comm_t comm, double* value) {
-  return combined("QMP_max_double", comm, value, 1, greatest);
-}
-
-QMP_status_t QMP_min_float(float* value) {
-  return QMP_comm_min_float(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_min_float(QMP_comm_t comm, float* value) {
-  return combined("QMP_min_float", comm, value, 1, least);
-}
-
-QMP_status_t QMP_min_double(double* value) {
-  return QMP_comm_min_double(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_min_double(QMP_comm_t comm, double* value) {
-  return combined("QMP_min_double", comm, value, 1, least);
-}
-
-QMP_status_t QMP_xor_ulong(unsigned long* value) {
-  return QMP_comm_xor_ulong(QMP_comm_get_default(), value);
-}
-
-QMP_status_t QMP_comm_xor_ulong(QMP_comm_t comm, unsigned long* value) {
-  return combined("QMP_xor_ulong", comm, value, 1, exclusive_or);
-}
+// A reduction of one value, or a sum of an array, over the default communicator and over any one.
+#define APENET_QMP_REDUCTION(name, Value, operation)            \
+  QMP_status_t QMP_##name(Value* value) {                       \
+    return QMP_comm_##name(QMP_comm_get_default(), value);      \
+  }                                                             \
+  QMP_status_t QMP_comm_##name(QMP_comm_t comm, Value* value) { \
+    return combined("QMP_" #name, comm, value, 1, operation);   \
+  }
+#define APENET_QMP_ARRAY_SUM(name, Value)                                    \
+  QMP_status_t QMP_##name(Value value[], int length) {                       \
+    return QMP_comm_##name(QMP_comm_get_default(), value, length);           \
+  }                                                                          \
+  QMP_status_t QMP_comm_##name(QMP_comm_t comm, Value value[], int length) { \
+    return combined("QMP_" #name, comm, value, length, sum);                 \
+  }
+APENET_QMP_REDUCTION(sum_uint64_t, uint64_t, sum)
+APENET_QMP_REDUCTION(sum_float, float, sum)
+APENET_QMP_REDUCTION(sum_double, double, sum)
+APENET_QMP_REDUCTION(sum_long_double, long double, sum)
+APENET_QMP_REDUCTION(max_float, float, greatest)
+APENET_QMP_REDUCTION(max_double, double, greatest)
+APENET_QMP_REDUCTION(min_float, float, least)
+APENET_QMP_REDUCTION(min_double, double, least)
+APENET_QMP_REDUCTION(xor_ulong, unsigned long, exclusive_or)
+APENET_QMP_ARRAY_SUM(sum_float_array, float)
+APENET_QMP_ARRAY_SUM(sum_double_array, double)
+APENET_QMP_ARRAY_SUM(sum_long_double_array, long double)
 
 QMP_status_t QMP_comm_alltoall(QMP_comm_t comm, char* recvbuffer, char* sendbuffer, int count) {
   return status_call("QMP_comm_alltoall", [&](Job& job) {
