@@ -1,4 +1,7 @@
 // A vector reduced over all processes. The additions take no time.
+#include <utility>
+#include <vector>
+
 #include "kernel/grid.hpp"
 #include "runtime/scripted/workload.hpp"
 
@@ -16,7 +19,7 @@ struct Range {
   }
 };
 
-// The ring of processes along one dimension of the grid, or of all processes.
+// The ring of processes along one dimension of the grid.
 struct Ring {
   Ring(ProcessId process, const GridLine& line)
       : position(line.coordinate),
@@ -48,9 +51,14 @@ struct Circulation {
   std::uint32_t first;
 };
 
-// Reduce-scatters, and allgathers in the opposite order.
-class Rings : public WorkloadPattern {
+// Reduce-scatters around the rings along one dimension of the grid after another, on smaller and smaller
+// parts, and allgathers in the opposite order: 2 sum (n_d - 1) steps, and as many bytes as one ring of all
+// (the bucket algorithm; Barnett et al., "Global combine on mesh architectures with wormhole routing", IPPS
+// 1993).
+class TorusAllreduce : public WorkloadPattern {
  public:
+  explicit TorusAllreduce(const WorkloadShape& shape) : TorusAllreduce(shape.bytes, shape.grid) {}
+
   WorkloadStream rounds(ProcessId process, std::uint32_t count) const final {
     const std::vector<Circulation> circulations = circulations_of(process);
     for (std::uint32_t number = 0; number < count; ++number) {
@@ -66,33 +74,11 @@ class Rings : public WorkloadPattern {
   }
 
  protected:
-  [[nodiscard]] virtual std::vector<Circulation> circulations_of(ProcessId process) const = 0;
-};
-
-// In a ring of all processes: 2 (n - 1) steps of bytes / n.
-class RingAllreduce final : public Rings {
- public:
-  explicit RingAllreduce(const WorkloadShape& shape) : vector_{0, shape.bytes}, all_{shape.count} {}
+  TorusAllreduce(std::int64_t bytes, std::vector<std::uint32_t> grid)
+      : vector_{0, bytes}, grid_(std::move(grid)) {}
 
  private:
-  [[nodiscard]] std::vector<Circulation> circulations_of(ProcessId process) const override {
-    const Ring ring(process, GridLine(all_, process, 0));
-    return {{ring, vector_, process}, {ring, vector_, process + 1}};
-  }
-
-  Range vector_;
-  std::vector<std::uint32_t> all_;
-};
-
-// Rings along one dimension of the grid after another, on smaller and smaller parts, and back: 2 sum (n_d -
-// 1) steps, and as many bytes as one ring of all (the bucket algorithm; Barnett et al., "Global combine on
-// mesh architectures with wormhole routing", IPPS 1993).
-class TorusAllreduce final : public Rings {
- public:
-  explicit TorusAllreduce(const WorkloadShape& shape) : vector_{0, shape.bytes}, grid_(shape.grid) {}
-
- private:
-  [[nodiscard]] std::vector<Circulation> circulations_of(ProcessId process) const override {
+  [[nodiscard]] std::vector<Circulation> circulations_of(ProcessId process) const {
     std::vector<Circulation> circulations;
     Range range = vector_;
     for (std::size_t d = 0; d < grid_.size(); ++d) {
@@ -109,6 +95,12 @@ class TorusAllreduce final : public Rings {
 
   Range vector_;
   std::vector<std::uint32_t> grid_;
+};
+
+// In a ring of all processes: 2 (n - 1) steps of bytes / n.
+class RingAllreduce final : public TorusAllreduce {
+ public:
+  explicit RingAllreduce(const WorkloadShape& shape) : TorusAllreduce(shape.bytes, {shape.count}) {}
 };
 
 // log2 n exchanges of the whole vector with rank ^ 2^k. Processes beyond the largest power of two first give
