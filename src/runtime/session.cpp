@@ -235,7 +235,8 @@ void Session::Parts::report_on(SessionReport& report) {
     report.warnings.push_back(
         std::to_string(totals.failed_accesses) +
         " puts or gets failed: the target process has not mapped that memory, or has not "
-        "opened it to them");
+        "opened it to them; the first was " +
+        totals.first_failed_access);
   }
   prove_path(report);
 }

@@ -93,6 +93,18 @@ class RegionTable {
     return fault;
   }
 
+  // A part of the region, for messages. Returns false if there is none.
+  bool part_of(std::uint32_t domain, std::uint64_t key, Region& part) const {
+    std::uint32_t at = home(domain, key);
+    for (std::uint32_t looks = 0; looks < region_places; ++looks, at = next(at)) {
+      std::memcpy(&part, &places_[at], sizeof(part));
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (part.access == 0) return false;
+      if (part.key == key && part.domain == domain) return true;
+    }
+    return false;
+  }
+
   void set_domain(std::uint16_t endpoint, std::uint32_t domain) { domains_[endpoint] = domain; }
   [[nodiscard]] std::uint32_t domain_of(std::uint16_t endpoint) const { return domains_[endpoint]; }
 

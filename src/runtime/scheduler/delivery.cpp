@@ -130,7 +130,8 @@ void Delivery::land(ProcessId /*source*/, std::uint64_t message) {
   if ((request.flags & ipc::lock) == 0) permit(pending, shared_.regions(request.target));
   pending_.move_bytes(pending, memory_);
   if (pending.fault != ipc::AccessFault::none) {
-    ++totals_.failed_accesses;
+    if (++totals_.failed_accesses == 1)
+      totals_.first_failed_access = failed_access(pending, shared_.regions(request.target));
     report_refusal(pending);
   }
   pending_.settle(message);

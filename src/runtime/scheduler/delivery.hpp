@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kernel/simulation.hpp"
@@ -25,6 +26,7 @@ struct RunTotals {
   // Posted at a time that the model had already passed, by another thread of the process.
   std::uint64_t late_posts = 0;
   std::uint64_t failed_accesses = 0;  // puts and gets to memory that is not mapped or not opened
+  std::string first_failed_access;    // failed_access() of the first one
 };
 
 // Moves bytes between the processes, puts events into the rings, and frees places in the cards' mailboxes.

@@ -133,6 +133,33 @@ void permit(PendingRequest& pending, const ipc::RegionTable& regions_of_target) 
   if (pending.fault == ipc::AccessFault::none) pending.fault = fault;
 }
 
+std::string failed_access(const PendingRequest& pending, const ipc::RegionTable& regions_of_target) {
+  const ipc::Request& request = pending.request;
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  const std::string key = std::to_string(request.key);
+  std::string text = "of rank " + std::to_string(pending.rank) + (is_get ? ", a get of " : ", a put of ") +
+                     std::to_string(request.bytes) + (is_get ? " bytes from rank " : " bytes to rank ") +
+                     std::to_string(request.target);
+  ipc::Region part;
+  switch (pending.fault) {
+    case ipc::AccessFault::unknown_key:
+      return text + ", which has no region with key " + key;
+    case ipc::AccessFault::not_allowed:
+      return text + ", whose region with key " + key + " does not permit it";
+    case ipc::AccessFault::out_of_bounds:
+      if (regions_of_target.part_of(regions_of_target.domain_of(request.endpoint), request.key, part)) {
+        text += ", from byte " +
+                std::to_string(static_cast<std::int64_t>(request.remote_address - part.begin)) +
+                " of a region of " + std::to_string(part.length) + " bytes, key " + key;
+      }
+      return text;
+    case ipc::AccessFault::bad_address:
+    case ipc::AccessFault::none:
+      break;
+  }
+  return text + ", of memory that is not mapped at one of them";
+}
+
 void execute_lock(PendingRequest& pending, ProcessMemory& memory) {
   const ipc::Request& request = pending.request;
   if (pending.fault != ipc::AccessFault::none) return;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/ipc/protocol.hpp"
@@ -61,6 +62,10 @@ class PendingRequests {
 
 // Checks that the target has opened the memory that a put or get names by key, and resolves its address.
 void permit(PendingRequest& pending, const ipc::RegionTable& regions_of_target);
+// Which access has failed, and where: "of rank 1, a put of 64 bytes to rank 0, ...". Offsets instead of
+// addresses, because these are the host's.
+[[nodiscard]] std::string failed_access(const PendingRequest& pending,
+                                        const ipc::RegionTable& regions_of_target);
 // Executes a lock at its target. Call after permit(), and before move_bytes() moves the result.
 void execute_lock(PendingRequest& pending, ProcessMemory& memory);
 
