@@ -1,10 +1,14 @@
 // A run of real processes.
 #include "runtime/session.hpp"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <filesystem>
 
 #include "bindings.hpp"
 #include "runtime/ipc/descriptor_path.hpp"
@@ -124,18 +128,21 @@ void bind_session(nb::module_& module) {
       .def_rw("error_fd", &SessionOptions::error_fd)
       .def_rw("start_launcher", &SessionOptions::start_launcher)
       .def_rw("tag_output", &SessionOptions::tag_output)
-      .def_rw("unfollowed", &SessionOptions::unfollowed)
-      .def_rw("program", &SessionOptions::program);
-  module.def(
-      "unfollowed",
-      [](const std::string& path) -> std::string {
-        const char* why = ipc::why_unfollowed(path.c_str());
-        if (why == nullptr) return {};
-        char text[ipc::unfollowed_bytes] = {};
-        ipc::describe_unfollowed(text, path.c_str(), why);
-        return text;
-      },
-      nb::arg("path"));
+      .def(
+          "set_program",
+          [](SessionOptions& self, const std::filesystem::path& path) {
+            self.program = path.native();
+            self.unfollowed = {};
+            const char* why = ipc::why_unfollowed(path.c_str());
+            if (why == nullptr) return;
+            char text[ipc::unfollowed_bytes] = {};
+            ipc::describe_unfollowed(text, path.c_str(), why);
+            // A name of the host's may have any bytes, and a message is UTF-8.
+            const auto length = static_cast<Py_ssize_t>(std::strlen(text));
+            self.unfollowed = nb::cast<std::string>(
+                nb::steal<nb::str>(PyUnicode_DecodeUTF8(text, length, "backslashreplace")));
+          },
+          nb::arg("path"));
 
   nb::class_<RankProcess>(module, "RankProcess")
       .def(

@@ -323,7 +323,7 @@ def _run(
     with ExitStack() as stack:
         sinks = _Sinks(stack, capture)
         options.output_fd, options.error_fd = sinks.descriptors
-        options.program, options.unfollowed = str(program), _core.unfollowed(str(program))
+        options.set_program(program)
         lifeline, _ = _pipe(stack)
         openmpi = OpenMpiLauncher(program, request.ranks, stack)
         options.start_launcher = openmpi.start

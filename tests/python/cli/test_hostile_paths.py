@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -331,6 +332,13 @@ def test_file_names_may_contain_any_bytes(place):
     done = run_forked(["replay", name], place)
     assert done.returncode == 2
     assert "\\xff\\xfe.goal" in done.stderr
+
+
+def test_a_program_may_have_any_name(place):
+    name = b"\xff\xfe program\n".decode(errors="surrogateescape")
+    shutil.copy("/bin/true", place / name)
+    done = run_forked(["run", "-n", "2", "--", "./" + name], place)
+    assert done.returncode == 0, done
 
 
 def test_a_package_that_cannot_be_loaded_is_reported_in_one_line(tmp_path):
