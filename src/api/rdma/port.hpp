@@ -15,19 +15,13 @@
 #include <vector>
 
 #include "api/native/card.hpp"
+#include "api/native/edge.hpp"
 #include "api/native/torus.hpp"
 #include "api/rdma/ape_rdma.h"
 
 namespace apenet::rdma {
 
-class Failure {
- public:
-  explicit Failure(ape_rdma_status status) : status_(status) {}
-  [[nodiscard]] ape_rdma_status status() const { return status_; }
-
- private:
-  ape_rdma_status status_;
-};
+using Failure = native::Failure<ape_rdma_status>;
 
 // What a post names beside its list.
 struct Post {

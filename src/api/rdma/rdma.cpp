@@ -1,7 +1,6 @@
 // The C edge of the library of APENet's cards.
 #include <array>
 #include <memory>
-#include <new>
 
 #include "api/rdma/ape_rdma.h"
 #include "api/rdma/port.hpp"
@@ -19,25 +18,9 @@ ape_rdma_port* handle_of(Port* port) {
   return reinterpret_cast<ape_rdma_port*>(port);
 }
 
-ipc::Client* find_client() {
-  const ipc::Header* machine = ipc::Client::machine();
-  if (machine == nullptr) return nullptr;
-  return machine->rails[0].has_layer("rdma") ? ipc::Client::instance() : nullptr;
-}
-
-// Runs a call inside the process's lock, and turns what it throws into a status.
 template <typename Call>
 [[gnu::always_inline]] inline ape_rdma_status enter(Call call) noexcept {
-  try {
-    ipc::Client* client = find_client();
-    if (client == nullptr) return APE_RDMA_NO_NETWORK;
-    const native::Inside inside(*client);
-    return call(*client);
-  } catch (const Failure& failure) {
-    return failure.status();
-  } catch (const std::bad_alloc&) {
-    return APE_RDMA_NO_MEMORY;
-  }
+  return native::entered("rdma", APE_RDMA_NO_NETWORK, APE_RDMA_NO_MEMORY, call);
 }
 
 // `call` may return a status, or nothing if it succeeds when it returns.
@@ -62,21 +45,16 @@ Segments list_of(const ape_rdma_segment* segments, int count) {
   return {segments, static_cast<std::size_t>(count)};
 }
 
-template <typename Value>
-void store(Value* to, const Value& value) {
-  if (to != nullptr) *to = value;
-}
-
 }  // namespace
 }  // namespace apenet::rdma
 
+using apenet::native::store;
 using apenet::rdma::enter;
 using apenet::rdma::Failure;
 using apenet::rdma::handle_of;
 using apenet::rdma::list_of;
 using apenet::rdma::open_port;
 using apenet::rdma::Port;
-using apenet::rdma::store;
 using apenet::rdma::with_port;
 
 ape_rdma_status ape_rdma_open(int number, ape_rdma_port** out) {

@@ -7,20 +7,14 @@
 #include <vector>
 
 #include "api/native/card.hpp"
+#include "api/native/edge.hpp"
 #include "api/native/torus.hpp"
 #include "api/tnw/tnw.h"
 
 namespace apenet::tnw_api {
 
 // A call that fails.
-class Failure {
- public:
-  explicit Failure(tnw_status status) : status_(status) {}
-  [[nodiscard]] tnw_status status() const { return status_; }
-
- private:
-  tnw_status status_;
-};
+using Failure = native::Failure<tnw_status>;
 
 // Each function throws Failure. Requires the process's lock.
 class Links final : public native::Consumer {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <memory>
-#include <new>
 
 #include "api/tnw/links.hpp"
 
@@ -16,25 +15,9 @@ std::unique_ptr<Links>& open_links() {
   return links;
 }
 
-ipc::Client* find_client() {
-  const ipc::Header* machine = ipc::Client::machine();
-  if (machine == nullptr || !machine->rails[0].has_layer("tnw")) return nullptr;
-  return ipc::Client::instance();
-}
-
-// Runs a call inside the process's lock, and turns what it throws into a status.
 template <typename Call>
 [[gnu::always_inline]] inline tnw_status enter(Call call) noexcept {
-  try {
-    ipc::Client* client = find_client();
-    if (client == nullptr) return TNW_NO_NETWORK;
-    const native::Inside inside(*client);
-    return call(*client);
-  } catch (const Failure& failure) {
-    return failure.status();
-  } catch (const std::bad_alloc&) {
-    return TNW_NO_MEMORY;
-  }
+  return native::entered("tnw", TNW_NO_NETWORK, TNW_NO_MEMORY, call);
 }
 
 template <typename Call>
@@ -51,19 +34,14 @@ tnw_status report(const Links::Taken& taken, std::size_t* bytes) {
   return taken.sent > taken.room ? TNW_TRUNCATED : TNW_OK;
 }
 
-template <typename Value>
-void store(Value* to, Value value) {
-  if (to != nullptr) *to = value;
-}
-
 }  // namespace
 }  // namespace apenet::tnw_api
 
+using apenet::native::store;
 using apenet::tnw_api::enter;
 using apenet::tnw_api::Links;
 using apenet::tnw_api::open_links;
 using apenet::tnw_api::report;
-using apenet::tnw_api::store;
 using apenet::tnw_api::with_links;
 
 tnw_status tnw_open() {

@@ -2,6 +2,7 @@
 #include <array>
 #include <new>
 
+#include "api/native/edge.hpp"
 #include "api/udp/ape_udp.h"
 #include "api/udp/socket.hpp"
 
@@ -13,6 +14,7 @@ namespace apenet::udp {
 namespace {
 
 using native::Inside;
+using native::store;
 
 ape_udp_status open_socket(ape_udp*& udp) {
   const ipc::Header* const machine = ipc::Client::machine();
@@ -37,11 +39,6 @@ template <typename Call>
   } catch (const std::bad_alloc&) {
     return APE_UDP_NO_MEMORY;
   }
-}
-
-template <typename Value>
-void store(Value* to, Value value) {
-  if (to != nullptr) *to = value;
 }
 
 ape_udp_status receive_oldest(Socket& socket, std::span<std::byte> to, std::size_t* bytes, int* rank) {
