@@ -53,3 +53,10 @@ def test_ranks_communicate_while_one_waits_for_its_child(apenet, build):
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
     assert f"rank 0 {SLEPT}, waiting for a child process: " in done.stderr
     assert "busy in the host" not in done.stderr
+
+
+@pytest.mark.parametrize("look", ["access", "stat"])
+def test_a_look_for_a_file_between_two_steps_of_work_takes_no_real_time(apenet, build, tmp_path, look):
+    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "stop_file.c"), look, tmp_path / "STOP")
+    assert (done.returncode, done.stdout) == (0, "0, 1000 s\n"), done.stderr
+    assert SLEPT not in done.stderr

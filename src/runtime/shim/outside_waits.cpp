@@ -40,11 +40,12 @@ constexpr std::size_t kept_path_bytes = 256;
 struct OutsideLooks {
   std::uint32_t certain = 0;  // a set of kinds: the thread waits for them for certain
   OutsideCause what = OutsideCause::none;
-  std::uint64_t key = 0;         // of the last look, or 0
-  std::uint64_t key_before = 0;  // of the last look before the last sleep
-  int process = 0;               // of the last look at a process
-  bool is_there = false;         // the file of the last look at one
-  std::int64_t owed_ps = 0;      // virtual time of sleeps whose real time has yet to pass
+  std::uint64_t key = 0;          // of the last look, or 0
+  std::uint64_t key_before = 0;   // of the last look before the last sleep
+  std::uint64_t work_before = 0;  // what the rank had done by then
+  int process = 0;                // of the last look at a process
+  bool is_there = false;          // the file of the last look at one
+  std::int64_t owed_ps = 0;       // virtual time of sleeps whose real time has yet to pass
   std::int64_t interval_ps = least_interval_ps;
   std::array<char, kept_path_bytes> path{};  // of the last look at a file; empty if it is longer
 };
@@ -65,6 +66,14 @@ Patience& patience() {
 // Begins to count anew if the guess is about something else than the last one; 0: no guess.
 void turn_patience_to(std::uint64_t state) {
   if (patience().state.exchange(state) != state) patience().spent_ns = 0;
+}
+
+// Changes when the rank sends or receives messages, or computes: a program that works between two looks at a
+// file does not wait for it.
+std::uint64_t work_of(ipc::Client& client) {
+  const ipc::Block& block = client.block();
+  const std::uint64_t messages = mixed(mixed(1, block.rings.request_head), block.rings.event_tail);
+  return mixed(messages, static_cast<std::uint64_t>(block.clock.computed_ps.get()));
 }
 
 // How active the processes that the rank has started must be for it to wait for them. A thread that has not
@@ -165,7 +174,7 @@ OutsideWait::Reason OutsideWait::find_reason() const {
               .state = family.descendants};
     }
   }
-  if (own.key != 0 && own.key == own.key_before)
+  if (own.key != 0 && own.key == own.key_before && own.work_before == work_of(client_))
     return {.what = own.what, .is_guess = true, .subject = own.key};
   return {};
 }
@@ -258,6 +267,7 @@ std::optional<std::int64_t> OutsideWait::sleep_beside_children() {
   own.interval_ps = least_interval_ps;
   own.certain = 0;
   own.key_before = std::exchange(own.key, 0);
+  own.work_before = work_of(client_);
   return ps_ - slept_ps;
 }
 
@@ -277,8 +287,8 @@ void OutsideWait::pass() {
     errno = error;
   }
   own.certain = 0;
-  own.key_before = own.key;
-  own.key = 0;
+  own.key_before = std::exchange(own.key, 0);
+  own.work_before = work_of(client_);
 }
 
 }  // namespace apenet::shim

@@ -10,7 +10,8 @@
 // - the thread has just looked for a process or a connection, and has not got what it looked for;
 // - the thread has looked at the same file, lock or descriptor before this sleep and the one before, and
 //   found it unchanged. A single look means nothing: programs look for many files that they do not wait for.
-//   The sleep between the two looks is then made up for;
+//   Nor do two between which the rank has sent or received messages, or computed: it works, and asks whether
+//   it should stop. The sleep between the two looks is then made up for;
 // - other threads of the rank compute, without a call of the libraries that the simulator knows.
 //
 // Some of these reasons are guesses. Real time that a guess takes in a row is limited by the stall timeout,
