@@ -12,6 +12,7 @@
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -50,6 +51,7 @@ bool is_patient() {
 
 APENET_EXPORT int connect(int socket, const sockaddr* address, socklen_t length) {
   static const auto real = apenet::shim::next<int (*)(int, const sockaddr*, socklen_t)>("connect");
+  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
   int result = real(socket, address, length);
   while (result != 0 && errno == ECONNREFUSED && apenet::shim::is_loopback(address, length) &&
          apenet::shim::is_patient()) {

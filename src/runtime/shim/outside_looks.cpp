@@ -90,6 +90,7 @@ int locked(std::uint64_t key, int result) {
 }  // namespace apenet::shim
 
 using apenet::shim::asked_for;
+using apenet::shim::HostPace;
 using apenet::shim::InsideWait;
 using apenet::shim::is_shared;
 using apenet::shim::locked;
@@ -97,6 +98,7 @@ using apenet::shim::looked_at;
 using apenet::shim::next;
 using apenet::shim::note_look;
 using apenet::shim::opened;
+using apenet::shim::pacing_client;
 using apenet::shim::read_from;
 using apenet::shim::tried;
 
@@ -112,7 +114,7 @@ using apenet::shim::tried;
 #define APENET_WAITING_LOOK(result, name, parameters, qualifier, arguments, seen) \
   APENET_EXPORT result name parameters qualifier {                                \
     static const auto real = next<result(*) parameters>(#name);                   \
-    const apenet::shim::HostPace pace(apenet::shim::pacing_client());             \
+    const HostPace pace(pacing_client());                                         \
     result const done = real arguments;                                           \
     return seen;                                                                  \
   }
@@ -122,7 +124,7 @@ using apenet::shim::tried;
   APENET_EXPORT result name parameters qualifier {                                   \
     static const auto real = next<result(*) parameters>(#name);                      \
     const InsideWait inside(file);                                                   \
-    const apenet::shim::HostPace pace(apenet::shim::pacing_client());                \
+    const HostPace pace(pacing_client());                                            \
     result const done = real arguments;                                              \
     return seen;                                                                     \
   }
@@ -178,11 +180,13 @@ APENET_LOOK(int, statx, (int folder, const char* path, int flags, unsigned mask,
   APENET_EXPORT int open##suffix(const char* path, int flags, ...) {                                         \
     static const auto real = next<int (*)(const char*, int, ...)>("open" #suffix);                           \
     APENET_MODE(flags)                                                                                       \
+    const HostPace pace(pacing_client());                                                                    \
     return tried(AT_FDCWD, path, real(path, flags, mode));                                                   \
   }                                                                                                          \
   APENET_EXPORT int openat##suffix(int folder, const char* path, int flags, ...) {                           \
     static const auto real = next<int (*)(int, const char*, int, ...)>("openat" #suffix);                    \
     APENET_MODE(flags)                                                                                       \
+    const HostPace pace(pacing_client());                                                                    \
     return tried(folder, path, real(folder, path, flags, mode));                                             \
   }                                                                                                          \
   APENET_LOOK(int, __open##suffix##_2, (const char* path, int flags), , (path, flags),                       \
@@ -211,10 +215,10 @@ APENET_EXPORT DIR* opendir(const char* path) {
 // Locks.
 APENET_WAITING_LOOK(int, flock, (int file, int operation), noexcept, (file, operation),
                     locked(static_cast<std::uint64_t>(file) << 1U, done))
-APENET_LOOK(int, lockf, (int file, int command, off_t bytes), , (file, command, bytes),
-            locked(static_cast<std::uint64_t>(file) << 1U, done))
-APENET_LOOK(int, lockf64, (int file, int command, off64_t bytes), , (file, command, bytes),
-            locked(static_cast<std::uint64_t>(file) << 1U, done))
+APENET_WAITING_LOOK(int, lockf, (int file, int command, off_t bytes), , (file, command, bytes),
+                    locked(static_cast<std::uint64_t>(file) << 1U, done))
+APENET_WAITING_LOOK(int, lockf64, (int file, int command, off64_t bytes), , (file, command, bytes),
+                    locked(static_cast<std::uint64_t>(file) << 1U, done))
 #define APENET_FCNTL(name)                                                          \
   APENET_EXPORT int name(int file, int command, ...) {                              \
     static const auto real = next<int (*)(int, int, ...)>(#name);                   \
@@ -222,6 +226,7 @@ APENET_LOOK(int, lockf64, (int file, int command, off64_t bytes), , (file, comma
     va_start(list, command);                                                        \
     void* const argument = va_arg(list, void*);                                     \
     va_end(list);                                                                   \
+    const HostPace pace(pacing_client());                                           \
     const int result = real(file, command, argument);                               \
     const bool locks = command == F_SETLK || command == F_OFD_SETLK;                \
     return locks ? locked(static_cast<std::uint64_t>(file) << 1U, result) : result; \
@@ -241,7 +246,7 @@ APENET_EXPORT ssize_t read(int file, void* bytes, std::size_t count) {
   ssize_t done = 0;
   {
     const InsideWait inside(file);
-    const apenet::shim::HostPace pace(apenet::shim::pacing_client());
+    const HostPace pace(pacing_client());
     done = real(file, bytes, count);
   }
   if (timer != nullptr && done > 0) apenet::shim::read_timer_ends(*timer, bytes);

@@ -354,6 +354,7 @@ APENET_EXPORT int epoll_create1(int flags) noexcept {
 APENET_EXPORT ssize_t sendmsg(int socket, const msghdr* message, int flags) {
   static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
   if (message != nullptr && message->msg_controllen > 0) apenet::shim::forget_own_files();
+  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
   return real(socket, message, flags);
 }
 

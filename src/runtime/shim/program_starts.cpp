@@ -34,6 +34,7 @@
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/run_environment.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 extern char** __environ;  // NOLINT(bugprone-reserved-identifier)
 
@@ -191,6 +192,29 @@ class StartNote {
   ipc::ImageRecord image_;
 };
 
+// The process itself becomes another program, unless it is the child of a vfork, which uses its memory.
+class Replacement {
+ public:
+  Replacement() {
+    ipc::Client* client = pacing_client();
+    const auto process = static_cast<std::uint32_t>(ipc::host_call(SYS_getpid, 0, 0));
+    if (client == nullptr || client->block().identity.process_id != process) return;
+    VirtualTimers::of_process().leave_to_host(*client);
+    has_left_ = true;
+  }
+  ~Replacement() {
+    if (!has_left_) return;
+    const int error = errno;
+    VirtualTimers::of_process().take_back();
+    errno = error;
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+ private:
+  bool has_left_ = false;
+};
+
 // The start of a program.
 class Start {
  public:
@@ -208,6 +232,7 @@ int execute(const char* path, Arguments arguments, Arguments variables) {
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
+  const Replacement replacement;
   return real().execve(path, arguments, environment.get());
 }
 
@@ -216,6 +241,7 @@ int execute_searched(const char* file, Arguments arguments, Arguments variables)
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
+  const Replacement replacement;
   return real().execvpe(file, arguments, environment.get());
 }
 
@@ -237,6 +263,7 @@ int execute_descriptor(int descriptor, Arguments arguments, Arguments variables)
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
+  const Replacement replacement;
   return real().fexecve(descriptor, arguments, environment.get());
 }
 
@@ -255,6 +282,7 @@ int execute_at(int folder, const char* name, Arguments arguments, Arguments vari
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
+  const Replacement replacement;
   return ipc::host_call(SYS_execveat, folder, name, reinterpret_cast<std::uint64_t>(arguments),
                         environment.get(), static_cast<std::uint64_t>(flags));
 }
@@ -284,7 +312,9 @@ using apenet::shim::execute;
 using apenet::shim::execute_at;
 using apenet::shim::execute_descriptor;
 using apenet::shim::execute_searched;
+using apenet::shim::HostPace;
 using apenet::shim::OwnRunEnvironment;
+using apenet::shim::pacing_client;
 using apenet::shim::real;
 using apenet::shim::RunEnvironment;
 using apenet::shim::Start;
@@ -372,6 +402,7 @@ APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spa
 APENET_EXPORT int system(const char* command) {
   const Start start;
   const OwnRunEnvironment environment;
+  const HostPace pace(pacing_client());
   return real().system(command);
 }
 

@@ -310,6 +310,23 @@ std::int64_t VirtualTimers::take_from_host(VirtualTimer& timer, bool stops) {
   return ends > 0 ? last_ps : -1;
 }
 
+void VirtualTimers::leave_to_host(ipc::Client& client) {
+  const Guard guard(*this);
+  for_each([&](VirtualTimer& timer) {
+    const bool is_kept = timer.kind == Kind::process || timer.kind == Kind::file;
+    if (is_kept && timer.due_ps != never_ps)
+      set_host_timer(timer, {.left_ps = left_ps(client, timer), .interval_ps = timer.interval_ps});
+  });
+}
+
+void VirtualTimers::take_back() {
+  const Guard guard(*this);
+  for_each([](VirtualTimer& timer) {
+    const bool is_kept = timer.kind == Kind::process || (timer.kind == Kind::file && timer.ends == 0);
+    if (is_kept && timer.due_ps != never_ps) set_host_timer(timer, {});
+  });
+}
+
 void VirtualTimers::begin_pace(ipc::Client& client) {
   const Guard guard(*this);
   if (paces_++ == 0) {

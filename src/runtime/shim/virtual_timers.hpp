@@ -106,6 +106,11 @@ class VirtualTimers {
   // Call if another thread may wait while timers run.
   void keep_time(ipc::Client& client);
 
+  // Before the process executes another program, which inherits the timers of setitimer() and the
+  // descriptors: they run in the host from the time that is left. And after that has failed.
+  void leave_to_host(ipc::Client& client);
+  void take_back();
+
   // HostPace's.
   void begin_pace(ipc::Client& client);
   void end_pace(ipc::Client& client);
