@@ -58,7 +58,7 @@ const char* ape_strerror(int code);
 /* Why the last call that failed in this thread did so; empty if none has. Valid until the next failure. */
 const char* ape_last_error(void);
 
-/* Both are calls of all ranks. ape_finalize() waits until all ranks have called it. */
+/* Collective: every rank calls both. ape_finalize() waits until all ranks have called it. */
 int ape_init(void);
 int ape_finalize(void);
 
@@ -93,7 +93,7 @@ typedef enum {
 
 int ape_send(const void* data, size_t bytes, int to, int tag, int how);
 int ape_recv(void* data, size_t bytes, int from, int tag, int how);
-/* Both directions at once. The two ranks may be different ones. */
+/* Sends and receives at the same time. `to` and `from` may differ. */
 int ape_sendrecv(const void* out, size_t out_bytes, int to, void* in, size_t in_bytes, int from, int tag,
                  int how);
 
@@ -108,15 +108,15 @@ int ape_irecv(void* data, size_t bytes, int from, int tag, int how, ape_request*
  * NULL) becomes the bytes that came, 0 for a send. */
 int ape_wait(ape_request* request, size_t* received);
 int ape_test(ape_request* request, int* done, size_t* received);
-/* One of several that has ended, by its index. Skips APE_NO_REQUEST. `which` becomes -1 if all are
- * APE_NO_REQUEST, and in ape_test_any() also if none has ended. */
+/* Completes one transfer that has ended, and stores its index in `which`. Skips APE_NO_REQUEST. `which`
+ * becomes -1 if all are APE_NO_REQUEST, and in ape_test_any() also if none has ended. */
 int ape_wait_any(int count, ape_request requests[], int* which, size_t* received);
 int ape_test_any(int count, ape_request requests[], int* which, size_t* received);
 /* Skips APE_NO_REQUEST. ape_test_all() ends all requests, or none. Returns the first transfer's error. */
 int ape_wait_all(int count, ape_request requests[]);
 int ape_test_all(int count, ape_request requests[], int* done);
 
-/* Calls of all ranks, with the same arguments. */
+/* Collective: every rank calls with the same arguments. */
 typedef enum { APE_DOUBLE, APE_FLOAT, APE_INT64, APE_DOUBLE_COMPLEX } ape_type;
 
 int ape_barrier(void);
@@ -130,9 +130,9 @@ int ape_max(void* values, size_t count, int type);
 /* `all` has room for `bytes` from each rank, in the order of ranks; ignored except at the root. */
 int ape_gather(const void* mine, size_t bytes, void* all, int root);
 
-/* A halo exchange that is declared once and repeated. A face goes to the neighbour in its direction, and what
- * that neighbour sends back this way arrives: the neighbour declares the opposite direction with as many
- * bytes. Always without a copy: between start and end the memory belongs to the library. */
+/* A halo exchange that is declared once and repeated. A face is sent to the neighbour in its direction, and
+ * the face of that neighbour is received. The neighbour must declare the opposite direction with as many
+ * bytes. The data is never copied: between start and end the memory belongs to the library. */
 typedef uint64_t ape_halo;
 #define APE_NO_HALO UINT64_C(0)
 
@@ -145,20 +145,20 @@ int ape_halo_free(ape_halo* halo);
 
 /* Routes. The routers of the torus have tables: one entry for each destination, a direction. A route is the
  * path of packets between the nodes of two ranks, given by the directions of its hops on the machine's torus
- * or mesh. (They are those of ape_neighbor() unless the torus of ranks has another shape.) In virtual time
- * only. */
+ * or mesh. (They are those of ape_neighbor() unless the torus of ranks has another shape.) Routes exist only
+ * in virtual time. */
 
-/* `hops` becomes their number, `directions` the first `room` of them. */
+/* Stores the number of hops in `hops`, and the first `room` directions in `directions`. */
 int ape_route_get(int from, int to, int room, int directions[], int* hops);
 /* Declares a route, of any two ranks. It has no effect before ape_route_apply(). */
 int ape_route_add(int from, int to, int hops, const int directions[]);
-/* A call of all ranks. The routes that they have declared since the last call replace all routes that were
- * set before, together or not at all: none declared brings the machine's own routes back. What no declared
- * route says remains the machine's own; since a router has one entry for each destination, packets to the end
- * of a route that enter it on the way follow it, too. Refused, with the same error everywhere, if a route
- * does not lead to its end, if two need different entries of a router, or if packets could deadlock. Then the
- * old routes stay, and what was declared is forgotten. The network must be empty: complete your messages
- * first. */
+/* Collective. The routes that the ranks have declared since the last call replace all routes that were set
+ * before, either all of them or none. Without any declared route, the machine's own routes come back. All
+ * other entries of the routers stay the machine's own. A router has one entry for each destination: packets
+ * to the end of a route follow it also if they enter it on the way. The call fails, with the same error on
+ * every rank, if a route does not lead to its end, if two routes need different entries of a router, or if
+ * packets could deadlock. Then the old routes stay, and the declared ones are forgotten. The network must be
+ * empty: complete your messages first. */
 int ape_route_apply(void);
 
 #pragma GCC visibility pop

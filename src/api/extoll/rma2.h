@@ -1,9 +1,9 @@
 /* rma2.h: RMA, EXTOLL's engine for remote memory access, by the names of its user library.
  *
  * A put or get moves up to 2^23 bytes between memory that both processes have registered. Network logical
- * addresses (NLA) name registered memory. Whoever asked for it is told by a notification. Notifications of a
- * process form one queue: every call that looks for one looks at the oldest, and it stays the oldest until
- * rma2_noti_free().
+ * addresses (NLA) name registered memory. A notification reports the end of an operation to the process that
+ * asked for the report. Notifications of a process form one queue. Every call reads the oldest one, which
+ * stays the oldest until rma2_noti_free().
  *
  * A process has one port. Link with libapenet-extoll and start the program by `apenet run` on a machine with
  * an EXTOLL card. docs/apis/extoll.md says what each call costs and what is not supported. */

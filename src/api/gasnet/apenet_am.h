@@ -48,17 +48,17 @@ APENET_AM_PUBLIC int apenet_am_attach(void (*const handlers[APENET_AM_HANDLERS])
                                       struct apenet_am_segment* segments);
 /* Collective; runs handlers meanwhile. */
 APENET_AM_PUBLIC void apenet_am_barrier(void);
-/* With code 0 waits for the others a while, as gasnet_exit(). */
+/* With code 0 it waits a while for the other processes, as gasnet_exit() does. */
 APENET_AM_PUBLIC void apenet_am_exit(int code) __attribute__((noreturn));
 
-/* Looks at the card once, and runs the handlers that are due. Not in a handler. */
+/* Polls the card once, and runs the handlers that are due. Do not call it in a handler. */
 APENET_AM_PUBLIC void apenet_am_poll(void);
 /* Waits for a message, and runs the handlers that are due; polls instead if this process has several threads
- * and is_threaded, because another one may run the handler. Not in a handler. */
+ * and is_threaded, because another one may run the handler. Do not call it in a handler. */
 APENET_AM_PUBLIC void apenet_am_wait(void);
 
-/* Requests wait for credits and for the network, and run handlers meanwhile. Not in a handler. The sources
- * are free afterwards. `destination` is in the target's segment. */
+/* Requests wait for credits and for the network, and run handlers meanwhile. Do not call them in a handler.
+ * The sources are free afterwards. `destination` is in the target's segment. */
 APENET_AM_PUBLIC int apenet_am_request_short(uint32_t target, uint8_t handler, const int32_t* arguments,
                                              int count);
 APENET_AM_PUBLIC int apenet_am_request_medium(uint32_t target, uint8_t handler, const void* source,
@@ -67,13 +67,13 @@ APENET_AM_PUBLIC int apenet_am_request_long(uint32_t target, uint8_t handler, co
                                             size_t bytes, void* destination, const int32_t* arguments,
                                             int count);
 
-/* In the handler of a request, whose token this is: at most one. */
+/* Call at most one of these, in the handler of a request, with its token. */
 APENET_AM_PUBLIC int apenet_am_reply_short(void* token, uint8_t handler, const int32_t* arguments, int count);
 APENET_AM_PUBLIC int apenet_am_reply_medium(void* token, uint8_t handler, const void* source, size_t bytes,
                                             const int32_t* arguments, int count);
 APENET_AM_PUBLIC int apenet_am_reply_long(void* token, uint8_t handler, const void* source, size_t bytes,
                                           void* destination, const int32_t* arguments, int count);
-/* In a handler: the sender of its message. */
+/* Call in a handler: returns the sender of its message. */
 APENET_AM_PUBLIC uint32_t apenet_am_source(void* token);
 
 #ifdef __cplusplus

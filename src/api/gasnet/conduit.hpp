@@ -63,7 +63,7 @@ class Conduit {
   void put(std::uint32_t target, std::byte* destination, std::span<const std::byte> source, Pending& pending);
   void get(std::uint32_t target, const std::byte* source, std::span<std::byte> destination, Pending& pending);
 
-  // Looks once at the network, as the program's poll does, and charges it.
+  // Polls the network once, as the program's poll does, and charges it.
   void poll();
   // The oldest message that has arrived, if any.
   [[nodiscard]] std::optional<Incoming> next();

@@ -279,7 +279,7 @@ GASNETI_MESSAGES(16, GASNETI_ARGUMENTS(16))
   do {                                             \
     while (!(condition)) gasneti_await_progress(); \
   } while (0)
-/* Runs the handlers that are due; if there are none, waits (SEQ) or looks once (PAR, PARSYNC). */
+/* Runs the handlers that are due; if there are none, waits (SEQ) or polls once (PAR, PARSYNC). */
 GASNET_PUBLIC void gasneti_await_progress(void);
 
 /* Handler-safe locks and no-interrupt sections. Handlers run only in a thread that polls, so a section has

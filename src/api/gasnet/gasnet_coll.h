@@ -1,4 +1,4 @@
-/* The part of GASNet's collectives that its clients need beside barriers: initialisation and a broadcast. */
+/* The part of GASNet's collectives that its clients need besides barriers: initialisation and a broadcast. */
 #ifndef GASNET_COLL_H
 #define GASNET_COLL_H
 
@@ -28,8 +28,7 @@ typedef struct {
 #define GASNET_COLL_IN_MYSYNC 64
 #define GASNET_COLL_OUT_MYSYNC 128
 
-/* images: how many each node has; NULL: one each, which is all that there is here. Other numbers are fatal.
- */
+/* images: the number on each node. Only one each is supported (or NULL); other numbers are fatal. */
 GASNET_PUBLIC void gasnet_coll_init(const gasnet_image_t images[], gasnet_image_t my_image,
                                     gasnet_coll_fn_entry_t functions[], size_t function_count, int flags);
 /* Collective: `bytes` from `source` on `root` to `destination` on every node. */

@@ -76,7 +76,7 @@ class Library {
   // A request of the program or of the library. Waits for credits, and runs handlers meanwhile.
   void request(std::uint32_t target, const Outgoing& message);
   void reply(Running& to, const Outgoing& message);
-  // Looks at the network once, and runs the handlers that are due.
+  // Polls the network once, and runs the handlers that are due.
   void poll();
   // Runs handlers until done(). done() is asked inside the lock.
   void wait(std::string_view call, const std::function<bool()>& done);

@@ -22,8 +22,8 @@ extern "C" {
 /* The GPUs that this process can use: 0 or 1. */
 __attribute__((weak)) int ape_gpu_count(void);
 
-/* Zeroed device memory at the begin of a page. NULL with errno ENODEV: the machine has no GPU; with errno
- * ENOMEM: no memory is left. */
+/* Returns zeroed device memory at the beginning of a page. NULL with errno ENODEV: the machine has no GPU;
+ * with errno ENOMEM: no memory is left. */
 __attribute__((weak)) void* ape_gpu_malloc(size_t bytes);
 
 /* 0, or -1 with errno EINVAL: the pointer is not NULL and not one that ape_gpu_malloc() returned. */

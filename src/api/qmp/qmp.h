@@ -195,7 +195,7 @@ QMP_status_t QMP_wait(QMP_msghandle_t h);
 QMP_status_t QMP_wait_all(QMP_msghandle_t h[], int num);
 QMP_bool_t QMP_is_complete(QMP_msghandle_t h);
 
-/* Calls of all nodes of the communicator. Results are the same bits on all of them. */
+/* Collective over the nodes of the communicator. All of them get the same bits. */
 QMP_status_t QMP_barrier(void);
 QMP_status_t QMP_comm_barrier(QMP_comm_t comm);
 /* From node 0. */
@@ -241,8 +241,8 @@ const char* QMP_error_string(QMP_status_t code);
 QMP_status_t QMP_get_error_number(QMP_msghandle_t mh);
 const char* QMP_get_error_string(QMP_msghandle_t mh);
 
-/* Return the level before. Above 0, QMP_verbose() has each failed call print its reason to stderr, and
- * QMP_profcontrol() has the time in communication counted. */
+/* Set a level and return the one before. Above 0, QMP_verbose() makes each failed call print its reason to
+ * stderr, and QMP_profcontrol() makes the library count the time in communication. */
 int QMP_verbose(int level);
 int QMP_profcontrol(int level);
 /* A line with the node's number and host before it. */

@@ -68,8 +68,8 @@ ape_rdma_status ape_rdma_address_of_rank(ape_rdma_port* port, int rank, ape_rdma
 ape_rdma_status ape_rdma_rank(ape_rdma_port* port, int* rank, int* size);
 /* Hardware queues: descriptors of one queue to one target take effect in the order of their posts. */
 ape_rdma_status ape_rdma_queues(ape_rdma_port* port, int* queues);
-/* Virtual channels of a link that a post can choose: packets of different ones do not wait for each other in
- * the network. Queue q uses channel q modulo this number. */
+/* The virtual channels of a link that a post can choose. Packets of different channels do not wait for each
+ * other in the network. Queue q uses channel q modulo this number. */
 ape_rdma_status ape_rdma_channels(ape_rdma_port* port, int* channels);
 /* The longest message of ape_rdma_post_send(). */
 ape_rdma_status ape_rdma_max_send_bytes(ape_rdma_port* port, size_t* bytes);
@@ -136,7 +136,8 @@ typedef struct ape_rdma_event {
   size_t bytes; /* RX_DONE: of the message, or of the put's last descriptor */
 } ape_rdma_event;
 
-/* The next event: waits for it, for at most this virtual time, or not at all. NOT_YET: there is none. */
+/* Store the next event. The calls wait for it without a limit, for at most this virtual time, or not at all.
+ * Without an event they return NOT_YET. */
 ape_rdma_status ape_rdma_wait(ape_rdma_port* port, ape_rdma_event* event);
 ape_rdma_status ape_rdma_wait_for(ape_rdma_port* port, double timeout_us, ape_rdma_event* event);
 ape_rdma_status ape_rdma_poll(ape_rdma_port* port, ape_rdma_event* event);
@@ -144,8 +145,8 @@ ape_rdma_status ape_rdma_poll(ape_rdma_port* port, ape_rdma_event* event);
  * calls wait for its events in virtual time, and for no other file. The port owns it. */
 ape_rdma_status ape_rdma_descriptor(ape_rdma_port* port, int* descriptor);
 
-/* Copies the message of the last RX_DONE of a send that has been taken, which costs a copy. Until it is
- * called, or the next event is taken, the message is kept. */
+/* Copies the message of the last RX_DONE that the program has taken (of a send), and charges a copy. The
+ * library keeps the message until this call, or until the program takes the next event. */
 ape_rdma_status ape_rdma_read_message(ape_rdma_port* port, void* memory, size_t bytes);
 
 /* Virtual time since it began. Costs one read of the clock. */

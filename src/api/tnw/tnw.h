@@ -47,7 +47,7 @@ typedef enum tnw_status {
   TNW_BAD_ADDRESS,  /* NULL for a message that is not empty */
   TNW_NO_PUT,       /* a wait for a put that was not posted, or has been waited for */
   TNW_NO_CREDIT,    /* a wait for a message for which no credit was given */
-  TNW_TRUNCATED,    /* the message was longer than the buffer of its credit; its begin is in the buffer */
+  TNW_TRUNCATED,    /* the message was longer than the buffer of its credit; its beginning is in the buffer */
   TNW_NO_MEMORY
 } tnw_status;
 
@@ -77,8 +77,8 @@ tnw_status tnw_poll_put(tnw_link link, int channel);
 /* Says where the next message from this link and channel goes, and permits the card to take it. */
 tnw_status tnw_credit(tnw_link link, int channel, void* buffer, size_t bytes);
 /* Waits for the message of the oldest credit that has not been waited for, or asks whether it is there
- * (TNW_OK, TNW_NOT_YET). Its length is stored in *bytes unless `bytes` is NULL; of a truncated message, that
- * which was sent. */
+ * (TNW_OK, TNW_NOT_YET). Its length is stored in *bytes unless `bytes` is NULL; for a truncated message
+ * it is the length that was sent. */
 tnw_status tnw_wait(tnw_link link, int channel, size_t* bytes);
 tnw_status tnw_poll(tnw_link link, int channel, size_t* bytes);
 

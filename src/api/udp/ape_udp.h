@@ -27,8 +27,9 @@ typedef enum ape_udp_status {
   APE_UDP_BAD_RANK,    /* no process has this rank */
   APE_UDP_BAD_SIZE,    /* above APE_UDP_MAX_BYTES */
   APE_UDP_BAD_ADDRESS, /* NULL, but for what may be NULL, and buffers without bytes */
-  APE_UDP_TRUNCATED, /* the datagram was longer than the buffer; its begin is in the buffer, the rest is lost
-                      */
+  APE_UDP_TRUNCATED,   /* the datagram was longer than the buffer; its beginning is in the buffer, the rest is
+                        * lost
+                        */
   APE_UDP_NO_MEMORY
 } ape_udp_status;
 
@@ -45,8 +46,8 @@ ape_udp_status ape_udp_rank(ape_udp* udp, int* rank, int* size);
 
 /* sendto(): returns when the kernel has given the datagram to the card. */
 ape_udp_status ape_udp_send(ape_udp* udp, int rank, const void* data, size_t bytes);
-/* recvfrom(): takes the oldest datagram, and waits for one if there is none. Stores its length (of a
- * truncated one, that which was sent) and the sender's rank; either may be NULL. */
+/* recvfrom(): takes the oldest datagram, and waits for one if there is none. Stores the length that
+ * was sent, also if the datagram was truncated, and the sender's rank; either may be NULL. */
 ape_udp_status ape_udp_receive(ape_udp* udp, void* buffer, size_t room, size_t* bytes, int* rank);
 /* The same with MSG_DONTWAIT: APE_UDP_NOT_YET if there is none, which costs a system call. */
 ape_udp_status ape_udp_poll(ape_udp* udp, void* buffer, size_t room, size_t* bytes, int* rank);

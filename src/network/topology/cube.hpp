@@ -27,7 +27,7 @@ struct MeshDescription : CubeDescription {
   [[nodiscard]] static TopologyKind kind();
 };
 
-// For cards that need no network. Their nodes may have coordinates.
+// Topology of cards that need no network. Their nodes may have coordinates.
 struct NoTopologyDescription : CubeDescription {
   using CubeDescription::CubeDescription;
   [[nodiscard]] static TopologyKind kind();

@@ -93,8 +93,8 @@ enum class ComputeMode : std::uint32_t { none, measured, record, profile };
 // The core of a process: who else of the run uses it, and whether its caches can hold the process's data.
 enum class Core : std::uint32_t { shared, own_and_cold, own_and_warm };
 
-// Whose turn it is: the process's while `run` is may_run, otherwise the simulator's. Each side hands over to
-// the other. A process writes the reason before it waits.
+// Who may use the block: the process while `run` is may_run, otherwise the simulator. Each side hands it over
+// to the other. A process writes the reason before it waits.
 struct Turn {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};

@@ -87,7 +87,7 @@ class ThreadClocks {
     });
     return first_ps;
   }
-  // Of the threads that sleep in virtual time, those that wake before this one: how many, and the first.
+  // The threads that sleep in virtual time and wake before this one: their number, and the first.
   struct Earlier {
     std::int64_t count = 0;
     ThreadClock* first = nullptr;
@@ -103,7 +103,7 @@ class ThreadClocks {
     });
     return earlier;
   }
-  // Of the threads that sleep in virtual time, the one that wakes first; nullptr if none sleeps.
+  // Returns the thread that wakes first of those that sleep in virtual time; nullptr if none sleeps.
   [[nodiscard]] ThreadClock* first_asleep() {
     ThreadClock* first = nullptr;
     for_each([&](ThreadClock& clock) {

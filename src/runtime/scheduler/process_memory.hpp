@@ -16,7 +16,7 @@ namespace apenet {
 // the shared memory. That is slower, but moves the same bytes at the same virtual time.
 class ProcessMemory {
  public:
-  // Of a longer access: fits the second-level cache between read and write.
+  // Longer accesses go in chunks of this size, which fits the second-level cache between read and write.
   static constexpr std::size_t chunk_bytes = std::size_t{256} * 1024;
 
   ProcessMemory(SharedMemory& shared, ProcessIds& process_ids) : shared_(shared), process_ids_(process_ids) {}

@@ -56,7 +56,7 @@ class WaitGraph {
 [[nodiscard]] std::vector<std::uint32_t> members_of(const std::vector<RankSnapshot>& ranks,
                                                     std::uint32_t rank, const ObjectSnapshot& object);
 
-// Of the requests that a call waits for, the ones that match the provider's oldest unfinished operation; all
+// Returns the requests that a call waits for and that match the provider's oldest unfinished operation; all
 // of them if none matches.
 [[nodiscard]] std::vector<OperationSnapshot> unfinished(const std::vector<RankSnapshot>& ranks,
                                                         std::uint32_t rank, const CallSnapshot& call);

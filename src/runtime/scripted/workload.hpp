@@ -113,8 +113,8 @@ std::unique_ptr<WorkloadPattern> make_pattern(const WorkloadShape& shape) {
 
 // A test of `apenet bench`.
 struct Workload {
-  // Whose the reported bandwidth is: what one node sends, the vector over the time, or all that crosses the
-  // cut.
+  // What the reported bandwidth counts: what one node sends, the vector over the time, or all that crosses
+  // the cut.
   enum class BandwidthOf : std::uint8_t { node, vector, cut };
   // How the nodes are numbered as a grid: as the machine's own, or nearly a cube; that grid with a fourth
   // dimension of two; or, on machines without dimensions, as a row.

@@ -48,7 +48,7 @@ extern size_t gasnetc_AMMaxLong(void);
 extern int gasnetc_AMGetMsgSource(gasnet_token_t token, gasnet_node_t* srcindex);
 #define gasnet_AMGetMsgSource gasnetc_AMGetMsgSource
 #define GASNET_BLOCKUNTIL(condition) gasneti_polluntil(condition)
-/* For trees that have it. */
+/* Defined for the GASNet trees that call it. */
 #define GASNET_BLOCKUNTIL2(function, condition) gasneti_polluntil2(function, condition)
 
 #endif

@@ -16,7 +16,7 @@
 /* Each process maps its segment where it finds room. */
 #define GASNET_ALIGNED_SEGMENTS 0
 
-/* A loop of GASNet's waits for a message, and does not look again and again: each look would be simulated. */
+/* GASNet's wait loops block until a message comes. Each poll of a busy loop would be simulated. */
 extern void gasnetc_AMWait(void);
 #define gasneti_pollwhile(cnd)     \
   do {                             \
@@ -30,7 +30,7 @@ extern void gasnetc_AMWait(void);
     gasneti_local_rmb();           \
   } while (0)
 
-/* It counts nothing beside what GASNet counts. */
+/* The conduit counts only what GASNet counts. */
 #define GASNETC_CONDUIT_STATS(CNT, VAL, TIME)
 
 #endif

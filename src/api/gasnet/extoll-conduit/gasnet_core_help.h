@@ -1,4 +1,4 @@
-/* GASNet's conduit for EXTOLL: it needs none of its own beside GASNet's helpers. */
+/* GASNet's conduit for EXTOLL: it uses GASNet's helpers and adds none. */
 #ifndef _IN_GASNET_H
 #error "clients include gasnet.h"
 #endif
