@@ -128,7 +128,9 @@ concept Transport = requires(P transport, const P constant, Request request, con
   { constant.costs(std::uint8_t{}) } -> std::convertible_to<const SoftwareCosts&>;  // of a rail
   { constant.card(std::uint8_t{}) } -> std::convertible_to<const CardLimits&>;
   { constant.rank_count() } -> std::convertible_to<std::uint32_t>;
-  { constant.is_near(std::uint32_t{}) } -> std::convertible_to<bool>;  // that rank lives on the same node
+  {
+    constant.is_same_node(std::uint32_t{})
+    } -> std::convertible_to<bool>;  // that rank lives on the same node
   // The clock. defer_cost: when the process next looks for events.
   transport.charge(Time{});
   transport.defer_cost(Time{});

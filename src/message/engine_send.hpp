@@ -127,7 +127,7 @@ bool Engine<P>::send_direct(Inbox& from, const SendCall& call) {
   const std::uint64_t length = call.buffer.length;
   const auto bytes = static_cast<std::int64_t>(sizeof(MessageHeader) + length);
   if (length > piece_limit_bytes_ || bytes <= transport_.card(rail_).max_pio_bytes) return false;
-  if (call.buffer.gpu_bytes() > 0 || transport_.is_near(call.target)) return false;
+  if (call.buffer.gpu_bytes() > 0 || transport_.is_same_node(call.target)) return false;
   if constexpr (P::moves_bytes) {
     if (sizeof(MessageHeader) + length > inline_bytes && transport_.free_slots() == 0) return false;
   }
@@ -189,7 +189,8 @@ void Engine<P>::post_send(Request& request) {
   request.rail = rail_;
   transport_.post(request);
   const std::int64_t packet = card.send_packet_bytes;
-  if (!is_written || packet == 0 || request.bytes <= packet || transport_.is_near(request.target)) return;
+  if (!is_written || packet == 0 || request.bytes <= packet || transport_.is_same_node(request.target))
+    return;
   transport_.charge(transport_.costs(rail_).send_packet * ((request.bytes - 1) / packet));
 }
 
@@ -208,7 +209,7 @@ void Engine<P>::charge_gpu_copy(std::uint64_t bytes) {
 
 template <typename P>
 bool Engine<P>::card_reaches_gpus(std::uint32_t peer) const {
-  return transport_.card(rail_).reaches_gpus != 0 && !transport_.is_near(peer);
+  return transport_.card(rail_).reaches_gpus != 0 && !transport_.is_same_node(peer);
 }
 
 // Inside a node, and with a card that does not reach GPUs, data goes through a buffer of the host.

@@ -50,7 +50,7 @@ void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
   }
   const Descriptor& descriptor = state_.messages[id];
   trace(CardTrace::landed, descriptor.source, id);
-  if (descriptor.remote_memory != Memory::none) sink_->land(descriptor.source, descriptor.message);
+  if (descriptor.remote_memory != Memory::none) sink_->deliver_payload(descriptor.source, descriptor.message);
   if (wants_delivered(descriptor)) {
     const bool is_get = descriptor.verb == Verb::get;
     report(id, is_get ? Completion::Kind::got : Completion::Kind::arrived,

@@ -94,7 +94,7 @@ class CompletionSink {
   virtual void complete(const Completion& completion) = 0;
   // Writes the payload of (source, message) to its destination memory: for a put before `arrived`, for a get
   // before `got`. Also called for puts without notification.
-  virtual void land(ProcessId source, std::uint64_t message) = 0;
+  virtual void deliver_payload(ProcessId source, std::uint64_t message) = 0;
   // Executes the read-modify-write of a lock in the target's memory. Before `served` and `got`.
   virtual void execute(ProcessId /*source*/, std::uint64_t /*message*/) {}
   // A completion for the process will come soon: prefetch what does not fit the cache.

@@ -34,7 +34,9 @@ class Side final : public CompletionSink {
     answer.message = (completion.message << 8U) + answers;
     post(simulation.now() + answer_after, answer);
   }
-  void land(ProcessId source, std::uint64_t message) override { recorder.land(source, message); }
+  void deliver_payload(ProcessId source, std::uint64_t message) override {
+    recorder.deliver_payload(source, message);
+  }
   void execute(ProcessId source, std::uint64_t message) override { recorder.execute(source, message); }
 
   void post(Time when, Descriptor descriptor) {

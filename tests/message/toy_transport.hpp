@@ -57,7 +57,7 @@ class ToyTransport {
   [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t rail) const;
   [[nodiscard]] const message::CardLimits& card(std::uint8_t rail) const;
   [[nodiscard]] std::uint32_t rank_count() const;
-  [[nodiscard]] bool is_near(std::uint32_t /*rank*/) const { return false; }
+  [[nodiscard]] bool is_same_node(std::uint32_t /*rank*/) const { return false; }
   void charge(Time time) { charged += time; }
   void defer_cost(Time time) { charged_later += time; }
   void works_for(const message::Owner& owner) { works_for_context = owner.context; }
@@ -149,9 +149,9 @@ class ToyNetwork {
   // Requests and reports under way, in the order of their posts.
   [[nodiscard]] std::size_t under_way() const { return flights_.size(); }
   void deliver(std::size_t which = 0) {
-    const std::function<void()> land = std::move(flights_[which]);
+    const std::function<void()> arrive = std::move(flights_[which]);
     flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(which));
-    land();
+    arrive();
   }
   void run() {
     while (!flights_.empty()) deliver();

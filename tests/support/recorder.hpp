@@ -40,7 +40,7 @@ class Recorder final : public CompletionSink {
       reader_->give_back(completion.time, completion.process, rail_);
     }
   }
-  void land(ProcessId source, std::uint64_t message) override {
+  void deliver_payload(ProcessId source, std::uint64_t message) override {
     EXPECT_TRUE(landed.emplace(MessageName{source, message}, simulation_.now()).second) << "landed twice";
   }
 

@@ -19,6 +19,9 @@ GONE = {
     "told": r"\b(un|is_|until_)?told_|\b(is|until)_told\b|(?-i:\bTold)",
     "debt, charge later": r"\bdebt",
     "wish": r"\bwish(es)?\b",
+    "is near, land": r"\bis_near\b|\bland\(|\bland_due\b",
+    "takes care, may turn": r"\btakes_care\b|\bmay_turn\b",
+    "lend, bring home": r"\bbring_home\b|\blend_",
     "asks nothing": r"asks_nothing|AsksNothing",
 }
 # They say what the words were.

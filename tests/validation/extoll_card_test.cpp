@@ -88,7 +88,7 @@ TEST(Extoll, ALinkMoves625MBPerSecond) {
   Machine machine(simulation, test::machine("extoll-64"), {0, 1});
   struct Ignore final : CompletionSink {
     void complete(const Completion&) override {}
-    void land(ProcessId, std::uint64_t) override {}
+    void deliver_payload(ProcessId, std::uint64_t) override {}
   } ignore;
   machine.set_sink(ignore);
   machine.post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = test::mib});

@@ -41,7 +41,7 @@ class CardTransport final : public Transport, private native::Consumer {
   [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t /*rail*/) const { return card_.costs(); }
   [[nodiscard]] const message::CardLimits& card(std::uint8_t /*rail*/) const { return card_.limits(); }
   [[nodiscard]] std::uint32_t rank_count() const { return card_.rank_count(); }
-  [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
+  [[nodiscard]] bool is_same_node(std::uint32_t rank) const { return client_.is_same_node(rank); }
   void charge(Time time) { card_.charge(time); }
   void defer_cost(Time time) { card_.defer_cost(time); }
   void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock

@@ -48,7 +48,7 @@ class Velo {
   [[nodiscard]] std::size_t packet_bytes() const;
   // Whether send() to this process does not wait.
   [[nodiscard]] bool has_room(std::uint32_t target) const {
-    return card_.client().is_near(target) || held_back_ < most_held_back;
+    return card_.client().is_same_node(target) || held_back_ < most_held_back;
   }
   // A sender without room waits, but not while its own mailbox is full: those who wait for that may be those
   // for whom it would wait. Then it returns VELO2_RET_TRY_AGAIN. Requires that the port is open.

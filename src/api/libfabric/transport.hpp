@@ -75,7 +75,7 @@ class Transport {
     return client_.header().rails[rail].mpi.card;
   }
   [[nodiscard]] std::uint32_t rank_count() const { return client_.size(); }
-  [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
+  [[nodiscard]] bool is_same_node(std::uint32_t rank) const { return client_.is_same_node(rank); }
   void charge(Time time) { client_.charge(time.ps()); }
   void defer_cost(Time time) { later_ps_ += time.ps(); }
   void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock

@@ -19,28 +19,28 @@ void PacketEngine::choose_by_room(std::uint32_t queue_index) {
     chosen = i;
   }
   want(flight, spec_.layout.owner_of(queue_index) * spec_.layout.ports, steps[chosen]);
-  flight.may_turn = chosen != escape;
+  flight.may_reroute = chosen != escape;
 }
 
 void PacketEngine::turn_to_escape(std::uint32_t queue_index) {
   Flight& flight = state_.flights[state_.queues[queue_index].head];
   const RouteSteps steps = steps_of(flight, queue_index);
   want(flight, spec_.layout.owner_of(queue_index) * spec_.layout.ports, steps[steps.count() - 1]);
-  flight.may_turn = false;
+  flight.may_reroute = false;
   ask(queue_index, state_.queues[queue_index].head);
 }
 
 // Removes from the waiting set the packets that may turn and whose virtual channel has no room.
 std::vector<std::uint32_t> PacketEngine::take_refused(std::uint32_t output_index, std::uint64_t refused) {
-  std::vector<std::uint32_t> turning;
+  std::vector<std::uint32_t> rerouting;
   waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {
     const Flight& flight = state_.flights[state_.queues[queue_index].head];
-    if (flight.may_turn && (refused >> flight.wanted_vc & 1U) != 0) turning.push_back(queue_index);
+    if (flight.may_reroute && (refused >> flight.wanted_vc & 1U) != 0) rerouting.push_back(queue_index);
     return false;
   });
-  for (const std::uint32_t queue_index : turning)
+  for (const std::uint32_t queue_index : rerouting)
     waiting_.stop(outputs_[output_index], output_index, queue_index);
-  return turning;
+  return rerouting;
 }
 
 }  // namespace apenet

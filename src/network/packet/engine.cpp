@@ -11,7 +11,7 @@ namespace apenet {
 
 // Call when the head of the queue is ready to leave.
 inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t flight_index) {
-  if (memo_.takes_care && (state_.control.gate != nullptr || state_.flights[flight_index].may_turn))
+  if (memo_.is_adaptive && (state_.control.gate != nullptr || state_.flights[flight_index].may_reroute))
       [[unlikely]] {
     request_with_care(queue_index, flight_index);
     return;
@@ -25,7 +25,7 @@ void PacketEngine::request_with_care(std::uint32_t queue_index, std::uint32_t fl
   if (state_.control.gate != nullptr && spec_.layout.is_injection(queue_index) &&
       !state_.control.gate->admits(flight.packet()))
     return;
-  if (flight.may_turn) choose_by_room(queue_index);
+  if (flight.may_reroute) choose_by_room(queue_index);
   ask(queue_index, flight_index);
 }
 
@@ -35,8 +35,8 @@ void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_in
   const Flight& flight = state_.flights[flight_index];
   const Time free_at = state_.free_at[flight.wanted_output];
   if (free_at <= ready ||
-      (memo_.takes_care &&
-       (flight.may_turn || (state_.control.gate != nullptr && spec_.layout.is_injection(queue_index))))) {
+      (memo_.is_adaptive &&
+       (flight.may_reroute || (state_.control.gate != nullptr && spec_.layout.is_injection(queue_index))))) {
     schedule_ready(queue_index, flight_index, ready);
     return;
   }
@@ -244,7 +244,7 @@ void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
 void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, RouterId router) const {
   const RouteSteps steps = steps_of(flight, queue_index);
   std::uint32_t chosen = 0;
-  flight.may_turn = steps.choice() == RouteChoice::adaptive;
+  flight.may_reroute = steps.choice() == RouteChoice::adaptive;
   if (steps.choice() == RouteChoice::random) {
     chosen = draw_step(steps.count(), draws_of(simulation_.seed(), flight.packet()), steps[0].port);
   }
@@ -252,7 +252,7 @@ void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, Route
 }
 
 void PacketEngine::choose_injection(Flight& flight) const {
-  flight.may_turn = false;
+  flight.may_reroute = false;
   flight.wanted_output = spec_.layout.injection_output(flight.source);
   flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % spec_.layout.virtual_channels);
 }
@@ -269,7 +269,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   std::uint64_t refused = 0;  // a bit for each virtual channel
   std::uint32_t chosen = 0;
   std::uint32_t chosen_flight = none;
-  bool somebody_turns = false;
+  bool any_reroutes = false;
   visit_in_turn(output_index, [&](std::uint32_t queue_index) {
     const std::uint32_t flight_index = state_.queues[queue_index].head;
     Flight& flight = state_.flights[flight_index];
@@ -277,15 +277,15 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     if ((refused & lanes) != 0) return false;
     if (!finds_room(output, flight)) {
       refused |= lanes;
-      somebody_turns |= flight.may_turn;
+      any_reroutes |= flight.may_reroute;
       return false;
     }
     chosen = queue_index;
     chosen_flight = flight_index;
     return true;
   });
-  std::vector<std::uint32_t> turning;
-  if (somebody_turns) turning = take_refused(output_index, refused);
+  std::vector<std::uint32_t> rerouting;
+  if (any_reroutes) rerouting = take_refused(output_index, refused);
   if (chosen_flight == none) {
     await_room(output_index);
   } else {
@@ -298,7 +298,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     if (output.state.waiting > 0)
       wake(output_index, state_.free_at[output_index], waiting_.next(outputs_[output_index], output_index));
   }
-  for (const std::uint32_t queue_index : turning) turn_to_escape(queue_index);
+  for (const std::uint32_t queue_index : rerouting) turn_to_escape(queue_index);
 }
 
 // --- movement

@@ -138,7 +138,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
     const DimensionOrderRouting* dimension_order =
         nullptr;  // it, if it is this: asked without a virtual call
     bool is_memoryless = false;
-    bool takes_care = false;  // a gate may hold packets back, or a packet may turn to another output
+    bool is_adaptive = false;  // a gate may hold packets back, or a packet may be rerouted to another output
     std::uint32_t waypoint_count = 0;
     ChannelClasses classes{1, 1};
   };

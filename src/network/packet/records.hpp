@@ -32,8 +32,8 @@ struct alignas(64) Flight {
   std::uint16_t hops = 0;
   std::uint8_t wanted_vc = 0;  // behind that output
   bool last = false;
-  bool may_turn = false;   // adaptive, and not waiting for the escape
-  bool is_resent = false;  // taken back: its place in the card's FIFO is the next packet's already
+  bool may_reroute = false;  // adaptive, and not waiting for the escape
+  bool is_resent = false;    // taken back: its place in the card's FIFO is the next packet's already
 
   [[nodiscard]] Packet packet() const {
     return {source, destination, payload_bytes, wire_bytes, message, sequence, channel, hops, last, order};

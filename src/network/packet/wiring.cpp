@@ -57,7 +57,7 @@ void PacketEngine::use_routing(const Routing& routing) {
   memo_.is_memoryless = state_.control.routing->is_memoryless();
   memo_.waypoint_count = state_.control.routing->waypoint_count();
   memo_.classes = ChannelClasses(spec_.layout.virtual_channels, state_.control.routing->class_count());
-  memo_.takes_care = state_.control.gate != nullptr || memo_.dimension_order == nullptr;
+  memo_.is_adaptive = state_.control.gate != nullptr || memo_.dimension_order == nullptr;
   if (memo_.dimension_order == nullptr) return;
   for (Output& output : outputs_)
     output.spec.next_place = memo_.dimension_order->place_of(output.spec.next_router);
@@ -171,7 +171,7 @@ std::vector<std::string> PacketEngine::warnings() const {
 }
 
 bool PacketEngine::list_state(NodeId source, NodeId destination, StateList& list) {
-  if (memo_.dimension_order == nullptr || memo_.takes_care || spec_.keeps_numbers || spec_.is_wormhole ||
+  if (memo_.dimension_order == nullptr || memo_.is_adaptive || spec_.keeps_numbers || spec_.is_wormhole ||
       spec_.takes_any_lane || errors_ != nullptr) {
     return false;
   }

@@ -79,7 +79,7 @@ class Client {
     return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->place.node;
   }
   // Whether a rank lives on the same node.
-  [[nodiscard]] bool is_near(std::uint32_t rank) const { return node_of(rank) == block_->place.node; }
+  [[nodiscard]] bool is_same_node(std::uint32_t rank) const { return node_of(rank) == block_->place.node; }
 
   // Whether the process is a rank of this run.
   [[nodiscard]] bool is_rank_process(std::uint32_t process_id) const;

@@ -123,9 +123,9 @@ void Delivery::complete(const Completion& completion) {
   pending_.settle(completion.message);
 }
 
-void Delivery::land(ProcessId /*source*/, std::uint64_t message) {
+void Delivery::deliver_payload(ProcessId /*source*/, std::uint64_t message) {
   PendingRequest& pending = pending_.at(message);
-  if (!pending.land_due) return;
+  if (!pending.payload_due) return;
   const ipc::Request& request = pending.request;
   if ((request.flags & ipc::lock) == 0) permit(pending, shared_.regions(request.target));
   pending_.move_bytes(pending, memory_);

@@ -55,7 +55,7 @@ class Delivery final : public CompletionSink {
   void give_back_untaken(std::uint32_t rank);
 
   void complete(const Completion& completion) override;
-  void land(ProcessId source, std::uint64_t message) override;
+  void deliver_payload(ProcessId source, std::uint64_t message) override;
   void execute(ProcessId source, std::uint64_t message) override;
 
  private:

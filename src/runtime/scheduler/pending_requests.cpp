@@ -44,7 +44,7 @@ std::uint64_t PendingRequests::add(std::uint32_t rank, const ipc::Request& reque
   pending.completions_due =
       static_cast<std::uint8_t>((is_send || wants(ipc::notify_target)) + is_get + wants(ipc::want_local) +
                                 (wants(ipc::want_remote) && !is_get));
-  pending.land_due = !is_send;
+  pending.payload_due = !is_send;
   pending.fault = ipc::AccessFault::none;
   pending.staged = request.verb == ipc::RequestVerb::put && request.inline_length > 0;
   if (pending.staged) pending.keep({request.inline_data, request.inline_length});
@@ -57,7 +57,7 @@ PendingRequest& PendingRequests::at(std::uint64_t number) {
 
 void PendingRequests::settle(std::uint64_t number) {
   PendingRequest& pending = at(number);
-  if (pending.completions_due != 0 || pending.land_due) return;
+  if (pending.completions_due != 0 || pending.payload_due) return;
   if (pending.spilled_at) {
     spilled_.release(pending.staged_bytes);
     pending.spilled_at.reset();
@@ -70,7 +70,7 @@ void PendingRequests::settle(std::uint64_t number) {
 }
 
 void PendingRequests::stage(PendingRequest& pending, ProcessMemory& memory) {
-  if (pending.staged || !pending.land_due) return;
+  if (pending.staged || !pending.payload_due) return;
   pending.staged = true;
   pending.staged_bytes = 0;
   // Read in chunks: an invalid request may name more bytes than the process has.
@@ -180,7 +180,7 @@ void execute_lock(PendingRequest& pending, ProcessMemory& memory) {
 }
 
 void PendingRequests::move_bytes(PendingRequest& pending, ProcessMemory& memory) {
-  pending.land_due = false;
+  pending.payload_due = false;
   const ipc::Request& request = pending.request;
   if (pending.fault != ipc::AccessFault::none) return;
   if ((request.flags & ipc::lock) != 0) {

@@ -19,7 +19,7 @@ struct PendingRequest {
   ipc::Request request;
   std::uint32_t rank = 0;                           // the rank that posted it
   std::uint8_t completions_due = 0;                 // complete() calls still to come
-  bool land_due = false;                            // put, get: the bytes have not been moved yet
+  bool payload_due = false;                         // put, get: the bytes have not been moved yet
   bool staged = false;                              // put: the source bytes have been read
   ipc::AccessFault fault = ipc::AccessFault::none;  // if set, no bytes are moved
   std::vector<std::byte> staging;  // as long as ever needed: to clear it anew for each request takes time

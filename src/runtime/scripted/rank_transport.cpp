@@ -48,7 +48,7 @@ std::uint32_t RankTransport::rank_count() const {
   return shared_.rank_count();
 }
 
-bool RankTransport::is_near(std::uint32_t rank) const {
+bool RankTransport::is_same_node(std::uint32_t rank) const {
   return shared_.are_near(id_, rank);
 }
 

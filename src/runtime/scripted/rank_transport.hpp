@@ -38,7 +38,7 @@ class RankTransport {
   [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t rail) const;
   [[nodiscard]] const message::CardLimits& card(std::uint8_t rail) const;
   [[nodiscard]] std::uint32_t rank_count() const;
-  [[nodiscard]] bool is_near(std::uint32_t rank) const;
+  [[nodiscard]] bool is_same_node(std::uint32_t rank) const;
   void charge(Time time) { cpus_[cpu_].charge(time); }
   void defer_cost(Time time) { cpus_[cpu_].deferred_cost += time; }
   void works_for(const message::Owner& owner);

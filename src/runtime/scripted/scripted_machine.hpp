@@ -46,7 +46,7 @@ class ScriptedMachine : protected CompletionSink {
   }
 
   // The ranks have no memory: no bytes are moved.
-  void land(ProcessId /*source*/, std::uint64_t /*message*/) final {}
+  void deliver_payload(ProcessId /*source*/, std::uint64_t /*message*/) final {}
 
   Simulation simulation_;
   Machine machine_;

@@ -273,7 +273,7 @@ static void wait_for_nothing(int how, int is_virtual) {
 enum { ways_to_wait = 14, locked_by_itself = 2 };
 
 // Of the days of the run, wherever in them the host's speed leads: not of the host's year.
-static int is_near(time_t time) {
+static int is_same_node(time_t time) {
   return time >= date_s - 60 && time < date_s + 1000 * hour_s;
 }
 
@@ -281,14 +281,14 @@ static int is_near(time_t time) {
 static void check_dates_of_child(time_t began) {
   int status = 0;
   const pid_t child = fork();
-  if (child == 0) _exit(time(NULL) >= began && is_near(time(NULL)) ? 0 : 1);
+  if (child == 0) _exit(time(NULL) >= began && is_same_node(time(NULL)) ? 0 : 1);
   CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
 // Before MPI, time passes as in the host, with dates from a minute before that of virtual time zero.
 static time_t check_early_dates(void) {
   const time_t began = time(NULL);
-  CHECK(is_near(began));
+  CHECK(is_same_node(began));
   for (int how = 0; how < ways_to_wait; ++how) {
     if (how == locked_by_itself) continue;
     const double before = seconds(CLOCK_MONOTONIC);
@@ -299,7 +299,7 @@ static time_t check_early_dates(void) {
   struct timeval now = {0};
   struct timespec spec = {0};
   CHECK(gettimeofday(&now, NULL) == 0 && timespec_get(&spec, TIME_UTC) == TIME_UTC);
-  CHECK(now.tv_sec >= began && spec.tv_sec >= now.tv_sec && is_near(spec.tv_sec));
+  CHECK(now.tv_sec >= began && spec.tv_sec >= now.tv_sec && is_same_node(spec.tv_sec));
   check_dates_of_child(began);
   return spec.tv_sec;
 }

@@ -53,7 +53,7 @@ class NaiveScheduler final : public CompletionSink {
     event.message = request.message;
     events_[completion.process].push_back(event);
   }
-  void land(ProcessId /*source*/, std::uint64_t /*message*/) override {}
+  void deliver_payload(ProcessId /*source*/, std::uint64_t /*message*/) override {}
 
  private:
   static constexpr std::int64_t never = Time::never().ps();
