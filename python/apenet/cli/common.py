@@ -40,7 +40,7 @@ FaultOption = Annotated[
 ]
 RailOption = Annotated[
     str | None,
-    typer.Option("--rail", metavar="NAME", help="Of a node with several cards, use this one alone: first, ib ..."),
+    typer.Option("--rail", metavar="NAME", help="Use only this card of nodes that have several: first, ib ..."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 AllowLongOption = Annotated[bool, typer.Option("--allow-long", help=ALLOW_LONG)]

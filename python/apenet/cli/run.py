@@ -88,7 +88,7 @@ def run(
     pin: PinOption = None,
     trap_tsc: Annotated[
         bool,
-        typer.Option("--trap-tsc", help="Virtual time also for the cycle counter (rdtsc); slow."),
+        typer.Option("--trap-tsc", help="Show virtual time also in the cycle counter (rdtsc); slow."),
     ] = False,
     seed: SeedOption = 1,
     stall_timeout: Annotated[
