@@ -61,7 +61,7 @@ struct Machine::Parts final : private EventHandler {
   Simulation& simulation;
   MachineDescription description;
   std::uint32_t nodes;
-  // Of the event sources of kind host: the buses of all rails come first, then the copies, then the
+  // Numbers of the event sources of kind host: the buses of all rails come first, then the copies, then the
   // processes.
   std::uint32_t first_process;
   Placement placement;

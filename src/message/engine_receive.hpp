@@ -1,5 +1,5 @@
-// Engine's half that takes messages: matching, eager copies, the receiver's side of a rendezvous. For the
-// file that instantiates an Engine.
+// Engine's half that takes messages: matching, eager copies, the receiver's side of a rendezvous. The
+// file that instantiates an Engine includes this one.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Engine's half that puts data on the card. For the file that instantiates an Engine.
+// Engine's half that puts data on the card. The file that instantiates an Engine includes this one.
 #pragma once
 
 #include <algorithm>

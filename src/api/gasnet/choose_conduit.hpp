@@ -1,4 +1,4 @@
-// Which conduit carries the messages of this process.
+// Chooses the conduit that carries the messages of this process.
 #pragma once
 
 #include <memory>

@@ -330,7 +330,7 @@ void Client::move_to(std::int64_t until_ps) {
   if (ps > 0) sleep_together(ps);
 }
 
-// Of the sleeping threads, the first to wake moves the process's clock, once no other thread can act before.
+// The first of the sleeping threads to wake moves the process's clock, once no other thread can act before.
 // Real time decides when it looks, not what it finds. Returns false if the thread need not sleep any more.
 bool Client::let_time_pass(ThreadClock& own, Heard heard, Patience& patience, OwnFileWait* files) {
   ThreadClocks& threads = block_->threads;

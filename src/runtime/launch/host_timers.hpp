@@ -1,4 +1,4 @@
-// Whether signals, above all those of its timers, will interrupt what the threads of a process wait for.
+// Tells whether signals, above all those of its timers, will interrupt the waits of a process's threads.
 #pragma once
 
 #include <cstdint>

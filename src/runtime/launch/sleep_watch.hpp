@@ -1,4 +1,4 @@
-// SleepWatch: detects that the ranks that hold up all others are asleep in the host.
+// SleepWatch: detects that the ranks that stall all others are asleep in the host.
 #pragma once
 
 #include <chrono>

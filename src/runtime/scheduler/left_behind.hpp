@@ -1,4 +1,5 @@
-// What ranks leave behind when they finalise MPI, which MPI forbids: windows, and messages without a receive.
+// Reports what ranks leave behind when they finalise MPI, against its rules: windows, and messages that
+// nobody received.
 #pragma once
 
 #include <cstdint>

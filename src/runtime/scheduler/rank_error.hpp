@@ -1,4 +1,4 @@
-// What a process does and cannot be continued after. Each ends the run and names the rank.
+// Acts of a process after which the run cannot continue. Each ends the run and names the rank.
 #pragma once
 
 #include <cstdint>

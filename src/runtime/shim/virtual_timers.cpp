@@ -20,7 +20,7 @@ using Kind = VirtualTimer::Kind;
 
 constexpr std::int64_t never_ps = VirtualTimer::never_ps;
 
-// Of a timer whose next ends have all passed at once, so many are told one by one.
+// If several ends of a timer have passed at once, so many of them are reported one by one.
 constexpr std::int64_t most_late_ends = 1000;
 
 std::int64_t time_of(ipc::Client& client, const VirtualTimer& timer) {
@@ -231,7 +231,7 @@ TimerSetting VirtualTimers::get(ipc::Client& client, VirtualTimer& timer) {
   return {.left_ps = left_ps(client, timer), .interval_ps = timer.interval_ps};
 }
 
-// Of the timers that are due, the one that was due first.
+// Returns the timer that was due first.
 VirtualTimer* VirtualTimers::find_due(ipc::Client& client) {
   VirtualTimer* found = nullptr;
   std::int64_t late_ps = -1;

@@ -349,7 +349,7 @@ inline void TrafficRun::count_latency(std::int64_t latency_ps) {
     max_ps_ = latency_ps;
 }
 
-// For packets that may have waited at their source, and for cycles that need a division. Not inlined, so that
+// Serves packets that may have waited at their source, and cycles that need a division. Not inlined, so that
 // the common path need not save registers.
 [[gnu::noinline]] void TrafficRun::consume_waited(NodeId node, const Packet& packet) {
   const auto generated = static_cast<std::int64_t>(packet.message);
