@@ -54,7 +54,7 @@ def traffic(
         bool,
         typer.Option(
             "--measure-queued",
-            help="Also measure packets generated before the window that are still queued when it begins, as BookSim2 does.",
+            help="Also measure packets generated before the window that are then still queued, as BookSim2 does.",
         ),
     ] = False,
     seed: SeedOption = 1,
