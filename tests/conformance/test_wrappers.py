@@ -167,6 +167,13 @@ def test_a_program_beside_mpi_that_saw_the_host_is_named(apenet, bench):
     assert "it saw the clocks of the host" in done.stderr
 
 
+def test_a_child_of_vfork_that_starts_nothing_has_seen_no_other_clock(apenet, bench):
+    program = bench.program("mpich", "C")[0]
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", f"{bench.launcher('vforks')}; {program}")
+    assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
+    assert "system call" not in done.stderr
+
+
 def test_a_static_tool_alone_is_no_failure(apenet, bench):
     """Unless it starts another program, or may be an MPI program."""
     static = bench.launcher("drops", "-static")

@@ -28,6 +28,10 @@ ALLOWED = {
     ("src/runtime/shim/program_starts.cpp", "real_functions"): "the C library's functions, as the process has them",
     ("src/runtime/shim/process_images.cpp", "records"): "where the process has its record: its fact",
     ("src/runtime/shim/process_images.cpp", "faults_at_begin"): "what the image of the process has begun with",
+    (
+        "src/runtime/shim/process_images.cpp",
+        "own_process",
+    ): "which process has the record: a child of vfork has its memory",
     ("src/runtime/shim/process_images.cpp", "apenet_has_started"): "whether the process has started another: its fact",
     ("src/runtime/shim/run_environment.cpp", "known_variables"): "the variables with which the process has begun",
     ("src/runtime/shim/run_environment.cpp", "own_environment"): "the C library has one environment for a process",

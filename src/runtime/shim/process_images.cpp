@@ -41,6 +41,7 @@ using ipc::ImageState;
 
 constinit ipc::ImageRecords records;
 constinit std::atomic<std::uint32_t> faults_at_begin{0};
+constinit std::atomic<int> own_process{0};
 
 std::string_view own_path() {
   const auto* path = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
@@ -59,6 +60,9 @@ void note_exit() {
   const int before = errno;
   const bool is_raw = apenet_has_started.load() == 0 && ipc::child_faults() > faults_at_begin.load();
   records.write(own_record(is_raw ? ImageState::starts_raw : ImageState::ended));
+  // The child of a vfork that starts no program shares the memory of its parent, and is a start of the C
+  // library.
+  if (ipc::host_call(SYS_getpid, 0, 0) != own_process.load()) apenet_has_started = 1;
   errno = before;
 }
 
@@ -142,6 +146,7 @@ void record_image(ImageRecord& image, std::uint32_t process_id, ImageState state
 
 void record_own_image() {
   if (!records.is_found()) return;
+  own_process = ipc::host_call(SYS_getpid, 0, 0);
   const int before = errno;
   records.write(own_record(ImageState::followed));
   errno = before;
