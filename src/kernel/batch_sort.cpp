@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <numeric>
+#include <span>
+#include <utility>
 
 namespace apenet {
 
@@ -69,41 +71,48 @@ bool BatchSort::sort(const TimingWheel& wheel, TimingWheel::Place place, Event* 
 // their sources already. Where they have not, the machine is large and its events do not fit the cache: the
 // order words are sorted digit by digit from the lowest, without the digits in which none differ.
 void BatchSort::sort_by_order(const TimingWheel& wheel, TimingWheel::Place place, Event* sorted) {
-  constexpr unsigned order_digit_bits = 11;
-  constexpr std::uint64_t order_digits = std::uint64_t{1} << order_digit_bits;
+  constexpr std::uint64_t most_digits = 4096;  // their counts fit the first-level cache
   constexpr std::size_t least_by_digits = 256;
   const auto comes_before = [](const OrderKey& left, const OrderKey& right) {
     return left.order < right.order;
   };
-  order_keys_.clear();
+  const TimingWheel::Slot& slot = wheel.slot_at(place);
+  if (order_keys_.size() < slot.count) {  // they never shrink: to grow again would clear them
+    order_keys_.resize(slot.count);
+    sorted_order_keys_.resize(slot.count);
+  }
+  std::span<OrderKey> keys(order_keys_.data(), slot.count);
+  std::span<OrderKey> sorted_keys(sorted_order_keys_.data(), slot.count);
+  auto next = keys.begin();
+  std::uint64_t before = slot.first->events.front().order;
   std::uint64_t differing = 0;
   bool is_sorted = true;
   wheel.visit(place, [&](const Event& event) {
-    if (!order_keys_.empty()) {
-      differing |= event.order ^ order_keys_.back().order;
-      is_sorted &= event.order >= order_keys_.back().order;
-    }
-    order_keys_.push_back({event.order, &event});
+    differing |= event.order ^ before;
+    is_sorted &= event.order >= before;
+    before = event.order;
+    *next++ = {event.order, &event};
   });
-  if (!is_sorted && order_keys_.size() < least_by_digits) {
-    std::sort(order_keys_.begin(), order_keys_.end(), comes_before);
+  if (!is_sorted && keys.size() < least_by_digits) {
+    std::sort(keys.begin(), keys.end(), comes_before);
     is_sorted = true;
   }
   if (is_sorted) differing = 0;
-  sorted_order_keys_.resize(order_keys_.size());
   while (differing != 0) {
     const auto shift = static_cast<unsigned>(std::countr_zero(differing));
-    differing &= ~((order_digits - 1) << shift);
-    const auto digit_of = [shift](const OrderKey& key) {
-      return static_cast<std::size_t>((key.order >> shift) % order_digits);
+    // As wide as the bits that differ: a machine of 4096 nodes needs one digit, a small one few counts.
+    const std::uint64_t mask = std::bit_ceil((differing >> shift) % most_digits + 1) - 1;
+    differing &= ~(mask << shift);
+    const auto digit_of = [=](const OrderKey& key) {
+      return static_cast<std::size_t>((key.order >> shift) & mask);
     };
-    std::array<std::uint32_t, order_digits> end{};  // counts at first
-    for (const OrderKey& key : order_keys_) ++end[digit_of(key)];
-    std::exclusive_scan(end.begin(), end.end(), end.begin(), 0U);
-    for (const OrderKey& key : order_keys_) sorted_order_keys_[end[digit_of(key)]++] = key;
-    order_keys_.swap(sorted_order_keys_);
+    digit_ends_.assign(mask + 1, 0);  // counts at first
+    for (const OrderKey& key : keys) ++digit_ends_[digit_of(key)];
+    std::exclusive_scan(digit_ends_.begin(), digit_ends_.end(), digit_ends_.begin(), 0U);
+    for (const OrderKey& key : keys) sorted_keys[digit_ends_[digit_of(key)]++] = key;
+    std::swap(keys, sorted_keys);
   }
-  for (const OrderKey& key : order_keys_) *sorted++ = *key.event;
+  for (const OrderKey& key : keys) *sorted++ = *key.event;
 }
 
 // Sorts by the leading digits of the times, as many as make most events differ. A key is time, kind, source
