@@ -253,10 +253,7 @@ void Delivery::take_notice(std::uint32_t rank) {
     }
     give_back(rank, taken_ps + rail_costs_[rail].of(interface).after_receive_ps, rail);
   });
-  const auto first = known.overflow.begin();
-  auto next = first;
-  while (next != known.overflow.end() && exchange_.put(rank, *next)) ++next;
-  known.overflow.erase(first, next);
+  while (!known.overflow.empty() && exchange_.put(rank, known.overflow.front())) known.overflow.pop_front();
   known.events = exchange_.events(rank);
   if (known.events > 0) known.first_event_ps = exchange_.first_event_ps(rank);
 }

@@ -59,6 +59,7 @@ void GrantQueue::choose_queued() {
   if (!ranks_.started()) return;
   const auto shares = [this](std::uint32_t rank) { return ranks_[rank].shares_memory; };
   const bool any_shares = std::any_of(woken_.begin(), woken_.end(), shares);
+  if (!any_shares && !one_at_a_time_) return;
   if (any_shares) {
     std::stable_sort(woken_.begin(), woken_.end(), [this](std::uint32_t a, std::uint32_t b) {
       return LowerBounds::acts_ps(ranks_[a]) < LowerBounds::acts_ps(ranks_[b]);
