@@ -16,6 +16,7 @@ from typing import Any
 
 from apenet._core import version as __version__
 from apenet.base.errors import ApenetError, InputError, from_core
+from apenet.base.numbers import whole
 from apenet.perf import simulated
 from apenet.perf.host import measure_speed
 from apenet.perf.processes import measure_mpi
@@ -24,6 +25,7 @@ from apenet.perf.request import Figures, PerfRequest
 __all__ = ["BENCHMARKS", "Benchmark", "PerfError", "PerfResult", "measure"]
 
 MIB = 2**20
+MOST_REPEATED = 10**7
 
 
 class PerfError(ApenetError):
@@ -145,8 +147,8 @@ def measure(name: str, *, settings: Sequence[str] = (), repeat: int | None = Non
     """
     if name not in BENCHMARKS:
         raise InputError("name", name, "one of " + ", ".join(BENCHMARKS))
-    if repeat is not None and repeat < 1:
-        raise InputError("repeat", repeat, "a whole number of at least 1")
+    if repeat is not None:
+        repeat = whole("repeat", repeat, 1, MOST_REPEATED, f"a whole number from 1 to {MOST_REPEATED}")
     benchmark = BENCHMARKS[name]
     request = PerfRequest(benchmark.machine, (*benchmark.settings, *settings), repeat or benchmark.repeat)
     request.read_machine()  # refuses bad input here, with a clear error

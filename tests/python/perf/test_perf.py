@@ -114,6 +114,13 @@ def test_a_rate_that_start_up_hides_is_not_printed(monkeypatch):
         processes.measure_mpi(PerfRequest("ape128", (SMALL,), 1))
 
 
+@pytest.mark.parametrize("repeat", [0, -1, 10**7 + 1, 2**32, 10**30])
+def test_absurd_numbers_of_repetitions_are_bad_input(apenet, repeat):
+    done = apenet("perf", "flit", "--repeat", str(repeat))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"apenet: repeat = {repeat}: expected a whole number from 1 to 10000000\n"
+
+
 def test_the_simulated_work_repeats_exactly():
     counted = ("nodes", "messages", "packets", "hops", "events", "virtual_us")
     first, second = (perf.measure("packet", settings=[SMALL], repeat=9).details for _ in range(2))
