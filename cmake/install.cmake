@@ -9,6 +9,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/src/api/compute/apenet_compute.h ${PROJECT_S
 install(FILES ${PROJECT_SOURCE_DIR}/src/api/gpu/cuda/cuda_runtime.h ${PROJECT_SOURCE_DIR}/src/api/gpu/cuda/cuda_runtime_api.h
   DESTINATION apenet/include/cuda COMPONENT apenet)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/machines DESTINATION apenet COMPONENT apenet FILES_MATCHING PATTERN "*.toml")
+install(FILES ${PROJECT_SOURCE_DIR}/src/network/packet/accuracy_envelope.csv DESTINATION apenet COMPONENT apenet)
 install(FILES ${PROJECT_SOURCE_DIR}/bench/mpi/apenet_bench.c ${PROJECT_SOURCE_DIR}/bench/mpi/fan_out.c
   ${PROJECT_SOURCE_DIR}/bench/mpi/message_rate.c
   DESTINATION apenet/programs COMPONENT apenet)

@@ -110,9 +110,9 @@ def test_results_depend_on_no_hash_order():
 def test_the_model_reads_no_clock_and_no_entropy():
     forbidden = r"std::chrono|clock_gettime|gettimeofday|std::random_device|\brand\(|std::mt19937|std::this_thread"
     wrong = []
-    for room in ("kernel", "network", "host", "nic", "machine", "runtime/scripted"):
-        paths = cxx_files(f"src/{room}")
-        assert paths, f"src/{room} has no files"
+    for folder in ("kernel", "network", "host", "nic", "machine", "runtime/scripted"):
+        paths = cxx_files(f"src/{folder}")
+        assert paths, f"src/{folder} has no files"
         found = ((path, re.search(forbidden, code(path))) for path in paths)
         wrong += [f"{name(path)} uses {match[0]}" for path, match in found if match]
     assert wrong == []
@@ -131,7 +131,7 @@ NUMBERS_ALLOWED = {
     "src/network/flit/fabric.hpp": "the word into which a class packs its fields",
     "src/network/flit/route_unit.hpp": "tables, made anew for each routing",
     "src/network/packet/serialisation.hpp": "made once from a rate",
-    "src/network/packet/trust.hpp": "made once from a description",
+    "src/network/packet/accuracy_envelope.hpp": "made once from a description",
     "src/network/packet/wormhole.hpp": "made once from a description",
     "src/network/faults/fault_schedule.hpp": "which links are alive follows from the changes applied",
 }

@@ -11,10 +11,10 @@
 #include "network/faults/bit_errors.hpp"
 #include "network/faults/halting_network.hpp"
 #include "network/network_trace.hpp"
+#include "network/packet/accuracy_envelope.hpp"
 #include "network/packet/credit_returns.hpp"
 #include "network/packet/layout.hpp"
 #include "network/packet/records.hpp"
-#include "network/packet/trust.hpp"
 #include "network/packet/waiting_queues.hpp"
 #include "network/packet/wormhole.hpp"
 #include "network/routing/channel_classes.hpp"
@@ -217,7 +217,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   LargeArray<Output> outputs_;
   packet::WaitingQueues waiting_;
   packet::CreditReturns credits_;
-  packet::Trust trust_;
+  packet::AccuracyEnvelope envelope_;
   std::unique_ptr<BitErrors> errors_;    // by output; only when a link has some
   std::vector<Stage> stages_;            // link classes, then ejection and injection
   std::vector<NetworkClient*> clients_;  // of each node

@@ -46,7 +46,7 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
       spec_(spec_of(topology, parameters)),
       waiting_(std::size_t{spec_.layout.routers} * spec_.layout.ports + topology.endpoint_count(),
                std::max(spec_.layout.ports * spec_.layout.virtual_channels, spec_.layout.card_channels)),
-      trust_(parameters) {
+      envelope_(parameters) {
   wire(topology, parameters);
   use_routing(*own_routing_);
 }
@@ -152,11 +152,11 @@ std::vector<std::string> PacketEngine::warnings() const {
   packet::Congestion congestion{.now = simulation_.now(), .ports_only = counters_.ports_only};
   for (const Output& output : outputs_) {
     const Stage& stage = stages_[output.spec.stage];
-    const Time use = trust_.use(output.spec.stage, output.counters.busy, output.counters.packets,
-                                output.counters.wire_bytes);
+    const Time use = envelope_.use(output.spec.stage, output.counters.busy, output.counters.packets,
+                                   output.counters.wire_bytes);
     congestion.busiest = std::max(congestion.busiest, use);
-    const Time unseen = packet::Trust::waiting(use, congestion.now) -
-                        packet::Trust::waiting(output.counters.busy, congestion.now);
+    const Time unseen = packet::AccuracyEnvelope::waiting(use, congestion.now) -
+                        packet::AccuracyEnvelope::waiting(output.counters.busy, congestion.now);
     congestion.moving += stage.spec.header_latency * static_cast<std::int64_t>(output.counters.packets);
     if (stage.spec.kind == StageKind::ejection) {
       congestion.ejecting += output.counters.busy;
@@ -167,7 +167,7 @@ std::vector<std::string> PacketEngine::warnings() const {
   }
   congestion.moving += congestion.ejecting;
   for (const Stage& stage : stages_) congestion.waiting += stage.counters.waited;
-  return trust_.warnings(congestion);
+  return envelope_.warnings(congestion);
 }
 
 bool PacketEngine::list_state(NodeId source, NodeId destination, StateList& list) {

@@ -439,9 +439,7 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
   // Ports between router and card saturate too, and a crossbar has no other links.
   if (is_packet_engine_ && point.is_saturated && said.empty()) {
     said.emplace_back(
-        "the network is saturated: the packet engine's latencies and throughput may deviate by more than "
-        "10 % from the flit engine's (--engine flit): latencies from 14 % too low to 22 % too high were "
-        "measured, throughput within 6 %");
+        "the network is saturated, beyond the packet engine's accuracy envelope: check with --engine flit");
   }
   if (drained_ == 0) {
     said.emplace_back("no packet of the window arrived, so latencies and hops are reported as 0");

@@ -1,67 +1,18 @@
 """The packet engine agrees with the flit engine within 10 %, or it warns.
 
-APENET_TRUST_DRAWS sets how many configurations are drawn; docs/models/flit-engine.md shows the result of 200.
+APENET_ENVELOPE_DRAWS sets how many configurations are drawn; docs/models/flit-engine.md shows the result of 200.
 """
 
 import os
-import random
 import re
-from dataclasses import dataclass
 
 import pytest
+from accuracy_envelope import SHORT, TABLE, Case, drawn, table_of, text_of
 
 import apenet
 
-DRAWS = int(os.environ.get("APENET_TRUST_DRAWS", "40"))
+DRAWS = int(os.environ.get("APENET_ENVELOPE_DRAWS", "40"))
 TOLERANCE = 0.1
-WARNING = "deviate by more than 10 %"
-SHORT = {"warmup_cycles": 3000, "measure_cycles": 5000, "drain_cycles": 20000}
-PAPERS = ["ape128", "qpace", "quong", "extoll-64", "extoll-64-2d", "pax", "torus-slice", "my-cluster"]
-CUBES = ["[8]", "[2]", "[4,4]", "[4,4,4]", "[8,4]", "[4,2,2]", "[5,3]"]
-
-
-@dataclass(frozen=True)
-class Case:
-    machine: str
-    packet_flits: int
-    load: float
-    pattern: str = "uniform"
-    settings: tuple[str, ...] = ()
-
-    def run(self, engine, seed=1, **cycles):
-        """The point of this load, and whether the packet engine warned."""
-        result = apenet.traffic(
-            self.machine,
-            loads=(self.load,),
-            pattern=self.pattern,
-            packet_flits=self.packet_flits,
-            settings=self.settings,
-            engine=engine,
-            seed=seed,
-            **cycles,
-        )
-        return result.points[0], any(WARNING in warning for warning in result.warnings)
-
-
-def drawn(seed):
-    draws = random.Random(seed)
-    machine = draws.choice([*PAPERS, *4 * ["iq-router-v1", "iq-router-v2"]])
-    settings = []
-    if machine not in ("pax", "my-cluster"):
-        settings.append(f"network.dims={draws.choice(CUBES)}")
-    elif draws.random() < 0.5:
-        settings.append("network.routing=random-up")
-    packet_flits = draws.choice([1, 2, 4, 8, 17, 32])
-    if machine.startswith("iq"):
-        buffer_flits = draws.choice([1, 2, 4, 8, 16, 32])
-        settings.append(f"router.buffer_flits={buffer_flits}")
-        settings.append(f"router.virtual_channels={draws.choice([2, 3, 4, 5, 8])}")
-        settings.append(f"router.channel_selection={draws.choice(['any', 'lane'])}")
-        settings.append(f"network.link.latency_ns={draws.choice([1, 1, 1, 4])}")
-        if buffer_flits >= packet_flits:
-            settings.append(f"router.switching={draws.choice(['wormhole', 'virtual-cut-through'])}")
-    pattern = draws.choice(["uniform", "uniform", "neighbor", "randperm"])
-    return Case(machine, packet_flits, round(draws.uniform(0.05, 0.7), 3), pattern, tuple(settings))
 
 
 @pytest.mark.parametrize("seed", range(DRAWS))
@@ -108,11 +59,18 @@ def test_one_virtual_channel_carries_what_the_flit_engine_does(packet_flits, buf
     assert packet.min_latency_cycles == flit.min_latency_cycles
 
 
-def test_a_warning_says_size_and_direction():
+def measured_percent(name):
+    row = table_of(TABLE.read_text())[name]
+    return max(-row["lowest_percent"], row["highest_percent"])
+
+
+def test_a_warning_says_by_how_much():
     result = apenet.traffic("iq-router-v2", loads=(0.3,), packet_flits=8, **SHORT)
     (warning,) = result.warnings
-    assert "(a buffer holds less than a packet; compare with --engine flit)" in warning
-    assert "too low" in warning
+    assert warning == (
+        "the load is beyond the packet engine's accuracy envelope (wormhole: buffers below a packet): latencies may be "
+        f"off by up to {measured_percent('wormhole: buffers below a packet'):.0f} %; check with --engine flit"
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,3 +111,11 @@ def test_bursts_of_programs_take_the_same_time(machine, workload):
     """docs/models/flit-engine.md: a workload is one burst after another, with an idle network in between."""
     packet, flit = (workload(machine, sizes=[4096], engine=engine).times_us[0] for engine in ("packet", "flit"))
     assert packet == pytest.approx(flit, rel=0.03)
+
+
+def test_the_table_is_what_the_measuring_run_writes():
+    text = TABLE.read_text()
+    assert text_of(text, {}) == text
+    for row in table_of(text).values():
+        assert row["configurations"] > 0
+        assert row["lowest_percent"] <= row["median_percent"] <= row["highest_percent"]

@@ -1,8 +1,10 @@
-// Trust: up to which load the packet engine's latencies agree with the flit engine's, and the warning beyond.
+// AccuracyEnvelope: up to which load the packet engine's latencies agree with the flit engine's, and the
+// warning beyond.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernel/rate.hpp"
@@ -25,11 +27,11 @@ struct Congestion {
   Time unseen_at_ports = Time::zero();
 };
 
-// The limits and the sizes of deviations are measured: docs/models/flit-engine.md, "The packet engine under
-// load".
-class Trust {
+// Limits and errors are those of accuracy_envelope.csv; docs/models/flit-engine.md, "The packet engine under
+// load", says how they were found.
+class AccuracyEnvelope {
  public:
-  explicit Trust(const NetworkParameters& parameters);
+  explicit AccuracyEnvelope(const NetworkParameters& parameters);
 
   // How long these packets use an output in the flit engine, or the one lane of it that they take: a lane
   // idles between packets, and while it waits for credits, and ports carry at most a flit per cycle. Packets
@@ -44,16 +46,19 @@ class Trust {
   [[nodiscard]] std::vector<std::string> warnings(const Congestion& congestion) const;
 
  private:
-  // Within these limits, latencies of this kind of machine were within 10 %. Use is that of the busiest
-  // output; waiting is a share of the time that packets need alone.
-  struct Limits {
-    const char* kind;
-    const char* deviation;  // beyond them, as measured
-    double use;
-    double waiting;
-    double use_of_both;  // both of these exceeded together
-    double waiting_of_both;
+  // A row of accuracy_envelope.csv.
+  struct Row {
+    std::string_view name;  // of the class
+    double use_percent;     // of the busiest output
+    double waiting_percent;
+    double both_use_percent;  // both of these exceeded together
+    double both_waiting_percent;
+    int configurations;
+    double lowest_percent;
+    double median_percent;
+    double highest_percent;
   };
+  static const Row rows[];
 
   struct Lane {
     Time idle_after_packet;
@@ -61,11 +66,12 @@ class Trust {
     bool is_port = false;  // of a node, out of the network
   };
 
-  [[nodiscard]] static Limits limits_of(const NetworkParameters& parameters);
+  [[nodiscard]] static const Row& row(std::string_view name);
+  [[nodiscard]] static const Row& row_of(const NetworkParameters& parameters);
   void warn_of_load(const Congestion& congestion, std::vector<std::string>& warnings) const;
   void warn_of_unseen(const Congestion& congestion, std::vector<std::string>& warnings) const;
 
-  Limits limits_;
+  const Row& row_;
   double flit_slowdown_;  // of the flit engine's links; unless it is 1, that engine simulates another machine
   double flit_port_slowdown_;
   DataRate port_rate_;
