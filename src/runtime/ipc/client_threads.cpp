@@ -175,7 +175,7 @@ void Client::wake_thread(ThreadClock& clock, std::int64_t own_ps) {
   clock.own_ps = own_ps;
   clock.switches = own_switches();
   clock.cpu_ns = cpu_ns_of(clock.id);
-  clock.is_in_host = clock.waits_inside = clock.is_rung = clock.is_passed_over = clock.looks = 0;
+  clock.is_in_host = clock.waits_inside = clock.is_rung = clock.is_passed_over = clock.checks = 0;
   clock.state = ThreadClock::acts;
   block_->threads.note_change();
   futex_wake(block_->threads.changes());
@@ -390,7 +390,7 @@ void Client::fall_asleep(ThreadClock& clock, std::int64_t until_ps) {
   clock.until_ps = until_ps;
   clock.since_ps = process_time_ps();
   clock.cpu_ns = cpu_ns_of(clock.id);
-  clock.is_passed_over = clock.looks = clock.is_rung = 0;
+  clock.is_passed_over = clock.checks = clock.is_rung = 0;
   clock.state = ThreadClock::sleeps;
   block_->threads.note_change();
   futex_wake(block_->threads.changes());
@@ -460,7 +460,7 @@ bool Client::lets_others_act(const Event* event, std::int64_t known_ps) {
 // Gives a thread that acts a moment, and finds out whether it can go on.
 void Client::await(ThreadClock& other) {
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
-  constexpr std::uint32_t most_looks = 20;  // a lock that this thread holds, it has lent several times since
+  constexpr std::uint32_t most_checks = 20;  // a lock that this thread holds, it has lent several times since
   constexpr std::int64_t most_cpu_ns = 100 * ns_per_ms;
   ThreadClocks& threads = block_->threads;
   if (block_->lock.is_contended()) return;
@@ -482,7 +482,7 @@ void Client::await(ThreadClock& other) {
       if (ThreadClocks::sleeps(other)) break;  // it looks at the clock by itself
       [[fallthrough]];
     case ThreadState::blocked:
-      if (++other.looks >= most_looks) other.is_passed_over = 1;
+      if (++other.checks >= most_checks) other.is_passed_over = 1;
       break;
   }
 }

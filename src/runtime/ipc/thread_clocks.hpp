@@ -14,7 +14,7 @@
 
 namespace apenet::ipc {
 
-// Owner: the thread; others read it at any time, and set is_passed_over and looks.
+// Owner: the thread; others read it at any time, and set is_passed_over and checks.
 struct ThreadClock {
   enum State : std::uint32_t { free, acts, sleeps };
   static constexpr std::int64_t of_rank_ps = -1;
@@ -33,7 +33,7 @@ struct ThreadClock {
   std::atomic<std::uint32_t> is_rung{0};            // 1: it was signalled, because its time has come; 2: now
   // Others do not wait for what it does, until it sleeps again: it is blocked, or computes without end.
   std::atomic<std::uint32_t> is_passed_over{0};
-  std::atomic<std::uint32_t> looks{0};    // that have found it blocked since it woke
+  std::atomic<std::uint32_t> checks{0};   // that have found it blocked since it woke
   std::atomic<std::int64_t> cpu_ns{0};    // CPU time that it had used when it woke
   std::atomic<std::int64_t> switches{0};  // how often it had blocked in the host when its clock was last set
 };
@@ -71,7 +71,7 @@ class ThreadClocks {
     clock.id = 0;
     clock.own_ps = ThreadClock::of_rank_ps;
     for (auto* word :
-         {&clock.is_in_host, &clock.waits_inside, &clock.is_rung, &clock.is_passed_over, &clock.looks})
+         {&clock.is_in_host, &clock.waits_inside, &clock.is_rung, &clock.is_passed_over, &clock.checks})
       *word = 0;
     clock.condition = nullptr;
     clock.cpu_ns = clock.switches = 0;
