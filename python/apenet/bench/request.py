@@ -38,12 +38,14 @@ from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import MOST_RANKS
 from apenet.run.long_runs import ALLOW_LONG, require_soon
+from apenet.run.workload import END_OF_TIME_US
 
 ACTIVE_MESSAGES = ("improved", "first")
 """The implementations of Active Messages of GASNet's conduit for EXTOLL, the default first."""
 CACHES = ("on", "off")
 FEWEST_NODES = 2
 MESSAGE_OF_PROCESSES = 20  # packet-hops that the host could simulate while two processes exchange a message
+MOST_DEFAULT_ITERATIONS = 2000
 MOST_ITERATIONS = 2**31 - 1  # limit of the core's counter, which also counts the rounds of a pattern
 
 Parameters = ParamSpec("Parameters")
@@ -162,6 +164,19 @@ class MachineRequest(Request[Result]):
         if self.iterations is not None:
             expected = "a whole number of at least 1"
             self._set("iterations", whole("iterations", self.iterations, 1, MOST_ITERATIONS, expected))
+        self._require_times()
+
+    def _require_times(self) -> None:
+        """Refuses messages that a card without packets would carry beyond the end of virtual time."""
+        bandwidth = getattr(self.simulated.file.card, "bandwidth_mib_s", None)
+        if bandwidth is None or self.simulated.topology.has_routers or not self.sizes_bytes:
+            return
+        seconds = (
+            max(self.sizes_bytes) / (float(bandwidth.value) * 2**20) * (self.iterations or MOST_DEFAULT_ITERATIONS)
+        )
+        if seconds > END_OF_TIME_US * 1e-6:
+            expected = f"messages that end within 104 days of virtual time at card.bandwidth_mib_s = {bandwidth.value}"
+            raise InputError("sizes", max(self.sizes_bytes), expected)
 
     def at_sizes(self, sizes_bytes: Sequence[int]) -> Self:
         """The same test at these sizes, which may be zero, as those of other benchmarks are."""

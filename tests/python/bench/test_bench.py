@@ -466,6 +466,15 @@ def test_what_takes_long_runs_if_it_is_allowed(monkeypatch):
     assert apenet.bench.halo("ape16", sizes=[256], iterations=1).messages[0] == 16 * 6
 
 
+# A byte a second: 2^20 bytes take 12 days, and 20 of them end after the simulator's clocks do.
+def test_messages_beyond_the_end_of_virtual_time_are_refused():
+    slow = apenet.machine("ideal", [f"card.bandwidth_mib_s={2**-20}"])
+    for test, options in (("pingpong", {"iterations": 20}), ("oneway", {}), ("halo", {"count": 4, "iterations": 20})):
+        with pytest.raises(InputError, match="sizes = 1048576: expected messages that end within 104 days"):
+            apenet.bench.measure(test, slow, sizes=[16, 2**20], **options)
+    assert apenet.bench.pingpong(slow, sizes=[2**16], iterations=2).times_us[0] == pytest.approx(65536e6 + 1)
+
+
 def test_what_software_forwards_soon_runs():
     assert apenet.bench.alltoall("qpace", sizes=[16], count=8, iterations=1).times_us[0] > 0
     assert apenet.bench.halo("qpace", sizes=[2**16], iterations=1).times_us[0] > 0  # only between neighbours
