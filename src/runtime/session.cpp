@@ -81,6 +81,7 @@ struct Session::Parts {
         machine(simulation, description, std::move(node_of_process)),
         observation(simulation, machine, given.observation),
         shared(process_count),
+        manager(shared.header()),
         process_ids(shared),
         memory(shared, process_ids),
         scheduler(simulation, machine, shared, memory,
@@ -130,6 +131,7 @@ struct Session::Parts {
   Machine machine;
   Observation observation;
   SharedMemory shared;
+  ManagerSocket manager;
   ProcessIds process_ids;
   ProcessMemory memory;
   Scheduler scheduler;
@@ -187,7 +189,7 @@ SessionReport Session::run(const std::vector<RankProcess>& ranks, const Supervis
   const int root = supervisor.process_id != 0 ? supervisor.process_id : getpid();
   parts_->process_ids.set_tree(ProcessTree(root, std::move(leaders)));
   RunLoop loop(parts_->shared, parts_->scheduler, parts_->process_ids, parts_->memory, parts_->options, ranks,
-               supervisor.channel);
+               supervisor.channel, parts_->manager);
   loop.run(report, interrupted);
   parts_->report_on(report);
   return report;

@@ -213,14 +213,24 @@ def test_a_second_program_past_the_network_is_named(apenet, bench, tmp_path):
 CLOSES = "import os, sys; os.closerange(3, 256); os.execv(sys.argv[1], sys.argv[1:])"
 
 
-def test_a_refusal_is_reported_once_for_all_ranks(apenet, bench):
+def test_a_program_reaches_its_manager_without_the_descriptor(apenet, bench):
+    """Whoever has closed it, or uses its number for something else."""
+    program = bench.program("mpich", "C")
+    takes = "import os, sys; os.dup2(1, 100); os.execv(sys.argv[1], sys.argv[1:])"
+    for script in (CLOSES, takes):
+        done = apenet("run", "-n", "2", "--machine", "ape16", "--", "python", "-c", script, *program)
+        assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
+
+
+def test_a_refusal_is_reported_once_for_all_ranks(apenet):
     """Whatever becomes of the output and the status of the refused program."""
     script = '"$@" > /dev/null 2>&1; true'
-    command = ("python", "-c", CLOSES, *bench.program("mpich", "C"))
+    change = "import os; os.environ['FI_PROVIDER'] = 'tcp'; from mpi4py import MPI"
+    command = ("python", "-c", change)
     done = apenet("run", "-n", "3", "--machine", "ape16", "--", "sh", "-c", script, "sh", *command)
     assert done.returncode == 2
     said = done.stderr.splitlines()
-    assert said[0].startswith("apenet: failed: rank 0 was refused: PMI_FD = '100' in the program's environment")
+    assert said[0].startswith("apenet: failed: rank 0 was refused: FI_PROVIDER = 'tcp' in the program's")
     assert said[1:] == ["apenet:   then ranks 1, 2 ended for the same reason"]
 
 

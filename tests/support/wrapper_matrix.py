@@ -55,7 +55,10 @@ _NODE = (
     "const {status} = require('child_process').spawnSync(process.argv[1], process.argv.slice(2),"
     " {env: {}, stdio: 'inherit'}); process.exit(status)"
 )
-_TMUX = 'tmux -S "$0.$PMI_RANK" new-session -d "$*"'
+_TMUX = (
+    'own="$0.$PMI_RANK"; tmux -S "$own" new-session -d "$* > $own.out 2>&1; tmux -S $own wait-for -S done"; '
+    'tmux -S "$own" wait-for done; cat "$own.out"'
+)
 _PERL = "%ENV = (); exec @ARGV"
 
 WRAPPERS = {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
 #include <string>
 
 #include "runtime/ipc/futex.hpp"
+#include "runtime/ipc/image_records.hpp"
+#include "runtime/ipc/manager_address.hpp"
 #include "runtime/ipc/without_shim.hpp"
 
 namespace apenet::ipc {
@@ -50,7 +53,7 @@ const char* expected_access(int error) {
              ? "the mapping of a running simulation, which a program with a /proc of its own does not see "
                "(unshare --mount-proc, a container with processes of its own)"
              : "the mapping of a running simulation, which another user, also of a user namespace, may not "
-               "open (sudo -u, setpriv, bwrap, unshare -r)";
+               "open (sudo -u, setpriv, bwrap, unshare -r): put that in front of apenet run instead";
 }
 
 // The variables of other launchers name the rank if ours is not set.
@@ -234,6 +237,24 @@ void Client::refuse(const std::string& why) {
   std::_Exit(2);
 }
 
+int Client::connect_to_manager(int least) {
+  const Header* header = machine();
+  const char* rank = rank_text();
+  if (header == nullptr || header->manager[0] == '\0' || rank == nullptr) return -1;
+  const int opened = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int fd = fcntl(opened, F_DUPFD, least);
+  close(opened);
+  const std::string name = std::string(".") + rank + "." + std::to_string(own_process_id());
+  constexpr std::size_t longest = 64;
+  if (fd >= 0 && name.size() < longest) {
+    const ManagerAddress own(header->manager, name);
+    const ManagerAddress manager(header->manager, {});
+    if (bind(fd, own.get(), own.bytes()) == 0 && connect(fd, manager.get(), manager.bytes()) == 0) return fd;
+  }
+  close(fd);
+  return -1;
+}
+
 // The simulator knows processes by the numbers that they have for itself, as /proc does.
 void Client::require_namespace() {
   std::array<char, 16> number{};
@@ -241,7 +262,8 @@ void Client::require_namespace() {
   if (bytes <= 0 || std::atoi(number.data()) == getpid()) return;
   refuse(
       "the program runs in a process namespace of its own (unshare --pid, a container): expected that of the "
-      "simulator, which must know its processes and threads by their numbers");
+      "simulator, which must know its processes and threads by their numbers: put what makes it in front of "
+      "apenet run instead");
 }
 
 Client::Client(std::byte* base, std::uint32_t rank)

@@ -49,6 +49,8 @@ class Client {
   static Client* known() { return attached_.load(std::memory_order_acquire); }
   // Whether this process is a fork, without exec, of one that has mapped a simulation.
   static bool is_fork();
+  // Connects to the process manager anew. Returns the descriptor, from least on, or -1.
+  static int connect_to_manager(int least);
   // Ends the process, which must not go on in a run, with status 2. The run tells why, once for all ranks.
   [[noreturn]] static void refuse(const std::string& why);
   // The machine's properties for a process that is a rank or may become one. nullptr as for instance(), but

@@ -26,7 +26,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 18;
+inline constexpr std::uint32_t protocol_version = 19;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -263,6 +263,7 @@ struct Header {
   EmptyPollLimits empty_poll_limits;
   std::int64_t outside_patience_ns = 0;  // real time that sleeps take on a guess (shim/outside_waits.hpp)
   char machine[64] = {};
+  char manager[32] = {};  // abstract name of the process manager's socket; see manager_address.hpp
 };
 
 struct Running {

@@ -103,6 +103,16 @@ bool PmiServer::serve(std::uint32_t rank) {
   return true;
 }
 
+bool PmiServer::reconnect(std::uint32_t rank, int fd) {
+  if (ranks_[rank].spoke) {
+    close(fd);
+    return false;
+  }
+  if (fds_[rank] >= 0) close_rank(rank);
+  fds_[rank] = fd;
+  return true;
+}
+
 void PmiServer::close_rank(std::uint32_t rank) {
   close(fds_[rank]);
   fds_[rank] = -1;

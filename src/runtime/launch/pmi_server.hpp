@@ -31,6 +31,9 @@ class PmiServer {
   // RankError if the rank violates the protocol; the rank's connection is closed before that.
   bool serve(std::uint32_t rank);
 
+  // The rank goes on by this descriptor. Returns false, and closes it, if the rank has spoken already.
+  bool reconnect(std::uint32_t rank, int fd);
+
   [[nodiscard]] int fd(std::uint32_t rank) const { return fds_[rank]; }
   // The rank has sent its init command.
   [[nodiscard]] bool spoke(std::uint32_t rank) const { return ranks_[rank].spoke; }

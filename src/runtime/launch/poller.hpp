@@ -11,7 +11,7 @@ namespace apenet {
 // Owns no descriptor that is added. A descriptor leaves the poller when it is closed or removed.
 class Poller {
  public:
-  enum class Source : std::uint32_t { pmi, output, error, child, supervisor };
+  enum class Source : std::uint32_t { pmi, manager, output, error, child, supervisor };
 
   Poller();
   ~Poller();

@@ -36,13 +36,14 @@ std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
 
 RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, Verdict& verdict,
                        const SessionOptions& options, const std::vector<RankProcess>& ranks,
-                       int supervisor_fd)
+                       int supervisor_fd, const ManagerSocket& manager)
     : scheduler_(scheduler),
       process_ids_(process_ids),
       verdict_(verdict),
       count_(static_cast<std::uint32_t>(ranks.size())),
       patience_(options.stall_timeout_ms),
       start_launcher_(options.start_launcher),
+      manager_(manager),
       pmi_(pmi_fds(ranks),
            [this](std::uint32_t rank, const std::string& library) { return find_launcher(rank, library); }),
       output_(scheduler.view(), pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
@@ -53,6 +54,7 @@ RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, ProcessIds& p
           [this](const supervisor::Notice& notice, std::optional<std::uint32_t> leader_of) {
             images_.note_end(notice, leader_of);
           }) {
+  poller_.add(manager_.fd(), Poller::Source::manager);
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     poller_.add(ranks[rank].pmi_fd, Poller::Source::pmi, rank);
     poller_.add(ranks[rank].output_fd, Poller::Source::output, rank);
@@ -66,6 +68,9 @@ bool RankServer::serve(int timeout_ms) {
     switch (source) {
       case Poller::Source::pmi:
         serve_pmi(rank);
+        break;
+      case Poller::Source::manager:
+        accept_connections();
         break;
       case Poller::Source::output:
         output_.read(rank, 0);
@@ -83,6 +88,15 @@ bool RankServer::serve(int timeout_ms) {
         break;
     }
   });
+}
+
+void RankServer::accept_connections() {
+  while (const auto connection = manager_.accept(process_ids_.tree(), count_)) {
+    const auto [rank, fd] = *connection;
+    const int before = pmi_.fd(rank);
+    if (before >= 0 && !pmi_.spoke(rank)) poller_.remove(before);
+    if (pmi_.reconnect(rank, fd)) poller_.add(fd, Poller::Source::pmi, rank);
+  }
 }
 
 bool RankServer::serve_pmi(std::uint32_t rank) {

@@ -11,6 +11,7 @@
 #include "runtime/launch/failure_watch.hpp"
 #include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/image_watch.hpp"
+#include "runtime/launch/manager_socket.hpp"
 #include "runtime/launch/output_pump.hpp"
 #include "runtime/launch/pmi_server.hpp"
 #include "runtime/launch/poller.hpp"
@@ -28,7 +29,8 @@ namespace apenet {
 class RankServer {
  public:
   RankServer(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, Verdict& verdict,
-             const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd);
+             const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd,
+             const ManagerSocket& manager);
 
   // Waits at most timeout_ms for something to serve. Returns true if more may be pending.
   bool serve(int timeout_ms);
@@ -77,6 +79,7 @@ class RankServer {
   // Returns whether a process can still ask.
   bool serve_pmi(std::uint32_t rank);
   void on_end(std::uint32_t rank);
+  void accept_connections();
   int watch_attached(std::uint32_t rank);
   [[nodiscard]] bool is_left_to_a_child(std::uint32_t rank);
   [[nodiscard]] bool has_orphan(std::uint32_t rank) const;
@@ -90,6 +93,7 @@ class RankServer {
   std::function<LateLauncher(const std::string& library)> start_launcher_;
   std::optional<LateLauncher> late_launcher_;
   Poller poller_;
+  const ManagerSocket& manager_;
   PmiServer pmi_;
   OutputPump output_;
   FailureWatch failure_watch_;

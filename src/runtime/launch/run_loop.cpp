@@ -34,7 +34,8 @@ CoreUse cores_of(const SessionOptions& options) {
 }  // namespace
 
 RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
-                 const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd)
+                 const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd,
+                 const ManagerSocket& manager)
     : shared_(shared),
       scheduler_(scheduler),
       view_(scheduler.view()),
@@ -42,7 +43,7 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process
       memory_(memory),
       options_(options),
       count_(static_cast<std::uint32_t>(ranks.size())),
-      server_(shared, scheduler, process_ids, verdict_, options, ranks, supervisor_fd),
+      server_(shared, scheduler, process_ids, verdict_, options, ranks, supervisor_fd, manager),
       drain_(view_, server_, options.drain_cpu_ms, count_),
       idle_(options),
       start_(view_.ranks, server_, options, lines_),

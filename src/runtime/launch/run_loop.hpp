@@ -27,7 +27,8 @@ namespace apenet {
 class RunLoop {
  public:
   RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
-          const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd);
+          const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd,
+          const ManagerSocket& manager);
 
   // Returns when no process is left. Sets outcome, exit status, message and the ranks' ends in the report.
   void run(SessionReport& report, const std::function<bool()>& interrupted);

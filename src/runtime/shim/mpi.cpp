@@ -1,6 +1,7 @@
 // The MPI functions at which virtual time begins and ends, the checks at its beginning, and MPI's clock.
 #include <fcntl.h>
 #include <stdio_ext.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -46,11 +47,22 @@ void refuse_bypass() {
   }
 }
 
-// Ends the process if MPICH cannot reach its process manager. Its own message would only say that a
+// MPICH reaches its process manager by a descriptor, which what has started the program may have closed, or
+// used for something else. Connects anew then, or ends the process: MPICH's own message would only say that a
 // descriptor is bad.
-void refuse_closed_manager() {
+void require_manager() {
   const char* descriptor = std::getenv("PMI_FD");
-  if (descriptor == nullptr || fcntl(std::atoi(descriptor), F_GETFD) >= 0) return;
+  int type = 0;
+  socklen_t bytes = sizeof type;
+  if (descriptor == nullptr || getsockopt(std::atoi(descriptor), SOL_SOCKET, SO_TYPE, &type, &bytes) == 0)
+    return;
+  const int connected = ipc::Client::connect_to_manager(std::atoi(descriptor));
+  if (connected >= 0) {
+    const std::string number = std::to_string(connected);
+    if (number != descriptor) setenv("PMI_FD", number.c_str(), 1);
+    return;
+  }
+  if (fcntl(std::atoi(descriptor), F_GETFD) >= 0) return;
   ipc::Client::refuse(
       std::string("PMI_FD = '") + descriptor +
       "' in the program's environment: expected an open descriptor, by which MPI reaches the run; "
@@ -126,7 +138,7 @@ int initialise(const void* caller, const char* function, Arguments... arguments)
   ipc::Client* client = ipc::Client::instance();
   const ProgramCall program_call(caller, function + 1, Callee::library);  // without the P of PMPI_
   if (client != nullptr) {
-    refuse_closed_manager();
+    require_manager();
     find_process_manager(*client);
     refuse_bypass();
     keep_lines();

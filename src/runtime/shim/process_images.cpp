@@ -163,6 +163,7 @@ void note_reaped(pid_t child, int flags, bool has_exited) {
   // Debuggers also get the threads of what they trace, and the children of those.
   if (has_exited && (flags & (__WALL | __WCLONE)) != 0) return;
   const int before = errno;
+  note_library_start();  // its page faults are known: each child is judged by itself
   const auto process_id = static_cast<std::uint32_t>(child);
   const ImageRecord record = records.read(process_id);
   ipc::StartFinding finding;
@@ -222,5 +223,6 @@ APENET_LAST_RECORD(setuid, (uid_t user), (user))
 APENET_LAST_RECORD(seteuid, (uid_t user), (user))
 APENET_LAST_RECORD(setreuid, (uid_t real_user, uid_t user), (real_user, user))
 APENET_LAST_RECORD(setresuid, (uid_t real_user, uid_t user, uid_t saved), (real_user, user, saved))
-APENET_LAST_RECORD(unshare, (int flags), (flags))
+// The simulator knows processes by the numbers that they have for itself, so they get no others.
+APENET_LAST_RECORD(unshare, (int flags), (flags & ~CLONE_NEWPID))
 APENET_LAST_RECORD(chroot, (const char* path), (path))

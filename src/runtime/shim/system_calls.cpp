@@ -7,6 +7,7 @@
 #if defined(__x86_64__)
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
@@ -109,8 +110,9 @@ APENET_HIDDEN long apenet_call_failed(long negative_error) {
 
 static_assert(SYS_nanosleep == 35 && SYS_execve == 59 && SYS_execveat == 322 && SYS_clone == 56 &&
               SYS_fork == 57 && SYS_vfork == 58 && SYS_exit == 60 && SYS_exit_group == 231 &&
-              SYS_clone3 == 435 && SYS_gettimeofday == 96 && SYS_time == 201 && SYS_futex == 202 &&
-              SYS_clock_gettime == 228 && SYS_clock_getres == 229 && SYS_clock_nanosleep == 230);
+              SYS_clone3 == 435 && CLONE_NEWPID == 0x20000000 && SYS_gettimeofday == 96 && SYS_time == 201 &&
+              SYS_futex == 202 && SYS_clock_gettime == 228 && SYS_clock_getres == 229 &&
+              SYS_clock_nanosleep == 230);
 
 __asm__(R"(
     .text
@@ -144,6 +146,9 @@ syscall:
     ja      0f
     cmpq    $56, %rdi
     jb      0f
+    cmpq    $56, %rdi
+    jne     4f
+    andq    $~0x20000000, %rsi
 4:  movb    $1, apenet_has_started(%rip)
 0:  movq    %rdi, %rax
     movq    %rsi, %rdi
