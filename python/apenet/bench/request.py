@@ -37,8 +37,7 @@ from apenet.host.mpi_library import MpiChoice
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import MOST_RANKS
-from apenet.run.long_runs import ALLOW_LONG, require_soon
-from apenet.run.workload import END_OF_TIME_US
+from apenet.run.long_runs import ALLOW_LONG, require_ends, require_soon
 
 ACTIVE_MESSAGES = ("improved", "first")
 """The implementations of Active Messages of GASNet's conduit for EXTOLL, the default first."""
@@ -164,19 +163,9 @@ class MachineRequest(Request[Result]):
         if self.iterations is not None:
             expected = "a whole number of at least 1"
             self._set("iterations", whole("iterations", self.iterations, 1, MOST_ITERATIONS, expected))
-        self._require_times()
-
-    def _require_times(self) -> None:
-        """Refuses messages that a card without packets would carry beyond the end of virtual time."""
-        bandwidth = getattr(self.simulated.file.card, "bandwidth_mib_s", None)
-        if bandwidth is None or self.simulated.topology.has_routers or not self.sizes_bytes:
-            return
-        seconds = (
-            max(self.sizes_bytes) / (float(bandwidth.value) * 2**20) * (self.iterations or MOST_DEFAULT_ITERATIONS)
-        )
-        if seconds > END_OF_TIME_US * 1e-6:
-            expected = f"messages that end within 104 days of virtual time at card.bandwidth_mib_s = {bandwidth.value}"
-            raise InputError("sizes", max(self.sizes_bytes), expected)
+        if self.sizes_bytes:
+            sent = max(self.sizes_bytes) * (self.iterations or MOST_DEFAULT_ITERATIONS)
+            require_ends(chosen, sent, "sizes", str(max(self.sizes_bytes)))
 
     def at_sizes(self, sizes_bytes: Sequence[int]) -> Self:
         """The same test at these sizes, which may be zero, as those of other benchmarks are."""

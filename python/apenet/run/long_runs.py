@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from apenet import _core
 from apenet.base.errors import InputError, Literal
+from apenet.machine import Machine
 
 MOST_PACKET_HOPS = 10_000_000_000
 """Packets times links on their way. The simulator moves some 5 million a second: half an hour."""
@@ -18,3 +20,13 @@ def require_soon(packet_hops: float, what: str, name: str, value: str, smaller: 
             f"{what} to need at most {MOST_PACKET_HOPS:.0e} packet-hops, half an hour of real time, not "
             f"{packet_hops:.1e}: choose {smaller}, or wait with --allow-long",
         )
+
+
+def require_ends(machine: Machine, sent_bytes: int, name: str, value: str) -> None:
+    """Refuses bytes that a card without packets would carry beyond the end of virtual time. Raises InputError."""
+    bandwidth = getattr(machine.file.card, "bandwidth_mib_s", None)
+    if bandwidth is None or machine.topology.has_routers:
+        return
+    if sent_bytes / (float(bandwidth.value) * 2**20) > _core.end_of_time_ps * 1e-12:
+        expected = f"messages that end within 104 days of virtual time at card.bandwidth_mib_s = {bandwidth.value}"
+        raise InputError(name, Literal(value), expected)

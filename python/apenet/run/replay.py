@@ -17,7 +17,7 @@ from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
-from apenet.run.long_runs import require_soon
+from apenet.run.long_runs import require_ends, require_soon
 from apenet.run.results import RanksResult, Request, ranks_results, show_size, show_time
 
 MOST_UNPACKED_BYTES = 2**36
@@ -79,6 +79,8 @@ def replay(
     file = Path(trace)
     schedule = read_trace(file)
     nodes = map_ranks(chosen, schedule.rank_count, ranks_per_node, mapping)
+    sent = schedule.traffic()[3] if not chosen.topology.has_routers else ()
+    require_ends(chosen, int(max(sent, default=0)), "trace", printable(file))
     if not allow_long:
         packet_hops = _core.count_goal_packet_hops(chosen.description(seed, engine), list(nodes), schedule).all
         require_soon(packet_hops, "messages", "trace", printable(file), "a shorter trace or smaller messages")

@@ -111,6 +111,17 @@ def test_a_trace_of_hours_is_refused_at_once_unless_it_is_allowed(apenet, tmp_pa
     assert package.replay(path, machine="ape16", allow_long=True).messages == 2
 
 
+# A byte a second: 2^23 bytes take 97 days, and twice as many end after the simulator's clocks do.
+def test_messages_beyond_the_end_of_virtual_time_are_bad_input(tmp_path):
+    slow = package.machine("ideal", [f"card.bandwidth_mib_s={2**-20}"])
+    path = tmp_path / "t.goal"
+    path.write_text(PING_PONG.replace("8b", f"{2**24}b"))
+    with pytest.raises(InputError, match=r"trace = .*t\.goal: expected messages that end within 104 days"):
+        package.replay(path, machine=slow)
+    path.write_text(PING_PONG.replace("8b", f"{2**16}b"))
+    assert package.replay(path, machine=slow).virtual_time_us > 2 * 65536e6
+
+
 def test_invalid_replays_are_refused(trace, tmp_path):
     with pytest.raises(InputError, match="trace = "):
         package.replay(tmp_path / "none.goal")
