@@ -24,6 +24,7 @@ from apenet.base.numbers import checked_seed, whole
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_ranks
+from apenet.run.long_runs import require_ends
 from apenet.run.results import PS_PER_US, RanksResult, ranks_results
 
 LARGEST_MESSAGE_BYTES = 2**40
@@ -74,8 +75,9 @@ class Rank:
     `address` says where the buffer lies, for cards that translate addresses; all buffers without one share a page.
     """
 
-    def __init__(self, core: _core.MessagePassing, rank: int, count: int) -> None:
+    def __init__(self, core: _core.MessagePassing, rank: int, count: int, machine: Machine) -> None:
         self._core = core
+        self._machine = machine
         self._last = 0
         self.id = rank
         self.count = count
@@ -122,6 +124,7 @@ class Rank:
         target = self._check("send to", target, self.count - 1)
         tag = self._check("tag", tag, _core.any_tag - 1)
         size = self._check("bytes", size, LARGEST_MESSAGE_BYTES)
+        require_ends(self._machine, size, f"rank {self.id}: bytes", str(size))
         address = self._check("address", address, LARGEST_ADDRESS)
         what = f"its message of {size} bytes to rank {target}, tag {tag}"
         return Request(what, lambda: self._begin(self._core.send, target, size, tag, address), waits)
@@ -258,7 +261,7 @@ def workload(
         raise chosen.refused(error) from error
     programs.core = core
     for rank in range(len(nodes)):
-        generator = program(Rank(core, rank, len(nodes)))
+        generator = program(Rank(core, rank, len(nodes), chosen))
         if not isinstance(generator, Generator):
             raise InputError("program", _name_of(program), "a generator function: one that yields")
         programs.states.append(_State(generator))

@@ -154,3 +154,12 @@ def test_computation_beyond_the_end_of_virtual_time_is_named():
 
     with pytest.raises(InputError, match="104 days"):
         apenet.workload(program, n=1)
+
+
+def test_a_message_beyond_the_end_of_virtual_time_is_bad_input():
+    def program(rank):
+        yield rank.send(1, 2**24) if rank.id == 0 else rank.recv(0)
+
+    slow = apenet.machine("ideal", [f"card.bandwidth_mib_s={2**-20}"])
+    with pytest.raises(InputError, match="rank 0: bytes = 16777216: expected messages that end within 104 days"):
+        apenet.workload(program, n=2, machine=slow)
