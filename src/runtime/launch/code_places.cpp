@@ -187,6 +187,22 @@ std::string CodePlaces::function_of(std::uint64_t address) {
   return std::prev(after)->name;
 }
 
+// Stubs that lead to other files have no name.
+bool CodePlaces::may_leave_file(std::uint64_t address) {
+#if defined(__x86_64__)
+  constexpr std::uint8_t direct_call = 0xe8;
+  std::array<std::uint8_t, 5> call{};
+  if (address < call.size() || !read_memory(process_id_, address - call.size(), call.data(), call.size()))
+    return true;
+  if (call[0] != direct_call) return true;
+  std::int32_t distance = 0;
+  std::memcpy(&distance, call.data() + 1, sizeof distance);
+  return function_of(address + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance))).empty();
+#else
+  return address != 0;
+#endif
+}
+
 std::string CodePlaces::line_of_call(std::uint64_t address, SourceLines& lines) {
   const std::uint64_t linked = linked_address(address);
   if (linked == 0) return {};

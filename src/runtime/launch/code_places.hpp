@@ -24,6 +24,10 @@ class CodePlaces {
   [[nodiscard]] std::string file_of(std::uint64_t address) const;
   // The function that holds this code.
   [[nodiscard]] std::string function_of(std::uint64_t address);
+  // Whether the call before the address may lead to another file: it is not one of a function of its own
+  // file, by that function's address. What calls the C library is such a call; most remains of earlier calls
+  // are not.
+  [[nodiscard]] bool may_leave_file(std::uint64_t address);
   // "exchange.c:12", for the address behind a call: where the call is.
   [[nodiscard]] std::string line_of_call(std::uint64_t address, SourceLines& lines);
 

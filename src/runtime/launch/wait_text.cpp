@@ -45,6 +45,7 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
   if (call.stack == 0) return caller;
   CodePlaces places(process_id);
   bool in_c_library = true;
+  std::string likely;  // the first line that may be what remains of an earlier call
   for (const std::uint64_t address : places.calls_on_stack(call.stack, examined_bytes)) {
     const bool is_of_c_library = is_c_library(places.file_of(address));
     in_c_library = in_c_library && is_of_c_library;
@@ -52,9 +53,12 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
       if (std::string name = places.function_of(address); !name.starts_with('_') && name != "syscall")
         caller.function = std::move(name);
     } else if (caller.line.empty() && !is_of_c_library) {
-      caller.line = places.line_of_call(address, lines);
+      std::string line = places.line_of_call(address, lines);
+      if (likely.empty()) likely = line;
+      if (places.may_leave_file(address)) caller.line = std::move(line);
     }
   }
+  if (caller.line.empty()) caller.line = std::move(likely);
   return caller;
 }
 
