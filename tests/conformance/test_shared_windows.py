@@ -62,7 +62,7 @@ def test_ranks_of_a_node_share_memory(apenet, build, compiler, machine, ranks):
 
 @pytest.mark.parametrize(("machine", "ranks"), [("ideal", 2), ("ape16", 4), ("qpace", 3), ("extoll-64", 4)])
 def test_loads_and_stores_find_what_the_operations_of_the_library_find(apenet, build, machine, ranks):
-    program = build(HERE / "c" / "shared_window_paths.c")
+    program = build(HERE / "windows" / "shared_window_paths.c")
     done = apenet("run", "-n", str(ranks), *TOGETHER, "--machine", machine, "--", program)
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
 

@@ -73,6 +73,6 @@ def test_the_end_of_a_child_ends_its_parents_sleep(apenet, build):
 @pytest.mark.parametrize(("after", "status"), [("stay", 0), ("executes", 128 + 14)])
 def test_timers_end_calls_in_the_host_and_outlive_exec(apenet, build, tmp_path, after, status):
     """The executed program does nothing but wait: the alarm that the rank has set ends it."""
-    program = build(HERE / "c" / "timers_in_host.c")
+    program = build(HERE / "timers" / "timers_in_host.c")
     done = apenet("run", "-n", "1", "--machine", "ape16", "--", program, after, tmp_path)
     assert (done.returncode, done.stdout) == (status, "passed\n"), done.stderr

@@ -112,7 +112,7 @@ itimerspec to_itimerspec(const TimerSetting& setting) {
 }
 
 bool is_valid(const itimerspec* value) {
-  return !is_null(value) && is_valid(&value->it_value) && is_valid(&value->it_interval);
+  return !is_null(value) && shim::is_valid(&value->it_value) && shim::is_valid(&value->it_interval);
 }
 
 // Sets a timer of timer_create() or timerfd_create(). set_in_host(value, is_date): the same in the host,

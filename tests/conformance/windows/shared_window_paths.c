@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "check.h"
+#include "../c/check.h"
 
 enum { words = 96, most_ranks = 16, epochs = 60, ways = 3 };
 enum Way { by_stores, on_shared_window, on_ordinary_window };
