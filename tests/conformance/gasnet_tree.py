@@ -161,17 +161,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Runs the tests of a GASNet-1 tree over libgasnet and extoll-conduit")
     parser.add_argument("source", type=Path)
     parser.add_argument("build", type=Path)
-    parser.add_argument("--only", nargs="+", default=[program.name for program in PROGRAMS])
+    parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--over", nargs="+", choices=OVER, default=OVER)
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     arguments = parser.parse_args()
+    names = {program.name for program in PROGRAMS if set(program.modes) & set(arguments.modes)}
+    for name in arguments.only:
+        if name not in names:
+            parser.error(f"--only {name}: expected one of {', '.join(sorted(names))}")
     failed = 0
     with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
         tree = Tree(arguments.source.resolve(), arguments.build.resolve(), Path(folder))
         if "conduit" in arguments.over:
             tree.build_conduit()
         for over in arguments.over:
-            for program in (program.over(over) for program in PROGRAMS if program.name in arguments.only):
+            for program in (program.over(over) for program in PROGRAMS if program.name in (arguments.only or names)):
                 for mode in (mode for mode in program.modes if mode in arguments.modes):
                     try:
                         why = run(program, tree.build(program, mode, over))

@@ -6,7 +6,8 @@
 FOLDER is test/mpi of a tree of MPICH 5.0, configured with the MPICH of this environment:
 `./autogen.sh && ./configure --with-mpi=PREFIX --enable-fortran=no`. A test is named by its folder and program, the
 number of ranks, its arguments and its variables. With --results, tests of which FILE holds a result are not run again.
-mpich_expected.toml lists the tests that do not pass, with the reasons. The exit status is 1 if another one does not.
+mpich_expected.toml lists the tests that do not pass, with the reasons. The exit status is 1 if another one does
+not, and 2 if no test is run.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def expectations() -> list[Expectation]:
 
 
 def listed(root: Path, lists: Sequence[str], folder: str = ".") -> Iterator[Test]:
-    """The tests of a folder's lists and of the folders that these name."""
-    for name in lists:
+    """The tests of the lists in a folder and in the folders that any of the tree's lists name."""
+    for name in dict.fromkeys((*LISTS, *lists)):
         path = root / folder / name
         if not path.exists():
             continue
@@ -121,7 +122,7 @@ def listed(root: Path, lists: Sequence[str], folder: str = ".") -> Iterator[Test
                 continue
             if (root / folder / words[0]).is_dir():
                 yield from listed(root, lists, os.path.normpath(f"{folder}/{words[0]}"))
-            else:
+            elif name in lists:
                 yield test_of(folder, words, str(path))
 
 
@@ -305,10 +306,13 @@ def main() -> int:
     root = arguments.folder.resolve()
     if not (root / "testlist").exists():
         parser.error(f"{root}: no file testlist; expected the configured folder test/mpi of a tree of MPICH")
+    tests = chosen(list(listed(root, arguments.lists)), arguments)
+    if not tests:
+        parser.error(f"no test of {', '.join(arguments.lists)} in {root} is chosen: there is nothing to run")
     known, expected = known_results(arguments.results), expectations()
     outcomes: Counter[str] = Counter()
     surprises = 0
-    for test in chosen(list(listed(root, arguments.lists)), arguments):
+    for test in tests:
         if test.name in known:
             result = known[test.name]
         else:
@@ -324,6 +328,9 @@ def main() -> int:
         f"; {surprises} not expected",
         sep="",
     )
+    if outcomes.keys() == {"skipped"}:
+        print("every test was skipped: none was run", file=sys.stderr)
+        return 2
     return 1 if surprises else 0
 
 

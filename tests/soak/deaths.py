@@ -194,7 +194,11 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="words of which each stands in the combination's name")
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
+    if options.every < 1:
+        parser.error(f"--every {options.every}: expected 1 or more")
     chosen = [death for death in combinations() if all(word in str(death) for word in options.only)][:: options.every]
+    if not chosen:
+        parser.error(f"--only {' '.join(options.only)}: no combination has these words in its name")
     for number in SIGNALS:
         if number != signal.SIGKILL and signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)  # in the background of a script: the runs would inherit it

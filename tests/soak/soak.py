@@ -3,7 +3,7 @@
     .venv/bin/python tests/soak/soak.py [--minutes 30] [--repeats 20] [--only NAME ...]
 
 The first run of a program, in plain surroundings, is the reference. Ends after --minutes at the latest, and prints how
-often each program ran. The status is 1 if any run differs.
+often each program ran. The status is 1 if any run differs or a program did not run.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def soak(cases: list[Case], repeats: int, minutes: float) -> int:
         sys.stdout.write(f"{name:20} {count:5} runs, {wrong[name]:5} differ\n")
     total = sum(wrong.values())
     sys.stdout.write(f"{sum(runs.values()) - total} passed, {total} failed\n")
-    return total
+    if not all(runs.values()):
+        sys.stdout.write("not every program ran: the time was too short\n")
+    return total + list(runs.values()).count(0)
 
 
 def main() -> int:
