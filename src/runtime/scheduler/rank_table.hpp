@@ -28,7 +28,7 @@ struct Rank {
   std::int64_t acts_on_ps = never_ps;
   std::uint32_t least_events = 1;
   std::int64_t woken_ps = before_time_ps;
-  std::int64_t horizon_ps = 0;      // when it was last woken
+  std::int64_t horizon_ps = 0;      // lowered by each request
   bool shares_memory = false;       // with other ranks of its node
   std::uint32_t events = 0;         // in the ring
   std::deque<ipc::Event> overflow;  // events for which the ring has no room

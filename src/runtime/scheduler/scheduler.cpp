@@ -79,13 +79,15 @@ void Scheduler::take_state(std::uint32_t rank) {
 }
 
 void Scheduler::take_requests(std::uint32_t rank) {
+  Rank& known = ranks_.at(rank);
   exchange_.take_requests(rank, [&](const ipc::Request& request) {
+    // As Client::lower_horizon() does: a flush gives the process this horizon back.
+    known.horizon_ps = std::min(known.horizon_ps, request.time_ps + bounds_.lookahead_ps());
     posted_.push_back({request.time_ps, rank, static_cast<std::uint32_t>(requests_.size())});
     requests_.push_back(request);
   });
   exchange_.take_returned_slots(rank);
   delivery_.take_notice(rank);
-  Rank& known = ranks_.at(rank);
   known.acts_on_ps = known.events > 0 ? known.first_event_ps : never_ps;
   if (known.state == RankState::finished) delivery_.give_back_untaken(rank);
 }

@@ -160,6 +160,17 @@ TEST(Schedules, ManyDrawn) {
   draw(1, drawn_cases(6000));
 }
 
+// A flush moves requests, and no event: the rank knows no more of the effects of what it has posted.
+TEST(Schedules, APollAfterAFlushSeesTheRanksOwnMessage) {
+  using enum Action;
+  const Schedule schedule{{sleep, post, flush, sleep, poll}};
+  const Seen message{
+      .at_ps = 7 * ToyRank::us, .kind = static_cast<int>(ipc::EventKind::arrived), .source = 0, .message = 1};
+  EXPECT_EQ(specified(schedule).logs, (std::vector<std::vector<Seen>>{{message}}));
+  for (std::uint64_t number = 0; number < 2 * 2 * 2 * 5 * 7; ++number)
+    EXPECT_EQ(scheduled(schedule, properties_of(number)), specified(schedule));
+}
+
 // Some minutes: for the night.
 TEST(Schedules, AllOfManyActions) {
   if (std::getenv("APENET_WHOLE_SCHEDULES") == nullptr) GTEST_SKIP() << "APENET_WHOLE_SCHEDULES is not set";
