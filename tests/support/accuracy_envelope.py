@@ -100,14 +100,15 @@ def table_of(text):
 
 
 def text_of(text, errors):
-    """The text of the table with the measured columns of these errors, by class."""
+    """The text of the table with the measured columns of these errors, by class. Every class must have some."""
     lines = [line for line in text.splitlines() if line.startswith("#")]
     rows = table_of(text)
     lines.append(",".join(["class", *next(iter(rows.values()))]))
+    if missing := [name for name in rows if name not in errors]:
+        raise ValueError(f"{TABLE.name}: no drawn configuration of {', '.join(missing)}: expected more draws")
     for name, row in rows.items():
-        if name in errors:
-            own = errors[name]
-            row.update(zip(MEASURED, (len(own), min(own), statistics.median(own), max(own)), strict=True))
+        own = errors[name]
+        row.update(zip(MEASURED, (len(own), min(own), statistics.median(own), max(own)), strict=True))
         limits = [f"{value:g}" for key, value in row.items() if key not in MEASURED]
         lines.append(",".join([name, *limits, *(f"{round(row[key])}" for key in MEASURED)]))
     return "".join(f"{line}\n" for line in lines)

@@ -115,7 +115,24 @@ def test_bursts_of_programs_take_the_same_time(machine, workload):
 
 def test_the_table_is_what_the_measuring_run_writes():
     text = TABLE.read_text()
-    assert text_of(text, {}) == text
-    for row in table_of(text).values():
-        assert row["configurations"] > 0
+    errors = {}
+    for name, row in table_of(text).items():
         assert row["lowest_percent"] <= row["median_percent"] <= row["highest_percent"]
+        between = [row["median_percent"]] * (int(row["configurations"]) - 2)
+        errors[name] = [row["highest_percent"], *between, row["lowest_percent"]]
+    assert text_of(text, errors) == text
+
+
+def test_a_class_that_was_not_drawn_keeps_no_old_numbers():
+    text = TABLE.read_text()
+    errors = {name: [1.0] for name in table_of(text) if name != "wormhole"}
+    with pytest.raises(ValueError, match="no drawn configuration of wormhole: expected more draws"):
+        text_of(text, errors)
+    rows = table_of(text_of(text, {**errors, "wormhole": [-3.0, 2.0, 7.4]}))
+    assert rows["wormhole"] == {
+        **table_of(text)["wormhole"],
+        "configurations": 3,
+        "lowest_percent": -3,
+        "median_percent": 2,
+        "highest_percent": 7,
+    }
