@@ -10,8 +10,8 @@ namespace apenet {
 
 class EventHandler;
 
-// What an event is about; the second key of the order. At one instant resources are freed before they are
-// asked for, and the network moves before the hosts look at it.
+// The kind of an event; the second key of the order. At one instant resources are freed before they are
+// requested, and the network moves before the hosts read it.
 enum class EventKind : std::uint8_t {
   credit = 0,
   link = 1,

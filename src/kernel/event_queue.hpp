@@ -84,7 +84,7 @@ class EventQueue {
     if (near_end_ps_ != endless_ps) narrow_near();
   }
 
-  // What pops depend on. How the events are arranged does not count.
+  // The state on which pops depend. The arrangement of the events is not part of it.
   struct State {
     std::vector<Event> pending;  // in their order
     Numbering<std::uint64_t> last_popped_ps;
@@ -115,7 +115,8 @@ class EventQueue {
   static constexpr std::size_t few_again = 16;       // and up to which it no longer is
   static constexpr std::size_t near_room = 512;      // of near_, at least: several times few_limit
   static constexpr std::size_t prepare_above = 1024;  // pending events; the state of fewer fits the cache
-  // How many events ahead. Later, memory would be too slow; earlier, the lines would be evicted again.
+  // Distances in events. A shorter one leaves memory too little time; with a longer one lines are evicted
+  // again.
   static constexpr std::size_t prepare_handler = 30;
   static constexpr std::size_t prepare_far = 20;
   static constexpr std::size_t prepare_close = 8;

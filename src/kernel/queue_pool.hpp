@@ -78,7 +78,7 @@ class QueuePool {
     return entries_[index].item;
   }
 
-  // What is under way is in the queues: where their entries lie does not count.
+  // The queues hold the items in flight; the places of their entries do not count.
   friend bool is_same_state(const QueuePool& /*left*/, Moment /*at*/, const QueuePool& /*right*/,
                             Moment /*at*/) {
     return true;

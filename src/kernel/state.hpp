@@ -23,7 +23,7 @@ namespace apenet {
 // The time at which a state is seen.
 struct Moment {
   Time now;
-  Time reach = Time::zero();  // how long a time in the past may still matter: it is past after that
+  Time reach = Time::zero();  // a time at least this far back is past
 
   [[nodiscard]] bool is_past(Time time) const { return time <= now - reach; }
 };
@@ -68,7 +68,7 @@ concept Pair = requires(T pair) {
 }  // namespace state_kinds
 
 // Whether the component does the same from now on, up to the shift in time: times lie as far from now or are
-// past, values are equal. A type for which this is not its meaning declares beside itself
+// past, values are equal. A type with another rule declares beside itself
 // `bool is_same_state(const T&, Moment, const T&, Moment)`; it may be more strict, never less.
 template <typename T>
 [[nodiscard]] bool equal_up_to_shift(const T& left, Moment left_at, const T& right, Moment right_at) {
@@ -193,8 +193,7 @@ class StateList {
              part.operations->equal(part.at, here, then.bytes.data() + part.offset, there);
     });
   }
-  // What happened between two checkpoints happens once more. Requires equals(before), and that all is
-  // quiescent in both.
+  // Repeats the changes between two checkpoints. Requires equals(before), and that all is quiescent in both.
   void repeat(const Checkpoint& before, const Checkpoint& after) const {
     for (const Part& part : parts_)
       part.operations->repeat(part.at, before.bytes.data() + part.offset, after.bytes.data() + part.offset);

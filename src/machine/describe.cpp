@@ -15,7 +15,7 @@ namespace apenet {
 
 namespace {
 
-// What a file says of one rail, by the keys of the first one.
+// The entries of one rail in a file, by the keys of the first rail.
 struct RailEntries {
   std::string name;
   schema::Entries entries;

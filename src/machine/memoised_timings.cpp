@@ -29,7 +29,7 @@ MemoisedTimings::MemoisedTimings(Simulation& simulation, MessageTable& messages,
       ring_(std::move(ring)),
       least_bytes_(least_packets * rail.traits.max_packet_wire_bytes) {}
 
-// What the processor writes with the descriptor reaches back to before the post.
+// Excludes data that the processor writes with the descriptor: that begins before the post.
 bool MemoisedTimings::can_hit(const Descriptor& descriptor) {
   return !descriptor.from_cpu && !descriptor.is_lock && descriptor.verb != Verb::credit &&
          descriptor.local_memory == Memory::host && descriptor.remote_memory == Memory::host;

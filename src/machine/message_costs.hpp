@@ -1,4 +1,5 @@
-// What a machine tells the message engines of its processes: costs of its software, limits of the card.
+// Parameters of a machine for the message engines of its processes: costs of its software, limits of the
+// card.
 #pragma once
 
 #include "machine/description.hpp"

@@ -9,9 +9,9 @@
 
 namespace apenet {
 
-// What waits in a queue of a card, for example for a busy link, holds back all behind it. So the library of a
-// torus or mesh gives each direction in which messages leave the node a queue of its own, in turns if there
-// are fewer queues than directions: then the directions of the first dimensions share none among themselves.
+// A descriptor that waits in a queue of a card, for example for a busy link, blocks all behind it. So the
+// library of a torus or mesh gives each direction in which messages leave the node a queue of its own, in
+// rotation if there are fewer queues than directions: then the directions of the first dimensions share none.
 // Elsewhere it spreads the targets. The queue is a function of the two nodes alone: all messages from one to
 // the other use one queue, and so keep their order.
 class PeerQueues {

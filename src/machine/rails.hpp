@@ -14,7 +14,7 @@
 
 namespace apenet {
 
-// How many rails the machine has: the first and the further ones.
+// Number of rails of the machine, including the first.
 [[nodiscard]] std::uint8_t rail_count(const MachineDescription& machine);
 
 // The machine whose nodes have this rail alone. Rail 0 is the first. Of a machine with one rail, the machine
@@ -29,7 +29,7 @@ namespace apenet {
 
 // A rail, wired.
 struct Rail {
-  // What the rails of a machine share.
+  // The parts that the rails of a machine share.
   struct Shared {
     Simulation& simulation;
     MessageTable& messages;

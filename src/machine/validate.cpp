@@ -68,7 +68,7 @@ void validate_rail(const MachineDescription& description, const std::vector<Node
   validate_placement(description, node_of_process);
 }
 
-// What the first rail and a further one must have in common.
+// Checks that a further rail fits the first one.
 void require_fit(const MachineDescription& machine, std::uint8_t number, std::uint32_t nodes,
                  const std::vector<NodeId>& node_of_process) {
   const RailDescription& rail = machine.rails[number - 1U];

@@ -48,11 +48,11 @@ struct RouterPipeline {
 
 struct NetworkDescription {
   enum class Engine : std::uint8_t { packet, flit };
-  // Where a blocked packet stays: all in one buffer, or spread over the routers behind its header.
+  // Place of a blocked packet: all of it in one buffer, or spread over the routers behind its header.
   enum class Switching : std::uint8_t { virtual_cut_through, wormhole };
-  // Which virtual channel within its class a packet takes: one fixed by the card's channel, or any free one.
+  // Virtual channel of a packet within its class: one fixed by the card's channel, or any free one.
   enum class ChannelSelection : std::uint8_t { lane, any };
-  // Which of several packets an arbiter serves: in turns, or the one injected first.
+  // Choice of an arbiter among several packets: round robin, or the one injected first.
   enum class Arbitration : std::uint8_t { round_robin, age };
   TopologyDescription topology;
   std::string routing = "dimension-order";  // one of routing_names(): network/routing/arrangement.hpp
@@ -85,7 +85,7 @@ struct NetworkParameters {
   // Cards rely on the packet order of network.hpp. A generator of independent packets does not, and then the
   // network is measured without the Resequencer.
   bool needs_order = true;
-  // Which of a node's several networks. Part of the order of events, and of the trace.
+  // Number of the network among those of a node. Part of the order of events, and of the trace.
   std::uint8_t rail = 0;
 };
 

@@ -34,7 +34,7 @@ class NetworkClient {
   ~NetworkClient() = default;
 };
 
-// What one link (one direction of a cable) has done.
+// Counters of one link (one direction of a cable).
 struct LinkStatistics {
   std::string name;  // for example "(0,0,0)+x"
   std::uint64_t packets = 0;

@@ -36,8 +36,8 @@ struct ProgrammedRoute {
   std::vector<std::uint32_t> ports;
 };
 
-// What is not programmed follows the machine's own routing. On a torus, a hop has class 0 if its packet is
-// still to cross the wrap-around link of this dimension before it turns, else class 1, as
+// Pairs without a programmed route follow the machine's own routing. On a torus, a hop has class 0 if its
+// packet is still to cross the wrap-around link of this dimension before it turns, else class 1, as
 // DimensionOrderRouting has it; with a routing of one class, all hops have that.
 class ProgrammedRoutes {
  public:

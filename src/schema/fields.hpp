@@ -30,7 +30,7 @@
 
 namespace apenet::schema {
 
-// What one value may be: a number from least to most, in base units.
+// Range of one value: a number from least to most, in base units.
 struct Range {
   std::int64_t least = 0;
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
@@ -79,12 +79,12 @@ struct Probability {
   [[nodiscard]] constexpr Probability optional() const { return {true}; }
 };
 
-inline constexpr std::int64_t largest_count = std::int64_t{1} << 31;  // what 32 bits of the models hold
+inline constexpr std::int64_t largest_count = std::int64_t{1} << 31;  // fits into 32 bits of the models
 inline constexpr std::int64_t largest_size_bytes = std::int64_t{1} << 40;
 
 // A namespace of their own: a list says `using namespace schema::ranges`.
 namespace ranges {
-inline constexpr Range positive{1};  // of what is measured: more than zero
+inline constexpr Range positive{1};  // a measured value: more than zero
 inline constexpr Range not_negative{0};
 inline constexpr Range count{1, largest_count};
 inline constexpr Range count_or_zero{0, largest_count};
@@ -173,7 +173,7 @@ class Fields {
 
  protected:
   virtual void visit(std::string_view key, const Field& field, std::string_view meaning) = 0;
-  // Those of a file replace those that there are.
+  // The names in a file replace the present ones.
   virtual void table_names(std::string_view /*key*/, std::vector<std::string>& /*names*/) {}
 
   [[nodiscard]] const std::string& section() const { return section_; }

@@ -13,7 +13,7 @@ std::string in_base_units(std::string_view key, std::int64_t base) {
 }
 
 void require_within(const std::string& key, std::int64_t base, const Range& range) {
-  if (range.is_optional && base == 0) return;  // what is absent
+  if (range.is_optional && base == 0) return;  // absent
   const bool is_whole = !is_measured(unit_of(key).dimension);
   if (base < range.least) {
     refuse_value(key, in_base_units(key, base),

@@ -23,7 +23,7 @@ struct Unit {
 // All that keys may name, also those that no key of the schema has: errors convert from them.
 [[nodiscard]] std::span<const Unit> units();
 
-// That of a key; a key that names none counts.
+// The unit of a key; a key without a unit is a count.
 [[nodiscard]] const Unit& unit_of(std::string_view key);
 
 // A value of a key is a whole number unless it has a dimension that is measured.

@@ -37,7 +37,7 @@ class Flit {
   std::uint32_t word_ = 0;
 };
 
-// What routers read of a packet. Separate from FlitPacket, so that four share a cache line.
+// The part of a packet that routers read. Separate from FlitPacket, so that four share a cache line.
 struct FlitPacketRoute {
   std::uint32_t target = 0;  // its destination as FlitRouteUnit::target() encodes it
   std::uint32_t flits = 0;
@@ -85,9 +85,9 @@ struct FlitCredit {
   FlitPlace place = 0;
 };
 
-// Where the wires of a port lead, and their delays.
+// The wires of a port: far end and delays.
 struct FlitPort {
-  // What is at the far end: a router, a card, or a router of another implementation (FlitSockets).
+  // The kind of the far end: a router, a card, or a router of another implementation (FlitSockets).
   enum class Kind : std::uint8_t { link, local, socket, unused };
   FlitPlace far_end = 0;  // virtual channel 0 of the port at the far end
   Kind kind = Kind::unused;
@@ -132,7 +132,7 @@ class FlitCrossing {
   std::uint64_t word_ = 0;
 };
 
-// What a flit reads and writes of a router's port when it enters or leaves through it: one cache line.
+// The part of a router's port that a flit reads and writes when it enters or leaves: one cache line.
 struct alignas(64) FlitRouterPort {
   // The switch allocator's pointers: who was served last. Their reset value `last` makes number 0 the first.
   static constexpr FlitPlace last = 0xffffffff;

@@ -11,8 +11,8 @@
 
 namespace apenet {
 
-// What a header requests from the VC allocator: any one of a set of virtual channels of one output port. Two
-// bytes, because every buffered flit has one.
+// A header's request to the VC allocator: any one of a set of virtual channels of one output port. Two bytes,
+// because every buffered flit has one.
 class FlitRequest {
  public:
   static constexpr std::uint32_t max_ports = 64;
@@ -29,7 +29,7 @@ class FlitRequest {
   std::uint16_t word_ = 0;
 };
 
-// What a routing learns about the input virtual channel where a header waits.
+// The input virtual channel where a header waits, as a routing sees it.
 struct FlitInput {
   std::uint16_t port = 0;
   std::uint16_t channel_class = 0;

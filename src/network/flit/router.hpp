@@ -40,7 +40,7 @@ class FlitRouter {
   [[nodiscard]] virtual bool is_quiet() const = 0;
 };
 
-// What a FlitRouter learns from a packet's header. Equal questions have equal answers.
+// The answers that a FlitRouter reads from a packet's header. Equal questions have equal answers.
 class FlitRouteSource {
  public:
   struct Answer {

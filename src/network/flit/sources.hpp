@@ -42,7 +42,7 @@ class FlitSources {
     std::uint16_t channel = 0;
     std::uint32_t wire_bytes = 0;
   };
-  // What happened in a cycle.
+  // The events of a cycle.
   struct Events {
     std::vector<std::uint32_t> entered;  // packets whose header had to wait and has left
     std::vector<Freed> freed;            // FIFOs with more room for which await_room() was called

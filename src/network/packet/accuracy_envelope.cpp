@@ -35,7 +35,7 @@ Time credit_loop(const NetworkDescription& network, const LinkDescription& link)
          ClockDomain{pipeline.clock_hz}.cycles(pipeline.switch_traversal_delay_cycles);
 }
 
-// What a buffer holds: whole packets, unless a packet may span buffers.
+// Capacity of a buffer: whole packets, unless a packet may span buffers.
 std::int64_t lane_bytes_of(const NetworkParameters& parameters) {
   const std::int64_t buffer_bytes = parameters.description.buffer_bytes;
   const std::int64_t packet_bytes = std::max<std::int64_t>(parameters.max_packet_wire_bytes, 1);
@@ -150,7 +150,7 @@ void AccuracyEnvelope::warn_of_unseen(const Congestion& congestion,
                                       std::vector<std::string>& warnings) const {
   constexpr double tolerable = 0.05;  // the other half of 10 % is for deviations within the limits of load
   const Time own = congestion.moving + congestion.waiting;
-  // What comes from a link has been spaced out by it, and seldom waits for a port.
+  // A link spaces its packets out, so they seldom wait for a port.
   const double at_ports =
       ratio(congestion.ports_only, own) * (flit_port_slowdown_ - 1) +
       ratio(congestion.unseen_at_ports, own) * ratio(congestion.ports_only, congestion.ejecting);

@@ -13,15 +13,15 @@
 
 namespace apenet::packet {
 
-// What a run's packets met, over all of its virtual time.
+// Load and delays of a run's packets, over all of its virtual time.
 struct Congestion {
   Time now = Time::zero();
   Time busiest = Time::zero();     // use of the busiest output
   Time waiting = Time::zero();     // of all headers, in arbitration for an output
-  Time moving = Time::zero();      // what all packets would have taken without waiting
+  Time moving = Time::zero();      // of all packets, without their waiting
   Time ejecting = Time::zero();    // of that, in the nodes' ports
   Time ports_only = Time::zero();  // of that, packets that cross no link
-  // What they would wait longer, since outputs and lanes are used for longer: for links, and for nodes'
+  // Further waiting in the flit engine, which uses outputs and lanes for longer: for links, and for nodes'
   // ports.
   Time unseen_at_links = Time::zero();
   Time unseen_at_ports = Time::zero();
@@ -33,14 +33,14 @@ class AccuracyEnvelope {
  public:
   explicit AccuracyEnvelope(const NetworkParameters& parameters);
 
-  // How long these packets use an output in the flit engine, or the one lane of it that they take: a lane
+  // Time for which these packets use an output in the flit engine, or their one lane of it: a lane
   // idles between packets, and while it waits for credits, and ports carry at most a flit per cycle. Packets
   // behind others in a lane do not count as waiting, and thus as use. Stages: link classes, ejection,
   // injection.
   [[nodiscard]] Time use(std::size_t stage, Time busy, std::uint64_t packets, std::uint64_t wire_bytes) const;
 
-  // How long these packets wait for an output that they use for a part of the time, as in a queue with random
-  // arrivals and constant service (M/D/1).
+  // Waiting time of these packets for an output that they use for a part of the time, as in a queue with
+  // random arrivals and constant service (M/D/1).
   [[nodiscard]] static Time waiting(Time use, Time now);
 
   [[nodiscard]] std::vector<std::string> warnings(const Congestion& congestion) const;

@@ -33,11 +33,11 @@ namespace apenet {
 //   output
 //           carries one packet at a time and picks among the waiting queues round robin, or the oldest.
 //
-// What makes it fast: an uncontended packet costs one event a hop. An output keeps the time at which it
+// Reasons for its speed: an uncontended packet costs one event a hop. An output keeps the time at which it
 // becomes free, and a queue the times at which room returns; an event for those is scheduled only when
 // somebody waits. A network of 100 k nodes does not fit the cache, so the cost of a hop is the number of
 // cache lines that it touches: records are a cache line or half of one, in plain arrays with 32-bit indices,
-// and whatever only contention needs is computed when it is needed.
+// and values that only contention needs are computed when they are needed.
 //
 // Invariants
 //   - A queue with packets has either a `ready` event pending, or its head in the waiting set of one output.

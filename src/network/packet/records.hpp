@@ -55,7 +55,7 @@ struct alignas(32) Queue {
   std::uint32_t earlier_returns = none;  // the last of the ring of those before it
   std::uint32_t head = none;             // flights
   std::uint32_t tail = none;
-  std::uint32_t needed_bytes = 0;  // what the upstream output waits for; 0: nothing. For a card: any room,
+  std::uint32_t needed_bytes = 0;  // for which the upstream output waits; 0: none. For a card: any room,
                                    // 1, or notified_bytes when injection_freed is under way
 
   // No packet is in it, nobody waits for room, and every credit is back if Moment::reach is at least the
@@ -110,7 +110,7 @@ static_assert(sizeof(Output) == 64);
 
 enum class StageKind : std::uint8_t { link, ejection, injection };
 
-// What the outputs of one kind and dimension share.
+// The values that all outputs of one kind and dimension share.
 struct Stage {
   struct Spec {
     StageKind kind = StageKind::link;

@@ -30,7 +30,7 @@ namespace apenet {
 void require_no_deadlock(const NetworkDescription& description, const Topology& topology,
                          const Routing& routing);
 
-// How many lanes the card's channels have: channels c and d take the same virtual channels of every link if c
+// Number of lanes of the card's channels: channels c and d take the same virtual channels of every link if c
 // and d agree modulo this. 1: all channels share them, or a class has more lanes than another.
 [[nodiscard]] std::uint32_t count_lanes(const NetworkDescription& description);
 

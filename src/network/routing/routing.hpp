@@ -31,7 +31,7 @@ struct RouteStep {
   std::uint32_t channel_class;
 };
 
-// How an engine chooses among several steps.
+// The way in which an engine chooses among several steps.
 //   only      there is one
 //   random    each with equal probability, by draw_step(); the packet then waits for the drawn one
 //   adaptive  the step whose virtual channel has most room, the first if equal. The last step is the

@@ -8,7 +8,7 @@
 
 namespace apenet {
 
-// How many links the paths to one router, the target, have. A path from a router above the target only goes
+// Lengths, in links, of the paths to one router, the target. A path from a router above the target only goes
 // down. Any other goes up to the first router above the target that makes it shortest. Measures only as far
 // as asked, so that the cost depends on what lies above the two routers, not on the size of the network.
 class UpDownDistances {
@@ -28,7 +28,7 @@ class UpDownDistances {
   void aim_at(std::uint32_t target);
   // Measures the paths from that router, and from those on its ways up.
   [[nodiscard]] Distance measure(std::uint32_t router);
-  // What has been measured; of any other router, a distance that fits no path.
+  // The measured distance; of a router that was not measured, one that fits no path.
   [[nodiscard]] Distance of(std::uint32_t router) const { return from_[router]; }
 
  private:

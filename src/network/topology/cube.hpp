@@ -76,7 +76,7 @@ class CubeShape {
 [[nodiscard]] Topology make_torus(const CubeShape& shape);
 [[nodiscard]] Topology make_mesh(const CubeShape& shape);
 
-// How many links a packet between two nodes crosses at least: on a torus or mesh those of its way by their
+// Least number of links between two nodes: on a torus or mesh those of its way by their
 // dimensions, elsewhere one.
 class NodeDistances {
  public:

@@ -27,7 +27,7 @@ enum class CardTest : std::uint8_t {
   rate,            // n puts without notification, in windows; time: total / n
 };
 
-// Where a side's buffer lies, and how its bytes reach the memory that the card accesses.
+// Place of a side's buffer, and the way of its bytes to the memory that the card accesses.
 enum class Buffer : std::uint8_t {
   host,         // pinned: the card reads and writes it
   host_copied,  // not zero-copy: the CPU copies from and to DMA buffers

@@ -23,7 +23,7 @@ class GoalScanner {
   void skip_blanks();
   // Also skips line ends.
   void skip_lines();
-  // What a comment "// @ADDRESS" or "// @ADDRESS gpu" says of a buffer (written by `apenet run --record`).
+  // A buffer from a comment "// @ADDRESS" or "// @ADDRESS gpu" (written by `apenet run --record`).
   struct Buffer {
     std::uint64_t address = 0;
     bool in_gpu = false;

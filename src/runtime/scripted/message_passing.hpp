@@ -41,7 +41,7 @@ class RankProgram {
   virtual void ended(ProcessId rank, std::uint32_t operation, Time time, const Envelope& message) = 0;
 };
 
-// What a rank did. Times are those of its first CPU.
+// Activity of a rank. Times are those of its first CPU.
 struct RankActivity {
   Time computed;
   Time waited;  // for the network
@@ -49,7 +49,7 @@ struct RankActivity {
   std::uint64_t sent_bytes = 0;
 };
 
-// What all ranks and the machine did.
+// Totals of all ranks and of the machine.
 struct RanksReport {
   std::vector<RankActivity> ranks;
   std::uint64_t messages = 0;  // posted to the cards, including protocol messages

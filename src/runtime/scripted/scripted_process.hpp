@@ -66,7 +66,7 @@ class alignas(64) ScriptedProcess {
   std::uint64_t put(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t get(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t post(Verb verb, ProcessId target, std::int64_t bytes, const PostOptions& options);
-  // What a send of this size becomes.
+  // The verb for a send of this size.
   [[nodiscard]] Verb verb_of_send(std::int64_t bytes) const {
     return bytes <= shared_.send_limit_bytes ? Verb::send : Verb::put;
   }
@@ -76,7 +76,7 @@ class alignas(64) ScriptedProcess {
     if (shared_.card.needs_credit) give_credit(source, bytes, channel);
   }
 
-  // What a process waits for: an arrival (from any source or from one), or the completion of a message.
+  // An arrival (from any source or from one), or the completion of a message.
   struct WaitCondition {
     static constexpr std::uint64_t any_message = std::numeric_limits<std::uint64_t>::max();
     static constexpr ProcessId any_source = std::numeric_limits<ProcessId>::max();

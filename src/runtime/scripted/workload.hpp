@@ -79,12 +79,12 @@ class [[nodiscard]] WorkloadStream {
   Handle handle_;
 };
 
-// What the streams of a run depend on.
+// Parameters of the streams of a run.
 struct WorkloadShape {
   std::uint64_t seed = 0;
   std::int64_t bytes = 0;                // of a message, or of the vector of a reduction
   std::vector<std::int64_t> face_bytes;  // of a message along each dimension; empty: `bytes`
-  std::uint32_t rounds = 0;              // how often the pattern is repeated
+  std::uint32_t rounds = 0;              // repetitions of the pattern
   std::uint32_t count = 0;               // of processes
   std::vector<std::uint32_t> grid;       // processes per dimension, X first
   bool periodic = true;                  // the ends of the grid's lines are joined
@@ -113,11 +113,11 @@ std::unique_ptr<WorkloadPattern> make_pattern(const WorkloadShape& shape) {
 
 // A test of `apenet bench`.
 struct Workload {
-  // What the reported bandwidth counts: what one node sends, the vector over the time, or all that crosses
-  // the cut.
+  // Bytes that the reported bandwidth counts: those that one node sends, the vector, or all that cross the
+  // cut.
   enum class BandwidthOf : std::uint8_t { node, vector, cut };
-  // How the nodes are numbered as a grid: as the machine's own, or nearly a cube; that grid with a fourth
-  // dimension of two; or, on machines without dimensions, as a row.
+  // Grid of the nodes: the machine's own, or nearly a cube; that grid with a fourth dimension of two; or, on
+  // machines without dimensions, a row.
   enum class Grid : std::uint8_t { machine, folded, row };
 
   const char* name;

@@ -46,8 +46,8 @@ class WorkloadStreams {
   [[nodiscard]] WorkloadStream of(ProcessId process) const {
     return pattern_->rounds(process, shape_->rounds);
   }
-  // What the process does, as the part of a GOAL trace (docs/reference/goal.md). An operation requires the
-  // messages that the process has waited for before it.
+  // The operations of the process, as its part of a GOAL trace (docs/reference/goal.md). An operation
+  // requires the messages that the process has waited for before it.
   [[nodiscard]] std::string goal_of(ProcessId process) const;
 
  private:
