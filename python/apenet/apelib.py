@@ -79,7 +79,7 @@ class Direction(IntEnum):
 
 
 class How(IntEnum):
-    """How a message gets from and to the program's memory: ape_how of apelib.h."""
+    """The way of a message from and to the program's memory: ape_how of apelib.h."""
 
     AUTO = 0
     ZERO_COPY = 1

@@ -35,7 +35,7 @@ def main() -> None:
     _answer_by(_leave)
     # The threads that numpy's library would start spin for a tenth of a second, and no command has work for them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What the imports create stays: to look for garbage among it would take a fifth of their time.
+    # The objects of the imports stay: a search for garbage among them would take a fifth of the import time.
     gc.disable()
     try:
         from apenet.base.errors import Interrupted  # noqa: PLC0415

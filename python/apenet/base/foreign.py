@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 HEAD_BYTES = 512
-"""What `recognise_bytes` needs of a file."""
+"""The first bytes of a file, enough for `recognise_bytes`."""
 
 GOAL_TRACE = "a GOAL trace"
 TOML = "TOML"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Number = TypeVar("Number", int, Integers)
-"""Of one place, or of many, element by element."""
+"""The number of one place, or of many, element by element."""
 
 
 def place_of(extents: Sequence[int], number: Number) -> list[Number]:

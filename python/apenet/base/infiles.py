@@ -142,7 +142,7 @@ def _chain(head: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _unpacked(parts: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """What gzip has packed into these bytes, in pieces. Raises UnreadableError, also beyond the limit."""
+    """The unpacked content of these gzip bytes, in pieces. Raises UnreadableError, also beyond the limit."""
     unpacker = zlib.decompressobj(wbits=_GZIP_FORM)
     length = 0
     try:

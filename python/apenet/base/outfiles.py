@@ -217,7 +217,7 @@ class OutFile(Held):
 
 @dataclass(frozen=True)
 class FolderKind:
-    """How to recognise a folder of ours: by a marker file, or, without a marker, by each file itself."""
+    """Recognises a folder that apenet has written: by a marker file, or, without a marker, by each file itself."""
 
     marker: str | None
     is_ours: IsOurs

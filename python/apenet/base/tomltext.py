@@ -9,7 +9,7 @@ from typing import Any
 MOST_KEY_PARTS = 16
 MOST_NESTED = 16
 MOST_DIGITS = 100
-"""Of a number: the longest that a machine file needs has 20."""
+"""The most digits of a number; the longest in a machine file has 20."""
 
 # A text, a comment, the punctuation of keys and brackets, or a run of what keys and numbers consist of. A text that is
 # not closed reaches to the end of the line or file, so that the search takes time in proportion to the length.

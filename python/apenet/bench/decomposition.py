@@ -1,4 +1,4 @@
-"""How a lattice is divided among ranks in four dimensions, and on which node each rank runs.
+"""The division of a lattice among ranks in four dimensions, and the node of each rank.
 
 On a torus or mesh each dimension of the grid of ranks lies along one dimension of the machine. Two dimensions of two
 ranks each also fold onto a ring of four nodes, in the order of a Gray code, because a ring of four is a square.

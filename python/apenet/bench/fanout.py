@@ -33,7 +33,7 @@ class FanOutResult(BenchResult):
     """A sweep over numbers of neighbours and sizes. The time is that of one message to each neighbour."""
 
     neighbors: NDArray[np.int64]
-    """How many neighbours the node sends to at each point."""
+    """The number of neighbours that the node sends to at each point."""
 
     @property
     def columns(self) -> dict[str, list[int] | list[float]]:

@@ -34,7 +34,7 @@ class Layer:
     library: str | None
     drives_all: bool = True
     most_bytes: int = MOST_PROGRAM_BYTES
-    """Of a message."""
+    """The most bytes of a message."""
     tests: tuple[str, ...] = (*PAIR_TESTS, HALO)
 
 

@@ -134,7 +134,7 @@ def _check(request: LayerRequest[BenchResult]) -> None:
 
 
 def _check_tnw(request: LayerRequest[BenchResult], channels: int) -> None:
-    """What tnw_put refuses: more channels than the card has, and nodes without a link."""
+    """Refuses what tnw_put would: more channels than the card has, and nodes without a link."""
     machine = request.simulated
     most = machine.file.card.channels.value
     if channels > most:

@@ -1,4 +1,4 @@
-"""What the scaling of the lattice QCD program gives: as JSON and as a table."""
+"""Results of the scaling of the lattice QCD program: as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class LqcdPoint:
     iteration_us: float
     dslash_us: float
     compute_us: float
-    """Of the iteration: its declared operations at the machine's rate."""
+    """Computation of the iteration: its declared operations at the machine's rate."""
     halo_bytes: int
-    """That one rank sends in a Dslash."""
+    """Bytes that one rank sends in a Dslash."""
     surface_to_volume: float
 
     @property
@@ -65,7 +65,7 @@ class LqcdResult:
     version: str
     machines: tuple[MachineScaling, ...]
     conditions: Mapping[str, str]
-    """What else differs from the default: the engine of the network."""
+    """Other differences from the default: the engine of the network."""
 
     @property
     def heading(self) -> str:

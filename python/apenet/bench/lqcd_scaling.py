@@ -54,7 +54,7 @@ class PlannedRun:
     machine: str
     ranks: int
     halo_bytes: int
-    """That all ranks send in the run."""
+    """Bytes that all ranks send in the run."""
     packets: int
     """Into which cards cut them, at the largest payload."""
 
@@ -153,7 +153,7 @@ def _checked_lattice(text: str) -> tuple[int, ...]:
 
 
 class _Study:
-    """What the runs of a study have in common."""
+    """The common part of the runs of a study."""
 
     def __init__(self, lattice: tuple[int, ...], is_strong: bool, layer: str, precision: str, iterations: int) -> None:
         self.lattice = lattice
@@ -217,7 +217,7 @@ class _Study:
 
 
 def _plan(study: _Study, machine: Machine, counts: Sequence[int]) -> list[Decomposition]:
-    """How each number of ranks for which the machine has nodes divides the lattice."""
+    """The division of the lattice for each number of ranks for which the machine has nodes."""
     available = machine.node_count or MOST_RANKS
     fitting = [count for count in counts if count <= available]
     if not fitting:

@@ -24,7 +24,7 @@ MOST_WINDOW = 2**32 - 1  # limit of the core's counter
 
 @dataclass(frozen=True)
 class TwoNodes(LayerRequest[BenchResult]):
-    """What all tests of two nodes have in common."""
+    """The common part of all tests of two nodes."""
 
     _: KW_ONLY
     channels: Annotated[
@@ -112,7 +112,7 @@ class CardPair(TwoNodes):
 
     @property
     def end(self) -> str:
-        """What ends the test."""
+        """The event that ends the test."""
         return ENDS[0]
 
     @property

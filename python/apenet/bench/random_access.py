@@ -41,7 +41,7 @@ class RandomAccessResult(BenchResult):
     ranks_per_node: int
     look_ahead: int
     updates: int | None
-    """Of each process; None: by the rules, four for each of its words."""
+    """Updates of each process; None: by the rules, four for each of its words."""
 
     @property
     def rates_per_s(self) -> NDArray[np.float64]:

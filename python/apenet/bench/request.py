@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Option:
-    """How the command line shows a field of a request. Texts are parsed by the request."""
+    """The command line's form of a field of a request. Texts are parsed by the request."""
 
     help: str
     metavar: str | None = None
@@ -65,7 +65,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Traits:
-    """What the results of a test say about it."""
+    """The traits of a test in its results."""
 
     test: str
     definition: str
@@ -76,7 +76,7 @@ class Traits:
     rate_title: str | None = None
     """The column of the rate in the table."""
     bandwidth_of: str | None = None
-    """Whose the bandwidth of a workload is: what one `node` sends, the `vector` over the time, or all that crosses the
+    """The bytes that a workload's bandwidth counts: those that one `node` sends, the `vector`, or all that cross the
     `cut`."""
 
 
@@ -194,7 +194,7 @@ class MachineRequest(Request[Result]):
 
     @property
     def steps(self) -> int | None:
-        """How often `progress` is called; None if that is not known before."""
+        """The number of calls of `progress`; None if that is not known before."""
         return len(self.sizes_bytes) if self.measured_layer == CARD and self.sizes is not None else None
 
 

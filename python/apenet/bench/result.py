@@ -75,7 +75,7 @@ class BenchResult:
 
     @property
     def bandwidth_of(self) -> str | None:
-        """Whose the bandwidth of a workload is: `node`, `vector` or `cut`; None for tests of two nodes."""
+        """The owner of a workload's bandwidth: `node`, `vector` or `cut`; None for tests of two nodes."""
         return self.traits.bandwidth_of
 
     @property

@@ -41,7 +41,7 @@ class Plan:
 
     @property
     def iterations(self) -> int:
-        """Those of the test, each with the workload's rounds."""
+        """The iterations of the test, each with the workload's rounds."""
         return self.options.rounds // self.workload.rounds
 
 

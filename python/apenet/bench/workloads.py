@@ -46,11 +46,11 @@ class Workload(MachineRequest[BenchResult]):
 
     @property
     def chosen_algorithm(self) -> str | None:
-        """That of a reduction."""
+        """The default algorithm of a reduction; None for other workloads."""
         return self.workload.algorithms[0] or None
 
     def plan(self) -> Plan:
-        """What will be measured."""
+        """The plan of the measurement."""
         return make_plan(self, self.workload, count=self.count, lattice=self.surfaces, algorithm=self.chosen_algorithm)
 
     def measure(self) -> BenchResult:
@@ -88,7 +88,7 @@ class GrowingWorkload(Workload):
 
     @property
     def node_counts(self) -> list[int]:
-        """Those of the partitions."""
+        """The numbers of nodes of the partitions."""
         return doubling_counts("partitions", self.partitions or ())
 
     @property
@@ -115,7 +115,7 @@ class LatticeWorkload(GrowingWorkload):
 
     @property
     def surfaces(self) -> Lattice | None:
-        """That of the options."""
+        """The lattice of the options."""
         return None if self.lattice is None else parse_lattice(self.lattice, self.site_bytes)
 
 
@@ -146,7 +146,7 @@ class ReductionWorkload(Workload):
 
     @property
     def chosen_algorithm(self) -> str | None:
-        """That of the options."""
+        """The algorithm of the options."""
         return self.algorithm
 
 

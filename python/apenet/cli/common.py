@@ -1,4 +1,4 @@
-"""What the commands share: common options, the two consoles, and the progress bar."""
+"""Parts that the commands share: common options, the two consoles, and the progress bar."""
 
 from __future__ import annotations
 

@@ -30,17 +30,17 @@ FigureOption = Annotated[
     ),
 ]
 OPTIONS: dict[str, tuple[Any, Any]] = {"machine": (MachinesOption, "ape16"), "figure": (FigureOption, None)}
-"""What the command has besides the options of the request."""
+"""The command's options besides those of the request."""
 
 MANY_PACKETS = 20_000_000
 """From which a study says what it will cost, and each result as it comes: about a minute of a processor."""
 
 PACKET_US = (1, 4)
-"""What a packet takes of a processor: on `ape128` and on `qpace`, measured with 16 ranks on a loaded host."""
+"""Processor time of a packet in microseconds: on `ape128` and on `qpace`, measured with 16 ranks on a loaded host."""
 
 
 def cost_of(runs: Sequence[PlannedRun]) -> str:
-    """What decides how long a study takes."""
+    """The numbers that decide how long a study takes, as text."""
     largest = max(runs, key=lambda run: run.packets)
     packets = sum(run.packets for run in runs)
     gib = sum(run.halo_bytes for run in runs) / 2**30

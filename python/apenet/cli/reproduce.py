@@ -207,7 +207,7 @@ def _share(percent: float | None) -> str:
 
 
 def _numbers_table(reproduction: Reproduction) -> Table:
-    """What each machine rests on."""
+    """The evidence for each machine."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("numbers of", no_wrap=True)
     for origin in get_args(Origin)[:-1]:

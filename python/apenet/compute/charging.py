@@ -46,7 +46,7 @@ class Charge:
     note: str
 
     def table(self) -> bytes:
-        """What the ranks charge."""
+        """The times that the ranks charge."""
         costs: dict[Key, tuple[int, int]] = {}
         for region in self.profile.regions:
             first, others = costs.get(region.key, (UNKNOWN_PS, UNKNOWN_PS))
@@ -83,7 +83,7 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Charged:
-    """What became of a profile in a run.
+    """The use of a profile in a run.
 
     Computation in an unseen region took no time. `lengthened_passes`: of regions that are shorter than every one that
     the profile has after the same calls; they took as long as that.
@@ -186,7 +186,7 @@ def _line(arguments: tuple[str, ...]) -> str:
 
 
 def judge(charge: Charge, reports: Mapping[int, RankReport], ranks: int) -> tuple[Charged, tuple[str, ...]]:
-    """What the ranks report, and what is to be said of it, one sentence each."""
+    """The ranks' reports together, and warnings of one sentence each."""
     unseen: dict[str, tuple[int, list[int]]] = {}
     for rank, report in sorted(reports.items()):
         for (start, end), passed in sorted(report.regions.items()):

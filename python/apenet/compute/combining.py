@@ -44,7 +44,7 @@ class Combined:
 
     @property
     def size(self) -> Size:
-        """Of one rank's part."""
+        """The size of one rank's part."""
         recorded = self.profile.recorded[0]
         return recorded.size or Size.of_share(recorded.ranks)
 

@@ -48,7 +48,7 @@ class Samples:
 
     @property
     def variance(self) -> float:
-        """Of single passes."""
+        """The variance of single passes."""
         return max(self.squares / self.count - self.mean_ps**2, 0.0) if self.count else 0.0
 
 
@@ -78,7 +78,7 @@ class Passed:
 
 @dataclass
 class RankReport:
-    """What a rank says at its end.
+    """A rank's report at its end.
 
     `lost`: passes of regions for which the tables have no room, or no file. `lengthened`: passes of regions that are
     shorter than any that the profile knows after the same calls. `has_call_paths`: there was room for all of them.

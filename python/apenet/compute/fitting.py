@@ -157,7 +157,7 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
 
 
 def _call_paths(profiles: Sequence[Profile]) -> dict[Key, tuple[str, ...]]:
-    """Of each region the call paths that it has followed in any recording; none if one recording has none."""
+    """The call paths that each region has followed in any recording; none if one recording has none."""
     if not all(any(region.after for region in profile.regions) for profile in profiles):
         return {}
     return united((region.key, region.after) for profile in profiles for region in profile.regions)

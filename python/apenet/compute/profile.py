@@ -26,7 +26,7 @@ Nanoseconds = Annotated[float, Field(ge=0, le=_MOST_NS, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Run = Annotated[tuple[Annotated[int, Field(ge=0, le=int(_MOST_NS))], ...], Field(min_length=2)]
 RankClass = Literal["all", "first", "others"]
-"""Of which ranks: of all, of rank 0, of every other rank."""
+"""All ranks, rank 0, or every other rank."""
 
 
 class ProfileError(MachineError):
@@ -157,7 +157,7 @@ class Recorded(_Part):
 
 
 class Profile(_Part):
-    """What a program's regions cost. `recorded` has one element for a recording, several for a fit.
+    """The times of a program's regions. `recorded` has one element for a recording, several for a fit.
 
     `probe_ns`: of a recording, the time of the probe (src/runtime/shim/probe.hpp) on an undisturbed core.
     """

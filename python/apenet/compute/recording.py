@@ -39,7 +39,7 @@ HEAVY = 0.02
 
 @dataclass(frozen=True)
 class Origin:
-    """What a recording is of."""
+    """The run that a recording is of."""
 
     program: str
     arguments: tuple[str, ...]
@@ -78,7 +78,7 @@ def make_profile(reports: Mapping[int, RankReport], origin: Origin) -> tuple[Pro
 
 
 def _call_paths(reports: Mapping[int, RankReport]) -> dict[Key, tuple[str, ...]]:
-    """Of each region the call paths that it has followed; none if a rank had no room for all of them."""
+    """The call paths that each region has followed; none if a rank had no room for all of them."""
     if not all(report.has_call_paths for report in reports.values()):
         return {}
     return united((key, passed.call_paths) for report in reports.values() for key, passed in report.regions.items())

@@ -31,12 +31,12 @@ class Size(BaseModel):
 
     @property
     def counts(self) -> tuple[float, float, float]:
-        """What the times of regions depend on."""
+        """The counts on which the times of regions depend."""
         return self.sites, self.inner, self.halo
 
     @classmethod
     def of_share(cls, ranks: int) -> Self:
-        """Where nothing is said: each rank has an equal share of one problem."""
+        """The default without --size: each rank has an equal share of one problem."""
         return cls(given=f"1/{ranks} of the problem", sites=1 / ranks, inner=1 / ranks, halo=0)
 
 

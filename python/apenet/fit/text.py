@@ -20,7 +20,7 @@ MOST_LINES = 100_000
 _EXPECTED = "the text that a benchmark prints, CSV or JSON"
 
 LEAST_POSITIVE, LARGEST_POSITIVE = 1e-18, 1e18
-"""Of measured quantities: fits compute with their squares and quotients."""
+"""Limits of measured quantities: fits compute with their squares and quotients."""
 LARGEST_WHOLE = 2**48
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

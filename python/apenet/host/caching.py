@@ -80,7 +80,7 @@ def write_sealed_json(file: Path, content: dict[str, Any]) -> None:
 
 
 def read_sealed_json(file: Path) -> dict[str, Any]:
-    """What `write_sealed_json` wrote; nothing if there is no such file, or a damaged one."""
+    """The content that `write_sealed_json` wrote; nothing if there is no such file, or a damaged one."""
     try:
         sealed = json.loads(file.read_bytes())
         content = sealed["content"]

@@ -26,7 +26,7 @@ def is_client_server(program: str | PurePath, ranks: int) -> bool:
 
 
 def as_client_and_server(program: Path, command: Sequence[str]) -> tuple[Path, tuple[str, ...]]:
-    """What both ranks run: the program, for rank 1 with the address of rank 0 appended to its arguments."""
+    """The command of both ranks: the program, for rank 1 with the address of rank 0 as last argument."""
     return _SHELL, (_SHELL.name, "-c", _SCRIPT, str(program), *command[1:])
 
 

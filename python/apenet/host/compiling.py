@@ -19,10 +19,10 @@ class Library:
     """A library that programs can link, as its pkg-config file describes it."""
 
     package: str
-    """Of pkg-config, and the name of its file."""
+    """Its name for pkg-config, and that of its file."""
     summary: str
     definitions: tuple[str, ...]
-    """What its header must find defined."""
+    """The macros that its header requires."""
 
 
 @cache
@@ -47,7 +47,7 @@ _C = ("cc", "mpicc")
 
 
 def flags(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What a compiler and a linker need for these libraries. Raises InputError for an unknown one."""
+    """The options of compiler and linker for these libraries. Raises InputError for an unknown one."""
     known = libraries()
     for name in names:
         if name not in known:

@@ -24,13 +24,13 @@ from apenet.host.mpi_header import read_constants, read_prototypes
 from apenet.host.toolchain import find_mpicc
 
 _LIBRARY = "apenet-mpifort"
-# What programs pass as a buffer differs from call to call, which gfortran would refuse where mpif.h has no interfaces.
+# Programs pass buffers of several types to one call, which gfortran would refuse where mpif.h has no interfaces.
 _RELAXED = "-fallow-argument-mismatch"
 _OPTIONS = ("-O2", "-w", "-fPIC", "-ffree-line-length-none")
 
 
 def fortran_flags(gfortran: str) -> tuple[list[str], list[str]]:
-    """What this compiler and its linker need for MPI. Builds it, if it is not there.
+    """The options of this compiler and its linker for MPI. Builds the missing library.
 
     Raises HostError if MPICH is missing, or if its headers are not understood.
     """
@@ -50,7 +50,7 @@ def _mpi_flags(mpicc: Path) -> tuple[list[str], list[str]]:
 
 
 def module_flags(gfortran: str, source: Path) -> tuple[list[str], list[str]]:
-    """What this compiler and its linker need for the module in this file. Builds it, if it is not there."""
+    """The options of this compiler and its linker for the module in this file. Builds it if it is missing."""
     name = f"apenet-{source.stem}-module"
 
     def build(folder: Path) -> None:

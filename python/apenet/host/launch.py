@@ -53,7 +53,7 @@ _MPI_ENVIRONMENT = {
 # Equal hashes and one thread in every run, so that a program's results do not depend on the host.
 _DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-# What a run depends on besides LD_PRELOAD. The shim gives these variables to each program that a process of the run
+# The environment of a run besides LD_PRELOAD. The shim gives these variables to each program that a process of the run
 # starts, whatever that process passes on (src/runtime/shim/run_environment.cpp), and gets the names as APENET_KEPT, in
 # this order: the first that fits a variable decides.
 _KEPT = {

@@ -68,7 +68,7 @@ def bound_mpi(program: Path, variables: Mapping[str, str]) -> list[BoundMpi]:
 
 
 def bound_among(libraries: list[Library]) -> list[BoundMpi]:
-    """Those of the libraries that are MPI."""
+    """The MPI libraries among these."""
     has_fabric = any(_FABRIC_NAME.fullmatch(library.name) for library in libraries)
     found = []
     for library in libraries:

@@ -107,5 +107,5 @@ class OpenMpiLauncher:
             self._close_write_ends()
 
     def words(self) -> bytes:
-        """What the launcher has printed: errors in MPI, or why it could not start."""
+        """The launcher's output: errors in MPI, or why it could not start."""
         return b"" if self._said < 0 else os.pread(self._said, os.fstat(self._said).st_size, 0)

@@ -35,7 +35,7 @@ ENGINES = ("packet", "flit")
 """Engines of the network: docs/models/network.md, docs/models/flit-engine.md."""
 
 MOST_FILE_BYTES = 2**20
-"""Of a machine file: the longest has 30 kilobytes."""
+"""The largest machine file; the longest shipped one has 30 kilobytes."""
 
 # Keys that are no parameters: their values stand bare in the file.
 _BARE = {("card", "kind"), ("machine", "name"), ("machine", "title"), ("machine", "summary")}
@@ -70,7 +70,7 @@ class Machine:
 
     @property
     def topology(self) -> Shape:
-        """What the core says about the topology of its network."""
+        """The traits of its network's topology, from the core."""
         return SHAPES[self.file.network.topology.value]
 
     @cached_property
@@ -92,7 +92,7 @@ class Machine:
 
     @property
     def ports(self) -> int | None:
-        """How many processes can share a node's card, None when there is no limit."""
+        """The number of processes that can share a node's card, None when there is no limit."""
         return self.description().processes_per_node
 
     def with_settings(self, *settings: str) -> Machine:
@@ -160,7 +160,7 @@ class Machine:
             raise self.refused(error) from error
 
     def refused(self, error: ValueError) -> MachineError | InputError:
-        """What the C++ core refuses, with this machine's file, and the one that the key names."""
+        """The core's error with this machine's file, and with the file that the key names."""
         refused = from_core(error)
         section, dot, rest = refused.name.partition(".")
         if refused.name not in ("fault", "rail") and not (dot and section in MachineFile.model_fields):

@@ -233,7 +233,7 @@ def _expected_missing(path: tuple[int | str, ...]) -> str:
 
 
 def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
-    """What no single key can be blamed for: sections and dimensions that do not fit each other."""
+    """Problems of no single key: sections and dimensions that do not fit each other."""
     yield from _of_rail(file)
     for name, rail in file.rail.items():
         for problem in _of_rail(rail):
@@ -254,7 +254,7 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
 
 
 def _of_rail(rail: MachineFile | Rail) -> Iterator[Problem]:
-    """Of a card and its network."""
+    """Problems of a card and its network."""
     topology = rail.network.topology.value
     card = rail.card_kind
     is_shared = isinstance(rail, Rail) and rail.slot.value == "shared"
@@ -278,7 +278,7 @@ def _of_rail(rail: MachineFile | Rail) -> Iterator[Problem]:
 
 
 def _ambiguous(router: Router) -> Iterator[Problem]:
-    """What a router is told in neither of two ways, or in both."""
+    """Values of a router that are given in neither of two ways, or in both."""
     for ways in ROUTER_ALTERNATIVES:
         given = [[key for key in way if getattr(router, key) is not None] for way in ways]
         one, other = (" and ".join(way) if len(way) < 3 else "the stages' delays" for way in ways)  # noqa: PLR2004

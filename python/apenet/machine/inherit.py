@@ -14,13 +14,13 @@ RAIL_SECTIONS = ("network", "router", "card", "bus", "software")
 
 
 def base_of(table: Table) -> object:
-    """What the file names as its base, None without one."""
+    """The file's base by name, None without one."""
     about = table.get("machine")
     return about.get("base") if isinstance(about, dict) else None
 
 
 def rail_bases(table: Table) -> dict[str, object]:
-    """What the rails of a file name as their bases, by the names of the rails that have one."""
+    """The bases of a file's rails, by the names of the rails that have one."""
     rails = _section(table, "rail")
     return {name: rail["base"] for name, rail in rails.items() if isinstance(rail, dict) and "base" in rail}
 

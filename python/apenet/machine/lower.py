@@ -13,7 +13,7 @@ from apenet.machine.quantity import Quantity, quantities
 from apenet.machine.schema import FILE_KEYS, MachineFile
 
 MOST_NAMED_BYTES = 2**28
-"""Of a file with a graph or a table."""
+"""The largest file with a graph or a table."""
 
 Value = str | int | float | list[int] | list[float]
 

@@ -50,7 +50,7 @@ UNITS: dict[str, str] = {
 }
 
 Role = Literal["fitted", "follows", "assumed", "predicted"]
-"""What an agreement with a published value is worth.
+"""The worth of an agreement with a published value.
 
 `fitted`: a parameter was fitted to it. `follows`: it follows from a fitted value, or from an input. `assumed`: with
 another plausible value of an assumed parameter, the verdict would be another. `predicted`: none of these.
@@ -118,7 +118,7 @@ class PublishedResult(Section):
         return [PublishedPoint(*point) for point in zip(sizes, values, roles, strict=True)]
 
     def problems(self) -> list[tuple[str, object, str]]:
-        """What does not fit together: key, value, expected."""
+        """Inconsistencies: key, value, expected."""
         found: list[tuple[str, object, str]] = []
         if (self.statistic == "at_size") != (self.size_bytes is not None):
             found.append(("size_bytes", self.size_bytes, 'a size with statistic = "at_size", and none otherwise'))

@@ -1,4 +1,4 @@
-"""What machine files are made of: sections, and parameters with their class and source."""
+"""The parts of machine files: sections, and parameters with their class and source."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Quantity(Section, Generic[T]):
     range_source: str = ""
 
     def problems(self) -> list[tuple[str, object, str]]:
-        """What does not fit together: key, value, expected."""
+        """Inconsistencies: key, value, expected."""
         if self.range is None:
             return [("range_source", self.range_source, "none without a range")] if self.range_source else []
         if self.origin != "assumed" or not isinstance(self.value, int | float):

@@ -41,7 +41,7 @@ class About(Section):
 
 
 class Shape(NamedTuple):
-    """What belongs to one topology."""
+    """The keys and traits of one topology."""
 
     needs: tuple[str, ...]
     allows: tuple[str, ...]
@@ -177,11 +177,11 @@ class Software(Section):
 
 
 class WithCard(Section):
-    """What has a [card]."""
+    """A section with a [card]."""
 
     @property
     def card_kind(self) -> _core.CardKind:
-        """What every card of this kind has and has not."""
+        """The traits of every card of this kind."""
         return CARD_KINDS[self.card.kind]  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""How good a placement is: how far the bytes travel, and how much the busiest link carries."""
+"""The score of a placement: how far the bytes travel, and how much the busiest link carries."""
 
 from __future__ import annotations
 

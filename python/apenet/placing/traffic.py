@@ -1,4 +1,4 @@
-"""What ranks send to each other: from a recorded trace, or from a matrix in a text file."""
+"""Traffic between ranks: from a recorded trace, or from a matrix in a text file."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = ["Figure", "Plan", "Reproduction", "Row", "Standing", "Tally", "Task",
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compare and to draw, and the measurements that this needs."""
+    """The comparisons and pictures, and the measurements that they need."""
 
     results: tuple[tuple[str, str, PublishedResult], ...]
     """Machine, key, published result."""
@@ -60,7 +60,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a machine rests on: its numbers by class, and its judged rows by class, those that pass and all."""
+    """The evidence for a machine: its numbers by class, and its judged rows by class, those that pass and all."""
 
     machine: str
     numbers: dict[str, int]
@@ -82,7 +82,7 @@ class Reproduction:
         return all(row.verdict == "pass" for row in self.rows if row.target == "hard")
 
     def count(self, target: str) -> Tally:
-        """How many targets of a kind are met, missed and unmeasured."""
+        """The numbers of targets of a kind that are met, missed and unmeasured."""
         verdicts = [row.verdict for row in self.rows if row.target == target]
         return Tally(*(verdicts.count(verdict) for verdict in ("pass", "miss", "n/a")))
 

@@ -25,7 +25,7 @@ AXES: dict[str, str] = {
     "million_updates_s": "updates (million/s)",
 }
 _COUNTED = {"node_mib_s": "nodes", "million_updates_s": "processes"}
-"""What the horizontal axis counts where it has no message sizes."""
+"""The unit of a horizontal axis without message sizes."""
 NO_DATA = "no data published for this figure"
 _MB_PER_MIB = 2**20 / 1e6
 
@@ -92,7 +92,7 @@ class Mark:
 
     @property
     def tolerance(self) -> tuple[float, float]:
-        """How far below and above y a simulated value may be, in units of y; a bound is widened to its open side."""
+        """The largest distances below and above y, in units of y; a bound is widened to its open side."""
         slack = self.y * (self.tolerance_percent or 0) / 100
         return (0 if self.bound == "upper" else slack, 0 if self.bound == "lower" else slack)
 
@@ -105,7 +105,7 @@ class Figure:
     series: tuple[Series, ...]
     marks: tuple[Mark, ...]
     steps: tuple[str, ...] = ()
-    """Where MPI curves change their protocol."""
+    """The sizes at which MPI curves change their protocol."""
 
     @property
     def note(self) -> str:

@@ -1,4 +1,4 @@
-"""What each layer of software adds over the lowest: a table for each machine, with published latencies beside it."""
+"""The latency that each layer of software adds: a table for each machine, with published latencies beside it."""
 
 from __future__ import annotations
 

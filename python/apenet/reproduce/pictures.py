@@ -11,7 +11,7 @@ from apenet.reproduce.figures import AXES, NO_DATA, Figure, FigureSpec
 MARK = b"Software\0apenet"
 """The mark in pictures that this package wrote."""
 _TITLE_CHARACTERS = 90
-"""Of a line as wide as a picture."""
+"""The length of a line as wide as a picture."""
 
 
 def file_name(spec: FigureSpec) -> str:

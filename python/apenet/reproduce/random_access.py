@@ -25,7 +25,7 @@ NODES = 64
 CORES = 16
 
 Placement = Literal["filled", "spread"]
-"""Of the processes: 16 on each of the first nodes, or as few on a node as possible."""
+"""Placement of the processes: 16 on each of the first nodes, or as few on a node as possible."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Access:
 
     @property
     def label(self) -> str:
-        """What it is, for people."""
+        """The measurement's name for people."""
         return f"{self.machine}: randomaccess, layer {self.layer}, {self.processes} processes"
 
     @property
     def weight(self) -> int:
-        """How long it takes, roughly."""
+        """Its rough duration, relative to others."""
         return self.processes
 
     def measure(self) -> float:
@@ -72,12 +72,12 @@ class AccessCurve:
 
     @property
     def label(self) -> str:
-        """What it is, for people."""
+        """The measurement's name for people."""
         return f"{self.machine}: randomaccess, layer {self.layer}, of the package"
 
     @property
     def weight(self) -> int:
-        """How long it takes, roughly."""
+        """Its rough duration, relative to others."""
         return 0
 
     def measure(self) -> AccessRates:
@@ -129,14 +129,14 @@ def _runs() -> list[Access]:
 
 
 def parameters_digest(machine: str) -> str:
-    """Of the machine's numbers, which decide the rates together with the models."""
+    """A digest of the machine's numbers, which decide the rates together with the models."""
     parameters = [(key, one.value) for key, one in quantities(read_machine(machine).file)]
     return hashlib.sha256(json.dumps(parameters).encode()).hexdigest()[:16]
 
 
 @cache
 def shipped_rates() -> dict[str, Any]:
-    """What comes with the package."""
+    """The rates that come with the package."""
     found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("random_access.json").read_bytes())
     return found
 

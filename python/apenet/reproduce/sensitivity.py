@@ -90,12 +90,12 @@ class Variation:
 
     @property
     def label(self) -> str:
-        """What it is, for people."""
+        """The measurement's name for people."""
         return f"{self.machine}: {' '.join(self.settings[:1]) or 'as it is'}{' ...' if len(self.settings) > 1 else ''}"
 
     @property
     def weight(self) -> int:
-        """How long it takes, roughly."""
+        """Its rough duration, relative to others."""
         return sum(sweep.weight for _, result in self._results() for sweep in sweeps_of(self.machine, result))
 
     def _results(self) -> Iterator[tuple[str, PublishedResult]]:
@@ -137,7 +137,7 @@ class Swing:
 
 @dataclass(frozen=True)
 class RowSensitivity:
-    """How a row hangs on assumptions. `swings` has those that move the value, the strongest first."""
+    """The dependence of a row on assumptions. `swings` has those that move the value, the strongest first."""
 
     key: str
     size_bytes: int | None
@@ -185,7 +185,7 @@ class Sensitivity:
 
 
 def digest_of(machine: Machine) -> str:
-    """Of all that decides a machine's sensitivity, except the models: values, ranges and results."""
+    """A digest of all that decides a machine's sensitivity, except the models: values, ranges and results."""
     parameters = [(key, one.value, one.origin, one.range) for key, one in quantities(machine.file)]
     results = [(key, result.model_dump(exclude={"source", "note"})) for key, result in machine.file.results.items()]
     return _digest_of([parameters, results])
@@ -326,9 +326,9 @@ def _effect(base: float | None, values: Sequence[float | None]) -> float:
 
 
 class _Known:
-    """What was measured before with the same models and numbers: one file in the user's cache folder.
+    """Earlier measurements with the same models and numbers: one file in the user's cache folder.
 
-    Two commands at once may each lose what the other has added: it is measured again.
+    Two commands at once may each lose the other's additions, which are then measured again.
     """
 
     def __init__(self) -> None:
@@ -361,7 +361,7 @@ def _measured_digest(machine: str) -> str:
 
 @cache
 def _models_digest() -> str:
-    """Of the compiled core and libraries beside it, which decide a result together with a machine's numbers."""
+    """A digest of the compiled core and the libraries beside it, which decide results with a machine's numbers."""
     digest = hashlib.sha256()
     for path in sorted(Path(_core.__file__).parent.rglob("*.so*")):
         digest.update(path.read_bytes())
@@ -370,7 +370,7 @@ def _models_digest() -> str:
 
 @cache
 def shipped() -> dict[str, Any]:
-    """What comes with the package: the output of `--sensitivity --json` for its machines."""
+    """The file that comes with the package: the output of `--sensitivity --json` for its machines."""
     found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("sensitivity.json").read_bytes())
     return found
 

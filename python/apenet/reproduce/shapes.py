@@ -28,13 +28,13 @@ class Shape:
     source: str
     sweeps: tuple[Sweep | Scaling | AccessCurve, ...]
     factor: Callable[[list[Any]], float]
-    """Of what each of the sweeps measured, in their order."""
+    """Takes the results of the sweeps, in their order."""
     note: str
     role: Role
     between: tuple[float, float] | None = None
-    """Where the factor must be instead: of a statement with numbers."""
+    """The range of the factor, for a statement with numbers."""
     target: Literal["hard", "soft"] = "hard"
-    """Of a statement with numbers."""
+    """For a statement with numbers."""
 
     def row(self, measured: Mapping[Any, Any]) -> Row:
         """The row: it holds where the factor is above 1, or in its range."""
@@ -61,7 +61,7 @@ def _smallest(results: list[BenchResult]) -> list[float]:
 
 
 def _least_step(results: list[BenchResult]) -> float:
-    """Of the times of layers, the lowest first."""
+    """The least ratio of a layer's time to that of the layer below; the lowest comes first."""
     times = _smallest(results)
     return min(upper / lower for lower, upper in pairwise(times))
 
@@ -77,7 +77,7 @@ def _first_over_second(results: list[BenchResult]) -> float:
 
 
 def _largest_ratio(results: list[BenchResult]) -> float:
-    """Of the times of the first to those of the second, at any size."""
+    """The largest ratio of the first's time to the second's, at any size."""
     upper, lower = results
     return float((upper.times_us / lower.times_us).max())
 
@@ -98,7 +98,7 @@ def _last_efficiency_over_linear(scalings: list[MachineScaling]) -> float:
 
 
 def _least_lead(curves: list[AccessRates]) -> float:
-    """Of each curve over the next one, at any number of processes."""
+    """The least ratio of a curve to the next one, at any number of processes."""
     return min(
         upper.rates[processes] / lower.rates[processes] for upper, lower in pairwise(curves) for processes in PROCESSES
     )
@@ -123,19 +123,19 @@ def _step(curve: AccessRates) -> float:
 
 
 def _marginal_over_largest_overhead(results: list[BenchResult]) -> float:
-    """Of pairs of a layer and one above it."""
+    """A marginal overhead over the largest one, of pairs of a layer and one above it."""
     times = _smallest(results)
     return _MARGINAL / max(upper / lower - 1 for lower, upper in zip(times[::2], times[1::2], strict=True))
 
 
 def _share_of_a_node(results: list[WorkloadResult]) -> float:
-    """Of the bandwidth across the cut, on the smaller part over the larger one."""
+    """A node's share of the bandwidth across the cut, on the smaller part over the larger one."""
     small, large = (float(result.bandwidths_mib_s[-1] / result.finish_us.shape[1]) for result in results)
     return small / large
 
 
 _MARGINAL = 0.1
-"""What this package takes for a marginal difference: the paper prints no number."""
+"""A marginal difference, as this package takes it: the paper prints no number."""
 _COUNTS = f"{', '.join(map(str, PROCESSES[:-1]))} and {PROCESSES[-1]}"
 _SHIPPED = "rates of the package, not of this run"
 _FIRST_NEIGHBOURS = "LQCD algorithms mainly use first-neighbour communication, so they scale linearly"

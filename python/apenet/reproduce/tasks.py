@@ -38,12 +38,12 @@ class Growth:
 
     @property
     def label(self) -> str:
-        """What it is, for people."""
+        """The measurement's name for people."""
         return f"{self.machine}: {self.test} on up to {self.partitions[-1]} nodes"
 
     @property
     def weight(self) -> int:
-        """How long it takes, roughly."""
+        """Its rough duration, relative to others."""
         return self.partitions[-1]
 
     def measure(self) -> PartitionResult:
@@ -78,12 +78,12 @@ class LoadRun:
 
     @property
     def label(self) -> str:
-        """What it is, for people."""
+        """The measurement's name for people."""
         return f"{self.machine}: {self.title}"
 
     @property
     def weight(self) -> int:
-        """How long it takes, roughly."""
+        """Its rough duration, relative to others."""
         return 10
 
     def measure(self) -> LinkLoads:
@@ -103,15 +103,15 @@ class LoadRun:
 
 
 class Task(Hashable, Protocol):
-    """What a worker process measures. It is pickled, and so is what it measured."""
+    """A measurement for a worker process. It is pickled, like its result."""
 
     @property
     def label(self) -> str:
-        """What it is, for people."""
+        """The measurement's name for people."""
 
     @property
     def weight(self) -> int:
-        """How long it takes, roughly."""
+        """Its rough duration, relative to others."""
 
     def measure(self) -> Any:  # noqa: ANN401 (each kind has a result of its own)
         """Runs it."""

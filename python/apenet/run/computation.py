@@ -1,4 +1,4 @@
-"""What a run does with the program's computation: nothing, measure it, record it, or charge a profile."""
+"""The treatment of a program's computation: none, measure it, record it, or charge a profile."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Computation(Held):
             self._companion.look()
 
     def judge(self, *, is_complete: bool) -> tuple[Charged | None, tuple[str, ...]]:
-        """What became of a profile in the run, and what is to be said, one sentence each."""
+        """The use of a profile in the run, and warnings of one sentence each."""
         if self._exchange is None:
             return None, ()
         if not is_complete:

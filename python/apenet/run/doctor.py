@@ -44,7 +44,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class RankPath:
-    """How one rank of the probe is connected."""
+    """The connection of one rank of the probe."""
 
     rank: int
     library: str

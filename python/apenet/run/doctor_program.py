@@ -1,4 +1,4 @@
-"""What `apenet doctor -- PROGRAM` finds out about a program: what the loader binds, and what a run will do with it."""
+"""Findings of `apenet doctor -- PROGRAM`: the libraries that the loader binds, and how a run will treat them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _network(libraries: Sequence[Library], bound: BoundMpi) -> Finding:
 
 
 def _done(bound: BoundMpi, libraries: Sequence[Library]) -> Iterator[Finding]:
-    """What a run does for this library."""
+    """The treatment of this library by a run."""
     if bound.family == "openmpi":
         folders = [environment_bin(), *map(Path, search_path().split(os.pathsep))]
         try:
@@ -178,7 +178,7 @@ def _done(bound: BoundMpi, libraries: Sequence[Library]) -> Iterator[Finding]:
 
 
 def _version(library: Path) -> str:
-    """What the library calls itself. Loads it in another process."""
+    """The library's own version text. Loads it in another process."""
     return _asked([sys.executable, "-c", _ASK_VERSION, str(library)], loader_variables("auto")) or "version unknown"
 
 

@@ -71,7 +71,7 @@ class Outputs:
 
     @property
     def observation(self) -> _core.ObservationOptions:
-        """What the core must observe: the network for a run folder, everything for a trace."""
+        """The parts that the core must observe: the network for a run folder, everything for a trace."""
         options = _core.ObservationOptions()
         options.network_history = self._folder is not None
         options.trace_path = "" if self._trace is None else self._trace.writable

@@ -68,7 +68,7 @@ class RunRequest(Request):
 
 @dataclass(frozen=True)
 class RankResult:
-    """What one rank did. Times in virtual microseconds."""
+    """The activity of one rank. Times in virtual microseconds."""
 
     status: int
     virtual_time_us: float
@@ -382,7 +382,7 @@ class _Sinks:
             self.descriptors = (1, 2)
 
     def contents(self) -> tuple[bytes | None, bytes | None]:
-        """What was captured."""
+        """The captured output."""
         if not self._files:
             return None, None
         for file in self._files:
@@ -425,7 +425,7 @@ def _result(
 
 
 def _stand_ins(result: RunResult) -> str:
-    """What says that another library than the program's own has served its MPI calls; empty if none has."""
+    """The note that another library than the program's own has served its MPI calls; empty if none has."""
     found = sorted({rank.library for rank in result.ranks if ", in place of " in rank.library})
     return "; ".join(" ".join(library.split()) for library in found)
 

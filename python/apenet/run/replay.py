@@ -21,7 +21,7 @@ from apenet.run.long_runs import require_ends, require_soon
 from apenet.run.results import RanksResult, Request, ranks_results, show_size, show_time
 
 MOST_UNPACKED_BYTES = 2**36
-"""Of a trace that gzip has packed: it is unpacked to a temporary file."""
+"""The most bytes of a trace packed by gzip, which is unpacked to a temporary file."""
 _MOST_RECOGNISED_BYTES = 2**26
 
 
@@ -115,7 +115,7 @@ def read_trace(trace: str | Path) -> _core.GoalSchedule:
 
 
 def _other_content(file: Path) -> str | None:
-    """What a file that is no GOAL trace holds, where that can be told."""
+    """The content of a file that is no GOAL trace, if it is recognised."""
     try:
         text = read_text(file, _MOST_RECOGNISED_BYTES)
     except TooLargeError:
