@@ -176,9 +176,9 @@ def run(
     result. `record` names a file for a GOAL trace, the input of `apenet.replay`; `trace` names a file
     for a timeline, which ui.perfetto.dev opens. `faults` are links and nodes that die and revive
     (`Machine.with_faults`). With `trap_tsc` the processor's cycle counter (rdtsc) is virtual, too, at one tick per
-    nanosecond. By default the run uses one core or several, as its ranks hand over or compute; `pin` sets one core or,
-    if false, all; the results are the same. `stall_timeout` is the time in seconds without progress after which a run
-    is ended as a deadlock; see docs/limits.md. Raises InputError and MachineError for invalid input; a failed
+    nanosecond. By default the run uses one core or several, as its ranks communicate or compute; `pin` sets one core
+    or, if false, all; the results are the same. `stall_timeout` is the time in seconds without progress after which a
+    run is ended as a deadlock; see docs/limits.md. Raises InputError and MachineError for invalid input; a failed
     program is a result, not an exception.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))

@@ -28,7 +28,7 @@ namespace apenet {
 // queue leaves through an output into a queue, or an ejection buffer, that has room for all of it.
 //
 //   queue   an input buffer of a router, one per (port, virtual channel), or the injection FIFO of a card
-//           channel. A queue hands over one packet at a time, in order.
+//           channel. A queue dispatches one packet at a time, in order.
 //   output  a link, an ejection port, or an injection port (card FIFOs to the router's local input). An
 //   output
 //           carries one packet at a time and picks among the waiting queues round robin, or the oldest.

@@ -46,10 +46,10 @@ static_assert(sizeof(Flight) == 64);
 constexpr std::uint32_t notified_bytes = std::numeric_limits<std::uint32_t>::max();
 
 // An input buffer or an injection FIFO. Credits come back in the order in which they set out, since a queue
-// hands over one packet at a time. The credit of the packet handed over last is back at free_at plus the
+// dispatches one packet at a time. The credit of the packet dispatched last is back at free_at plus the
 // latency of a credit; all others come before it.
 struct alignas(32) Queue {
-  Time free_at;                          // the tail of the packet handed over last has left
+  Time free_at;                          // the tail of the packet dispatched last has left
   std::int32_t room_bytes = 0;           // as the upstream output (or the card) knows it
   std::uint32_t returning_bytes = 0;     // the last credit on its way; 0: none is
   std::uint32_t earlier_returns = none;  // the last of the ring of those before it

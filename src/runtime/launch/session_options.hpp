@@ -14,7 +14,7 @@
 
 namespace apenet {
 
-// The cores of a run once virtual time has begun: one or several, as its ranks hand over or compute; one;
+// The cores of a run once virtual time has begun: one or several, as its ranks communicate or compute; one;
 // all.
 enum class CoreUse : std::uint8_t { adaptive, one, all };
 
