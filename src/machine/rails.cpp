@@ -46,6 +46,7 @@ Rail::Rail(std::uint8_t number, MachineDescription alone, const Shared& shared)
   cards = make_cards(description.nic, {.simulation = shared.simulation,
                                        .network = network.get(),
                                        .wiring = description.network,
+                                       .channels = traits.network_channels,
                                        .messages = shared.messages,
                                        .placement = shared.placement,
                                        .host = description.host,

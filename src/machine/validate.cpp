@@ -65,6 +65,9 @@ void validate_rail(const MachineDescription& description, const std::vector<Node
     refuse_value("fault", '"' + description.network.faults.front() + '"',
                  "none on a machine without a network");
   }
+  const CardTraits traits = card_traits(description.nic, description.host);
+  require_at_most("router.injection_fifos", description.network.injection_fifos, traits.max_injection_fifos,
+                  traits.injection_fifos_reason);
   validate_placement(description, node_of_process);
 }
 

@@ -63,8 +63,17 @@ void list_fields(schema::Fields& fields, RouterKeys& router) {
   fields("virtual_channels", network.virtual_channels, count, "of a link, dateline classes included");
   fields("buffer_bytes", network.buffer_bytes, count.or_another_key(), "per virtual channel and input port");
   fields("buffer_flits", router.buffer_flits, count.or_another_key(), "the same in flits");
-  fields("injection_buffer_bytes", network.injection_buffer_bytes, count, "per channel of the card");
-  fields("ejection_buffer_bytes", network.ejection_buffer_bytes, count, "per node");
+  fields("injection_buffer_bytes", network.injection_buffer_bytes, count,
+         "per channel of the card and injection FIFO");
+  fields("ejection_buffer_bytes", network.ejection_buffer_bytes, count, "per ejection port");
+  fields("injection_fifos", network.injection_fifos, count.optional(),
+         "of a node, for each channel of the card; each has a port of the router");
+  fields("injection_rule", network.injection_rule,
+         schema::Choice{"direction", "destination", "queue"}.optional(),
+         "which of several injection FIFOs a packet takes: by its first link, its destination, or its queue "
+         "of the card");
+  fields("ejection_ports", network.ejection_ports, count.optional(),
+         "of a node; packets take that of the link by which they come");
   fields("flit_bytes", pipeline.flit_bytes, count.or_another_key(),
          "size of a flit; absent: what the first link moves at a time");
   fields("switching", network.switching, schema::Choice{"virtual-cut-through", "wormhole"}.optional(),

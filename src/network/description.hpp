@@ -4,6 +4,7 @@
 // router.buffer_bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,6 +47,9 @@ struct RouterPipeline {
   std::uint32_t credit_delay_cycles = from_latency;
 };
 
+// Which of its node's injection FIFOs a packet takes, where there are several (docs/models/network.md).
+enum class InjectionRule : std::uint8_t { direction, destination, queue };
+
 struct NetworkDescription {
   enum class Engine : std::uint8_t { packet, flit };
   // Place of a blocked packet: all of it in one buffer, or spread over the routers behind its header.
@@ -65,21 +69,28 @@ struct NetworkDescription {
   Time credit_latency;                      // tail leaves a buffer to credit usable upstream
   std::uint32_t virtual_channels = 2;       // per link, dateline classes included
   std::int64_t buffer_bytes = 0;            // per virtual channel and input port
-  std::int64_t injection_buffer_bytes = 0;  // per card channel
-  std::int64_t ejection_buffer_bytes = 0;   // per node
+  std::int64_t injection_buffer_bytes = 0;  // per card channel and injection FIFO
+  std::int64_t ejection_buffer_bytes = 0;   // per ejection port
+  // Of a node, for each channel of its card. Each has an injection port of its own into the router.
+  std::uint32_t injection_fifos = 1;
+  InjectionRule injection_rule = InjectionRule::direction;
+  std::uint32_t ejection_ports = 1;  // of a node
   Switching switching = Switching::virtual_cut_through;
   ChannelSelection channel_selection = ChannelSelection::lane;
   Arbitration arbitration = Arbitration::round_robin;
   RouterPipeline pipeline;
   Time reconfiguration = Time::from_ns(1'000'000);
   std::vector<std::string> faults;  // network/faults/fault_schedule.hpp
+
+  // Ports of a router towards one node; each has an input and an output, of which one may be unused.
+  [[nodiscard]] std::uint32_t local_ports() const { return std::max(injection_fifos, ejection_ports); }
 };
 
 // Everything that an engine needs to build a network: the machine's description, and the parameters that
 // depend on the card.
 struct NetworkParameters {
   NetworkDescription description;
-  std::uint32_t card_channels = 1;  // injection FIFOs per node; Packet::channel is smaller
+  std::uint32_t card_channels = 1;
   // The largest Packet::wire_bytes; every buffer must hold one such packet.
   std::uint32_t max_packet_wire_bytes = 0;
   // Cards rely on the packet order of network.hpp. A generator of independent packets does not, and then the
@@ -87,6 +98,9 @@ struct NetworkParameters {
   bool needs_order = true;
   // Number of the network among those of a node. Part of the order of events, and of the trace.
   std::uint8_t rail = 0;
+
+  // Of all channels of the card; Packet::channel is smaller. FIFO f of channel c is f * card_channels + c.
+  [[nodiscard]] std::uint32_t fifos_of_node() const { return description.injection_fifos * card_channels; }
 };
 
 }  // namespace apenet

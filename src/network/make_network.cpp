@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "network/packet/engine.hpp"
 #include "network/routing/arrangement.hpp"
 #include "network/routing/channel_classes.hpp"
+#include "network/routing/injection_fifos.hpp"
 #include "network/routing/resequencer.hpp"
 
 namespace apenet {
@@ -93,8 +95,10 @@ void validate(const NetworkParameters& parameters) {
   require_latency("router.latency", description.router_latency);
   require_latency("router.credit_latency", description.credit_latency);
   require_latency("network.reconfiguration", description.reconfiguration);
-  if (parameters.card_channels == 0 || parameters.card_channels > 65535) {
-    refuse_value("card_channels", std::to_string(parameters.card_channels), "1 to 65535");
+  require_injection(description);
+  if (parameters.card_channels == 0 || parameters.fifos_of_node() > 65535) {
+    refuse_value("card_channels", std::to_string(parameters.card_channels),
+                 "1 to " + std::to_string(65535 / description.injection_fifos));
   }
   if (parameters.max_packet_wire_bytes == 0)
     refuse_value("max_packet_wire_bytes", "0", "the size of the largest packet");
@@ -126,7 +130,7 @@ void validate_channels(const NetworkParameters& parameters, const Topology& topo
   }
   const std::uint64_t queues =
       std::uint64_t{topology.router_count()} * topology.ports_per_router() * channels +
-      std::uint64_t{topology.endpoint_count()} * parameters.card_channels;
+      std::uint64_t{topology.endpoint_count()} * parameters.fifos_of_node();
   constexpr std::uint64_t max_queues = std::uint64_t{1}
                                        << PackedOrder::source_bits;  // each a source of events
   if (queues >= max_queues) {
@@ -141,7 +145,11 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   const Topology topology = make_topology(parameters.description);
   validate(parameters);
   std::unique_ptr<const Routing> routing = make_routing(parameters.description, topology);
-  validate_channels(parameters, topology, *routing);
+  const std::uint32_t local_ports = parameters.description.local_ports();
+  std::optional<Topology> wider;
+  if (local_ports > 1) wider = with_local_ports(topology, local_ports);
+  const Topology& wiring = wider ? *wider : topology;
+  validate_channels(parameters, wiring, *routing);
   require_no_deadlock(parameters.description, topology, *routing);
   const NetworkDescription& description = parameters.description;
   const bool is_flit = description.engine == NetworkDescription::Engine::flit;
@@ -152,9 +160,9 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   const bool keeps_order = routing->keeps_order() && !has_overtaking;
   std::unique_ptr<HaltingNetwork> engine;
   if (is_flit) {
-    engine = std::make_unique<FlitEngine>(simulation, topology, std::move(routing), parameters);
+    engine = std::make_unique<FlitEngine>(simulation, wiring, std::move(routing), parameters);
   } else {
-    engine = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
+    engine = std::make_unique<PacketEngine>(simulation, wiring, std::move(routing), parameters);
   }
   std::unique_ptr<Network> network;
   if (description.faults.empty()) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "network/routing/injection_fifos.hpp"
 #include "nic/card_set.hpp"
 
 namespace apenet {
@@ -14,6 +15,7 @@ struct CardEnvironment {
   CardEnvironment(const Description& card, const CardSurroundings& surroundings)
       : simulation(surroundings.simulation),
         network(*surroundings.network),
+        fifos(surroundings.wiring, surroundings.channels),
         messages(surroundings.messages),
         placement(surroundings.placement),
         description(card),
@@ -22,6 +24,7 @@ struct CardEnvironment {
 
   Simulation& simulation;
   Network& network;
+  InjectionFifos fifos;
   MessageTable& messages;
   const Placement& placement;
   Description description;

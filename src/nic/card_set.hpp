@@ -26,6 +26,9 @@ namespace apenet {
 struct CardTraits {
   NicCapabilities capabilities;
   std::uint32_t network_channels = 1;
+  // What limits router.injection_fifos, and why.
+  std::int64_t max_injection_fifos = 1;
+  const char* injection_fifos_reason = ", because this card has one";
   std::int64_t max_packet_wire_bytes = 0;
   // Part of max_packet_wire_bytes: header and footer of a full packet.
   std::int64_t packet_overhead_bytes = 0;
@@ -42,6 +45,7 @@ struct CardSurroundings {
   Simulation& simulation;
   Network* network = nullptr;  // none where CardKind::has_network is false
   const NetworkDescription& wiring;
+  std::uint32_t channels = 1;  // CardTraits::network_channels
   MessageTable& messages;
   const Placement& placement;
   const HostDescription& host;

@@ -75,15 +75,15 @@ bool TrafficNode::has_sent_all() const {
 
 Traffic::Traffic(const NetworkParameters& parameters, Time consume_delay, Time dma_time)
     : Traffic([&](Simulation& simulation) { return make_network(simulation, parameters); },
-              parameters.card_channels, consume_delay, dma_time) {}
+              parameters.fifos_of_node(), consume_delay, dma_time) {}
 
 Traffic::Traffic(const std::function<std::unique_ptr<Network>(Simulation&)>& make,
-                 std::uint32_t card_channels, Time consume_delay, Time dma_time)
+                 std::uint32_t fifos_of_node, Time consume_delay, Time dma_time)
     : network_(make(simulation_)) {
   simulation_.attach_trace(&hash_);
   for (NodeId node = 0; node < network_->node_count(); ++node) {
     nodes_.push_back(
-        std::make_unique<TrafficNode>(simulation_, *network_, node, card_channels, consume_delay, dma_time));
+        std::make_unique<TrafficNode>(simulation_, *network_, node, fifos_of_node, consume_delay, dma_time));
   }
 }
 
@@ -141,7 +141,7 @@ void offer_random(Traffic& traffic, const NetworkParameters& parameters, RandomS
   const std::uint32_t nodes = traffic.network().node_count();
   for (int i = 0; i < packets; ++i) {
     traffic.offer(static_cast<NodeId>(random.below(nodes)), static_cast<NodeId>(random.below(nodes)),
-                  static_cast<std::uint16_t>(random.below(parameters.card_channels)),
+                  static_cast<std::uint16_t>(random.below(parameters.fifos_of_node())),
                   static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes)));
   }
 }

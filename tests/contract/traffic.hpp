@@ -63,7 +63,7 @@ class Traffic {
   Traffic(const NetworkParameters& parameters, Time consume_delay = Time::zero(),
           Time dma_time = Time::zero());
   // On a network that the caller makes.
-  Traffic(const std::function<std::unique_ptr<Network>(Simulation&)>& make, std::uint32_t card_channels,
+  Traffic(const std::function<std::unique_ptr<Network>(Simulation&)>& make, std::uint32_t fifos_of_node,
           Time consume_delay = Time::zero(), Time dma_time = Time::zero());
 
   [[nodiscard]] Simulation& simulation() { return simulation_; }

@@ -11,6 +11,7 @@
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
 #include "network/packet/serialisation.hpp"
+#include "network/topology/crossbar.hpp"
 #include "network/topology/cube.hpp"
 
 namespace apenet::testing {
@@ -51,6 +52,26 @@ TEST(MakeNetwork, RefusesBadDescriptionsByKeyAndValue) {
        [](NetworkParameters& p) {
          p.description.switching = NetworkDescription::Switching::wormhole;
          p.description.buffer_bytes = std::int64_t{1} << 31U;
+       }},
+      {"router.injection_fifos", "0", [](NetworkParameters& p) { p.description.injection_fifos = 0; }},
+      {"router.injection_fifos", "33",
+       [](NetworkParameters& p) {
+         p.description.injection_fifos = 33;
+         p.description.injection_rule = InjectionRule::queue;
+       }},
+      {"router.injection_fifos", "3", [](NetworkParameters& p) { p.description.injection_fifos = 3; }},
+      {"router.injection_fifos", "2",
+       [](NetworkParameters& p) {
+         p.description.topology = CrossbarDescription{4};
+         p.description.links.clear();
+         p.description.injection_fifos = 2;
+       }},
+      {"router.ejection_ports", "33", [](NetworkParameters& p) { p.description.ejection_ports = 33; }},
+      {"card_channels", "40000",
+       [](NetworkParameters& p) {
+         p.description.injection_fifos = 2;
+         p.description.injection_rule = InjectionRule::queue;
+         p.card_channels = 40000;
        }},
       {"card_channels", "0", [](NetworkParameters& p) { p.card_channels = 0; }},
       {"max_packet_wire_bytes", "0", [](NetworkParameters& p) { p.max_packet_wire_bytes = 0; }},

@@ -26,10 +26,11 @@ FlitCycle longest_wire(const FlitTiming& timing) {
 std::vector<FlitPort> card_ports(FlitFabric& fabric, const Topology& topology, FlitCycle cycles_ahead) {
   const FlitTiming& timing = fabric.timing;
   std::vector<FlitPort> ports;
-  for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
-    const PortRef attachment = topology.attachment(node);
+  const std::uint32_t count = topology.endpoint_count() * fabric.ports_of_node;
+  for (std::uint32_t number = 0; number < count; ++number) {
+    const PortRef attachment = topology.attachment(number / fabric.ports_of_node);
     FlitPort port;
-    port.far_end = fabric.place(attachment.router, attachment.port);
+    port.far_end = fabric.place(attachment.router, attachment.port + number % fabric.ports_of_node);
     port.kind = FlitPort::Kind::link;
     const FlitCycle latency = cycles_ahead + 1 + timing.local.latency_cycles;
     fabric.connect(port, latency + timing.buffer_write_cycles, latency + timing.credit_cycles);
@@ -44,16 +45,15 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
                        std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
       own_routing_(std::move(routing)),
-      fabric_(simulation, make_flit_timing(parameters), topology.router_count(), topology.ports_per_router(),
-              parameters.description.virtual_channels, longest_wire(make_flit_timing(parameters))),
+      fabric_(simulation, parameters, topology.router_count(), topology.ports_per_router(),
+              longest_wire(make_flit_timing(parameters))),
       route_unit_(*own_routing_, fabric_, parameters.description.channel_selection),
       sockets_(fabric_, route_unit_),
-      sources_(fabric_, card_ports(fabric_, topology, 0), parameters.card_channels,
-               parameters.description.injection_buffer_bytes,
+      sources_(fabric_, card_ports(fabric_, topology, 0), parameters.description.injection_buffer_bytes,
                parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane,
                parameters.description.switching == NetworkDescription::Switching::virtual_cut_through),
       sinks_(fabric_, card_ports(fabric_, topology, 1), parameters.description.ejection_buffer_bytes),
-      spec_{.card_channels = parameters.card_channels,
+      spec_{.fifos = parameters.fifos_of_node(),
             .max_packet_wire_bytes = parameters.max_packet_wire_bytes,
             .node_count = topology.endpoint_count(),
             .channel_selection = parameters.description.channel_selection,
@@ -102,13 +102,14 @@ void FlitEngine::wire(const Topology& topology) {
       spec_.link_names.push_back(topology.link_name({router, number}));
     }
   }
-  for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
-    const PortRef attachment = topology.attachment(node);
-    const std::size_t index = fabric_.port_index(attachment.router, attachment.port);
+  for (std::uint32_t number = 0; number < topology.endpoint_count() * fabric_.ports_of_node; ++number) {
+    const PortRef attachment = topology.attachment(number / fabric_.ports_of_node);
+    const std::uint32_t router_port = attachment.port + number % fabric_.ports_of_node;
+    const std::size_t index = fabric_.port_index(attachment.router, router_port);
     FlitPort& port = fabric_.port_table[index].wires;
-    port.far_end = fabric_.place(node, 0);
+    port.far_end = fabric_.place(number, 0);
     port.kind = FlitPort::Kind::local;
-    fabric_.local_ports[attachment.router] |= std::uint64_t{1} << attachment.port % 64;
+    fabric_.local_ports[attachment.router] |= std::uint64_t{1} << router_port % 64;
     port.speed = speed(timing.local.flit_cycles);
     const FlitCycle latency = FlitCycle{1} + timing.local.latency_cycles;
     fabric_.connect(port, timing.switch_traversal_cycles + latency, latency);
@@ -165,8 +166,8 @@ void FlitEngine::attach(NodeId node, NetworkClient& client) {
 }
 
 std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) const {
-  APENET_CHECK(node < spec_.node_count && channel < spec_.card_channels, "node %u of %u, channel %u of %u",
-               node, spec_.node_count, channel, spec_.card_channels);
+  APENET_CHECK(node < spec_.node_count && channel < spec_.fifos, "node %u of %u, channel %u of %u", node,
+               spec_.node_count, channel, spec_.fifos);
   return sources_.room(node, channel);
 }
 
@@ -201,9 +202,9 @@ void FlitEngine::schedule_cycle(FlitCycle cycle) {
 // are called last, so that this one has few registers to save.
 std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
   APENET_CHECK(packet.source < spec_.node_count && packet.destination < spec_.node_count &&
-                   packet.channel < spec_.card_channels,
+                   packet.channel < spec_.fifos,
                "packet from %u to %u on channel %u; %u nodes, %u channels", packet.source, packet.destination,
-               packet.channel, spec_.node_count, spec_.card_channels);
+               packet.channel, spec_.node_count, spec_.fifos);
   const std::uint32_t index = state_.free_packet;
   if (index == FlitPacket::none || packet.wire_bytes != memo_.last_wire_bytes ||
       simulation_.now() != memo_.last_time) [[unlikely]] {
@@ -253,12 +254,13 @@ std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
 }
 
 void FlitEngine::consumed(NodeId node, const Packet& packet) {
-  if (sinks_.release(node, packet.wire_bytes)) [[unlikely]]
-    admit_waiting(node);
+  const std::uint32_t port = fabric_.port_of(node, packet.ejection_port);
+  if (sinks_.release(port, packet.wire_bytes)) [[unlikely]]
+    admit_waiting(port);
 }
 
-[[gnu::noinline]] void FlitEngine::admit_waiting(NodeId node) {
-  sinks_.admit_next(node);
+[[gnu::noinline]] void FlitEngine::admit_waiting(std::uint32_t ejection_port) {
+  sinks_.admit_next(ejection_port);
   wake(fabric_.timing.cycle_from(simulation_.now()));
 }
 

@@ -64,7 +64,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   void take_routes(const Routing* routing) override { restart(routing, nullptr); }
 
   struct Spec {
-    std::uint32_t card_channels = 0;
+    std::uint32_t fifos = 0;  // of a node
     std::uint32_t max_packet_wire_bytes = 0;
     std::uint32_t node_count = 0;
     NetworkDescription::ChannelSelection channel_selection = {};
@@ -112,7 +112,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   [[nodiscard]] FlitPacketRoute first_route(const Packet& packet, FlitLength length) const;
   void begin_route(std::uint32_t index, const Packet& packet);
   void number(std::uint32_t index);
-  void admit_waiting(NodeId node);
+  void admit_waiting(std::uint32_t ejection_port);
   [[nodiscard]] std::vector<bool> free_packets() const;
   [[nodiscard]] std::vector<std::uint32_t> take_from_network();
   void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
@@ -139,7 +139,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
 // Route of a packet whose header has reached no router yet.
 [[gnu::always_inline]] inline FlitPacketRoute FlitEngine::first_route(const Packet& packet,
                                                                       FlitLength length) const {
-  std::uint32_t lane = packet.channel;
+  std::uint32_t lane = fabric_.card_channel(packet.channel);
   if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
   return {.target = route_unit_.target(packet.destination, draws_of(simulation_.seed(), packet)),
           .flits = length.flits,

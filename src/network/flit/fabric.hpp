@@ -13,6 +13,7 @@
 #include "network/flit/timing.hpp"
 #include "network/network.hpp"
 #include "network/network_trace.hpp"
+#include "network/routing/injection_fifos.hpp"
 #include "network/routing/routing.hpp"
 
 namespace apenet {
@@ -72,8 +73,8 @@ static_assert(sizeof(FlitPacket) == 64);
 
 // The address of a virtual channel of a port: at an input it means the buffer, at an output the credit
 // counter for the buffer at the far end. From the highest bit down it consists of router, port and virtual
-// channel, in fields whose widths FlitFabric sets. At sources and sinks it consists of node and virtual
-// channel. It indexes arrays with a power of two of entries per router and per port, so that address
+// channel, in fields whose widths FlitFabric sets. At sources and sinks it consists of the node's port and
+// virtual channel. It indexes arrays with a power of two of entries per router and per port, so that address
 // arithmetic is shifts and masks. Entries beyond the last port or virtual channel are unused.
 using FlitPlace = std::uint32_t;
 
@@ -153,14 +154,17 @@ class FlitRetries;
 // One instance per engine. Flits and credits have separate delay lines, and every reader has separate lists,
 // because they are read at different times of a cycle.
 struct FlitFabric {
-  FlitFabric(const Simulation& simulation_, const FlitTiming& timing_, std::uint32_t router_count_,
-             std::uint32_t ports_, std::uint32_t virtual_channels_, FlitCycle max_delay)
+  FlitFabric(const Simulation& simulation_, const NetworkParameters& parameters, std::uint32_t router_count_,
+             std::uint32_t ports_, FlitCycle max_delay)
       : simulation(simulation_),
-        timing(timing_),
+        timing(make_flit_timing(parameters)),
         router_count(router_count_),
         ports(ports_),
-        virtual_channels(virtual_channels_),
-        virtual_channel_bits(static_cast<std::uint32_t>(std::bit_width(virtual_channels_ - 1))),
+        virtual_channels(parameters.description.virtual_channels),
+        ports_of_node(parameters.description.local_ports()),
+        card_channels(parameters.card_channels),
+        ejection_ports(ejection_ports_of_inputs(parameters.description)),
+        virtual_channel_bits(static_cast<std::uint32_t>(std::bit_width(virtual_channels - 1))),
         port_bits(static_cast<std::uint32_t>(std::bit_width(ports_ - 1))),
         channel_bits(port_bits + virtual_channel_bits),
         channels(1U << channel_bits),
@@ -260,6 +264,17 @@ struct FlitFabric {
   [[nodiscard]] std::uint32_t port_of_channel(std::uint32_t channel) const {
     return channel >> virtual_channel_bits;
   }
+  // The injection or ejection port of a node.
+  [[nodiscard]] std::uint32_t port_of(NodeId node, std::uint32_t number) const {
+    return ports_of_node == 1 ? node : node * ports_of_node + number;
+  }
+  [[nodiscard]] std::uint32_t injection_port(const Packet& packet) const {
+    return ports_of_node == 1 ? packet.source : port_of(packet.source, packet.channel / card_channels);
+  }
+  // The channel of the card whose packets are in this FIFO.
+  [[nodiscard]] std::uint32_t card_channel(std::uint16_t channel) const {
+    return ports_of_node == 1 ? channel : channel % card_channels;
+  }
   [[nodiscard]] std::uint32_t virtual_channel_of(FlitPlace place) const {
     return place & ((1U << virtual_channel_bits) - 1);
   }
@@ -274,6 +289,11 @@ struct FlitFabric {
   std::uint32_t ports;
   std::uint32_t virtual_channels;
   std::uint8_t rail = 0;  // NetworkParameters
+  // Ports between a node and its router. They are numbered through all nodes, and that number is what a
+  // FlitPlace at sources and sinks has in place of a router.
+  std::uint32_t ports_of_node;
+  std::uint32_t card_channels;                // NetworkParameters
+  std::vector<std::uint32_t> ejection_ports;  // ejection_ports_of_inputs()
   // Widths of the fields of a FlitPlace: virtual channel, port, both together. channels is 2^channel_bits.
   std::uint32_t virtual_channel_bits;
   std::uint32_t port_bits;

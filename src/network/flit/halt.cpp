@@ -57,7 +57,7 @@ std::vector<std::uint32_t> FlitEngine::take_from_network() {
         index < state_.head_times.size() && state_.head_times[index] != Time::never();
     if (!is_delivered_later && !sinks_.is_entering(index)) continue;
     const Packet& packet = fabric_.state.packets[index].packet;
-    sinks_.give_back(packet.destination, packet.wire_bytes);
+    sinks_.give_back(fabric_.port_of(packet.destination, packet.ejection_port), packet.wire_bytes);
   }
   std::sort(taken.begin(), taken.end(), [this](std::uint32_t one, std::uint32_t other) {
     return fabric_.state.numbers[one] < fabric_.state.numbers[other];

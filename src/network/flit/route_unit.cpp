@@ -17,7 +17,8 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
       waypoint_count_(routing.waypoint_count()),
       class_count_(routing.class_count()),
       classes_(fabric.virtual_channels, class_count_),
-      is_lane_(selection == NetworkDescription::ChannelSelection::lane) {
+      is_lane_(selection == NetworkDescription::ChannelSelection::lane),
+      attachment_port_(static_cast<std::uint16_t>(fabric.ports - fabric.ports_of_node)) {
   for (std::uint32_t channel = 0; channel < fabric.channels; ++channel) {
     const std::uint32_t channel_class = classes_.class_of(fabric.virtual_channel_of(channel));
     inputs_.push_back({static_cast<std::uint16_t>(fabric.port_of_channel(channel)),
@@ -34,7 +35,7 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
   add_set(low_bits(fabric.virtual_channels));
   sets_ = static_cast<std::uint32_t>(wanted_.size() / FlitRequest::max_ports);
   for (std::uint32_t set = 0; set < sets_; ++set) add_set(wanted_[set * FlitRequest::max_ports].mask);
-  if (is_lane_) return;
+  if (is_lane_ || fabric.ports_of_node > 1) return;
   const auto* const entry = dynamic_cast<const DimensionOrderEntryRouting*>(&routing);
   if (entry == nullptr) return;
   const std::uint32_t any = class_count_ + fabric.virtual_channels;
@@ -124,7 +125,7 @@ FlitRequest FlitRouteUnit::find(std::uint32_t router, std::uint32_t input_channe
     const std::uint32_t draws = draws_of(fabric_->simulation.seed(), fabric_->state.packets[packet].packet);
     chosen = draw_step(steps.count(), draws, steps[0].port);
   }
-  return request_of(router, steps[chosen], packet);
+  return request_of(router, input_channel, steps[chosen], packet);
 }
 
 }  // namespace apenet

@@ -1,6 +1,7 @@
 // FlitRouteUnit: turns a routing's steps into the virtual channels that a header requests.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -116,10 +117,10 @@ class FlitRouteUnit {
                                       Room room) const {
     RouteSteps steps;
     find_steps(router, input_channel, packet, steps);
-    FlitRequest best = request_of(router, steps[steps.count() - 1], packet);
+    FlitRequest best = request_of(router, input_channel, steps[steps.count() - 1], packet);
     std::int64_t most = -1;
     for (std::uint32_t i = 0; i + 1 < steps.count(); ++i) {
-      const FlitRequest candidate = request_of(router, steps[i], packet);
+      const FlitRequest candidate = request_of(router, input_channel, steps[i], packet);
       const std::int64_t here = room(candidate.port(), mask(candidate));
       if (here <= most) continue;
       most = here;
@@ -150,8 +151,8 @@ class FlitRouteUnit {
                   RouteSteps& steps) const {
     const FlitInput& input = inputs_[input_channel];
     const Packet& traveller = fabric_->state.packets[packet].packet;
-    RouteQuery query{router, traveller.destination, input.port, input.channel_class,
-                     fabric_->is_local(router, input.port)};
+    RouteQuery query{router, traveller.destination, std::min(input.port, attachment_port_),
+                     input.channel_class, fabric_->is_local(router, input.port)};
     if (waypoint_count_ != 0)
       query.waypoint = waypoint_of(fabric_->simulation.seed(), traveller, waypoint_count_);
     routing_->route(query, steps);
@@ -159,8 +160,10 @@ class FlitRouteUnit {
   // Ejection may use any virtual channel: a packet beyond the port waits for nothing in the network, so that
   // no deadlock can arise. With lanes it keeps to the packet's lane, because packets of one lane must not
   // overtake each other at the last port either.
-  [[nodiscard]] FlitRequest request_of(std::uint32_t router, const RouteStep& step,
+  [[nodiscard]] FlitRequest request_of(std::uint32_t router, std::uint32_t input_channel, RouteStep step,
                                        std::uint32_t packet) const {
+    if (fabric_->ports_of_node > 1 && step.port == attachment_port_) [[unlikely]]
+      step.port += fabric_->ejection_ports[inputs_[input_channel].port];
     std::uint32_t set = step.channel_class;
     if (is_lane_)
       set = class_count_ + classes_.channel(step.channel_class, fabric_->state.routes[packet].lane);
@@ -178,6 +181,7 @@ class FlitRouteUnit {
   ChannelClasses classes_;
   std::uint32_t sets_ = 0;  // of virtual channels: one per class, one per single channel, one for all
   bool is_lane_;
+  std::uint16_t attachment_port_;  // the last port of a router but further ones towards its node
   std::vector<FlitInput> inputs_;  // per channel of a router (FlitFabric::channel_of)
   std::vector<Wanted> wanted_;     // per set and port: first the sets_, then the same sets marked as adaptive
 };

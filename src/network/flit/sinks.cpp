@@ -11,9 +11,9 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
     : fabric_(fabric), buffer_bytes_(buffer_bytes), ports_(exits.size()) {
   state_.order.resize(exits.size());
   state_.held.resize(exits.size() * fabric.virtual_channels);
-  for (std::size_t node = 0; node < ports_.size(); ++node) {
-    ports_[node].state.room_bytes = buffer_bytes;
-    ports_[node].exit = exits[node];
+  for (std::size_t number = 0; number < ports_.size(); ++number) {
+    ports_[number].state.room_bytes = buffer_bytes;
+    ports_[number].exit = exits[number];
   }
 }
 
@@ -28,6 +28,8 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
                                                           std::vector<Arrived>& arrived) {
   port.state.room_bytes -= wire_bytes;
   return_credit(port, channel);
+  if (fabric_.ports_of_node > 1) [[unlikely]]
+    note_port(flit.packet(), port);
   if (flit.is_tail()) [[likely]] {
     arrived.push_back({flit.packet(), cycle});
     __builtin_prefetch(&fabric_.state.packets[flit.packet()]);
@@ -36,14 +38,20 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
   }
 }
 
+void FlitSinks::note_port(std::uint32_t packet, const Port& port) {
+  const auto number = static_cast<std::uint32_t>(&port - ports_.data());
+  fabric_.state.packets[packet].packet.ejection_port =
+      static_cast<std::uint8_t>(number % fabric_.ports_of_node);
+}
+
 void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
   if (packet >= state_.heads.size()) state_.heads.resize(packet + std::size_t{1}, outside);
   state_.heads[packet] = cycle;
 }
 
-[[gnu::always_inline]] inline void FlitSinks::receive(NodeId node, std::uint32_t channel, Flit flit,
+[[gnu::always_inline]] inline void FlitSinks::receive(std::uint32_t number, std::uint32_t channel, Flit flit,
                                                       FlitCycle cycle, std::vector<Arrived>& arrived) {
-  Port& port = ports_[node];
+  Port& port = ports_[number];
   if (flit.is_head()) {
     const std::uint32_t wire_bytes = fabric_.state.routes[flit.packet()].wire_bytes;
     if (port.state.waiting == 0 && port.state.room_bytes >= wire_bytes) [[likely]] {
@@ -57,24 +65,24 @@ void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
     __builtin_prefetch(&fabric_.state.packets[flit.packet()]);
     return;
   }
-  hold(node, channel, flit);
+  hold(number, channel, flit);
 }
 
-void FlitSinks::hold(NodeId node, std::uint32_t channel, Flit flit) {
-  std::vector<Flit>& held = state_.held[std::size_t{node} * fabric_.virtual_channels + channel];
+void FlitSinks::hold(std::uint32_t number, std::uint32_t channel, Flit flit) {
+  std::vector<Flit>& held = state_.held[std::size_t{number} * fabric_.virtual_channels + channel];
   held.push_back(flit);
-  APENET_CHECK(held.size() <= fabric_.timing.buffer_flits, "node %u, channel %u: a flit without a credit",
-               node, channel);
+  APENET_CHECK(held.size() <= fabric_.timing.buffer_flits,
+               "ejection port %u, channel %u: a flit without a credit", number, channel);
   const std::uint64_t bit = std::uint64_t{1} << channel;
-  if ((ports_[node].state.waiting & bit) != 0) return;
-  ports_[node].state.waiting |= bit;
-  state_.order[node].push_back(static_cast<std::uint8_t>(channel));
+  if ((ports_[number].state.waiting & bit) != 0) return;
+  ports_[number].state.waiting |= bit;
+  state_.order[number].push_back(static_cast<std::uint8_t>(channel));
 }
 
 void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
   if (!state_.released.empty()) {
     std::sort(state_.released.begin(), state_.released.end());
-    for (const NodeId node : state_.released) admit_waiting(node, cycle, arrived);
+    for (const std::uint32_t number : state_.released) admit_waiting(number, cycle, arrived);
     state_.released.clear();
   }
   // Copied: the compiler must assume that any store changes a member.
@@ -96,19 +104,19 @@ void FlitSinks::reset() {
 // Admits waiting packets in their order while there is room. The first header of the order does not go
 // through receive(), which would hold it behind the other packets that wait. A second header in the same
 // channel does, and takes its place at the end of the order.
-void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle, std::vector<Arrived>& arrived) {
-  Port& port = ports_[node];
-  std::vector<std::uint8_t>& order = state_.order[node];
+void FlitSinks::admit_waiting(std::uint32_t number, FlitCycle cycle, std::vector<Arrived>& arrived) {
+  Port& port = ports_[number];
+  std::vector<std::uint8_t>& order = state_.order[number];
   while (!order.empty()) {
     const std::uint8_t channel = order.front();
-    std::vector<Flit>& held = state_.held[std::size_t{node} * fabric_.virtual_channels + channel];
+    std::vector<Flit>& held = state_.held[std::size_t{number} * fabric_.virtual_channels + channel];
     const std::uint32_t wire_bytes = fabric_.state.routes[held.front().packet()].wire_bytes;
     if (port.state.room_bytes < wire_bytes) return;
     order.erase(order.begin());
     port.state.waiting &= ~(std::uint64_t{1} << channel);
     const std::vector<Flit> flits = std::exchange(held, {});
     accept_head(port, channel, flits.front(), wire_bytes, cycle, arrived);
-    for (std::size_t i = 1; i < flits.size(); ++i) receive(node, channel, flits[i], cycle, arrived);
+    for (std::size_t i = 1; i < flits.size(); ++i) receive(number, channel, flits[i], cycle, arrived);
   }
 }
 

@@ -6,22 +6,22 @@
 
 namespace apenet {
 
-FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries,
-                         std::uint32_t card_channels, std::int64_t fifo_bytes, bool is_lane,
-                         bool is_cut_through)
+FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries, std::int64_t fifo_bytes,
+                         bool is_lane, bool is_cut_through)
     : fabric_(fabric),
-      card_channels_(card_channels),
+      card_channels_(fabric.card_channels),
+      fifos_of_node_(fabric.ports_of_node * fabric.card_channels),
       is_lane_(is_lane),
       is_slow_(fabric.timing.local.flit_cycles > 1),
       ports_(entries.size()),
       memo_{.takes_any = !is_lane && !is_cut_through, .ends_with_care = is_slow_} {
-  state_.fifos.resize(entries.size() * card_channels);
+  state_.fifos.resize(entries.size() * card_channels_);
   state_.credits.resize(entries.size() * fabric.virtual_channels);
   state_.active.resize(entries.size());
   for (Fifo& fifo : state_.fifos) fifo.room_bytes = fifo_bytes;
-  for (std::size_t node = 0; node < ports_.size(); ++node) {
-    ports_[node].entry = entries[node];
-    ports_[node].first_credits = static_cast<std::uint32_t>(node) * fabric.virtual_channels;
+  for (std::size_t number = 0; number < ports_.size(); ++number) {
+    ports_[number].entry = entries[number];
+    ports_[number].first_credits = static_cast<std::uint32_t>(number) * fabric.virtual_channels;
   }
   reset_ports();
 }
@@ -45,16 +45,16 @@ void FlitSources::take_back(const std::vector<std::uint32_t>& packets) {
   for (auto each = packets.rbegin(); each != packets.rend(); ++each) {
     const std::uint32_t index = *each;
     FlitPacket& packet = fabric_.state.packets[index];
-    const NodeId node = packet.packet.source;
-    Port& port = ports_[node];
-    Fifo& fifo = this->fifo(node, packet.packet.channel);
+    const std::uint32_t number = fabric_.injection_port(packet.packet);
+    Port& port = ports_[number];
+    Fifo& fifo = this->fifo(packet.packet.source, packet.packet.channel);
     packet.next = fifo.head;
     if (fifo.head == none) fifo.tail = index;
     fifo.head = index;
     if (port.state.packet == index) continue;  // its tail has not left
     ++fifo.resent;
     ++state_.resent;
-    if (port.state.packets++ == 0) state_.active[state_.active_count++] = node;
+    if (port.state.packets++ == 0) state_.active[state_.active_count++] = number;
   }
   memo_.ends_with_care = is_slow_ || state_.resent > 0;
   state_.has_moved = state_.active_count != 0;
@@ -104,7 +104,8 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
 [[gnu::noinline]] std::uint64_t FlitSources::allowed(std::uint64_t free, const Port& port,
                                                      const FlitPacket& packet) const {
   if (state_.gate != nullptr && !state_.gate->admits(packet.packet)) return 0;
-  if (is_lane_) free &= std::uint64_t{1} << packet.packet.channel % fabric_.virtual_channels;
+  if (is_lane_)
+    free &= std::uint64_t{1} << fabric_.card_channel(packet.packet.channel) % fabric_.virtual_channels;
   if (!fabric_.is_cut_through) return free;
   std::uint64_t result = 0;
   for (std::uint64_t rest = free; rest != 0; rest &= rest - 1) {
@@ -124,18 +125,24 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
 }
 
 // Call when a tail leaves.
-[[gnu::always_inline]] inline void FlitSources::end_packet(NodeId node, Port& port, Fifo& fifo,
+[[gnu::always_inline]] inline void FlitSources::end_packet(std::uint32_t number, Port& port, Fifo& fifo,
                                                            std::uint32_t wire_bytes, FlitCycle cycle,
                                                            Events& events) {
   --port.state.packets;
   if (memo_.ends_with_care) [[unlikely]] {
-    end_with_care(node, port, fifo, wire_bytes, cycle, events);
+    end_with_care(number, port, fifo, wire_bytes, cycle, events);
   } else if (free(fifo, wire_bytes)) [[unlikely]] {
-    events.freed.push_back({node, port.state.card_channel, wire_bytes});
+    events.freed.push_back(freed(number, port, wire_bytes));
   }
 }
 
-[[gnu::noinline]] void FlitSources::end_with_care(NodeId node, Port& port, Fifo& fifo,
+FlitSources::Freed FlitSources::freed(std::uint32_t number, const Port& port,
+                                      std::uint32_t wire_bytes) const {
+  const std::uint32_t channel = number % fabric_.ports_of_node * card_channels_ + port.state.card_channel;
+  return {number / fabric_.ports_of_node, static_cast<std::uint16_t>(channel), wire_bytes};
+}
+
+[[gnu::noinline]] void FlitSources::end_with_care(std::uint32_t number, Port& port, Fifo& fifo,
                                                   std::uint32_t wire_bytes, FlitCycle cycle, Events& events) {
   if (is_slow_) port.state.free_at = cycle + fabric_.timing.local.flit_cycles;
   if (fifo.resent != 0) {
@@ -143,9 +150,9 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
     --state_.resent;
     memo_.ends_with_care = is_slow_ || state_.resent > 0;
   } else if (is_slow_) {
-    events.sent.push_back({node, port.state.card_channel, wire_bytes});
+    events.sent.push_back(freed(number, port, wire_bytes));
   } else if (free(fifo, wire_bytes)) {
-    events.freed.push_back({node, port.state.card_channel, wire_bytes});
+    events.freed.push_back(freed(number, port, wire_bytes));
   }
 }
 
@@ -155,8 +162,9 @@ bool FlitSources::is_older(const Fifo& one, const Fifo& other) const {
 
 // Returns the next FIFO, round robin or by age, whose first packet can leave now, and makes it the one served
 // last. nullptr: there is none.
-[[gnu::noinline]] FlitSources::Fifo* FlitSources::next_fifo(NodeId node, Port& port, FlitCycle cycle) {
-  Fifo* const fifos = &state_.fifos[std::size_t{node} * card_channels_];
+[[gnu::noinline]] FlitSources::Fifo* FlitSources::next_fifo(std::uint32_t number, Port& port,
+                                                            FlitCycle cycle) {
+  Fifo* const fifos = &state_.fifos[std::size_t{number} * card_channels_];
   Fifo* next = nullptr;
   std::uint32_t channel = port.state.card_channel;
   for (std::uint32_t i = 0; i < card_channels_; ++i) {
@@ -170,9 +178,9 @@ bool FlitSources::is_older(const Fifo& one, const Fifo& other) const {
 }
 
 // Sends the header of a FIFO's first packet, if one can leave.
-[[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
-                                                             Events& events) {
-  Fifo* const fifo = card_channels_ == 1 ? &state_.fifos[node] : next_fifo(node, port, cycle);
+[[gnu::always_inline]] inline void FlitSources::begin_packet(std::uint32_t number, Port& port,
+                                                             FlitCycle cycle, Events& events) {
+  Fifo* const fifo = card_channels_ == 1 ? &state_.fifos[number] : next_fifo(number, port, cycle);
   if (fifo == nullptr) return;
   const std::uint64_t free_channels = usable(port, *fifo, cycle);
   if (free_channels == 0) return;
@@ -185,7 +193,7 @@ bool FlitSources::is_older(const Fifo& one, const Fifo& other) const {
   port.state.virtual_channel = static_cast<std::uint8_t>(virtual_channel);
   const bool is_tail = packet.length.flits == 1;
   if (is_tail) [[likely]] {
-    end_packet(node, port, *fifo, packet.packet.wire_bytes, cycle, events);
+    end_packet(number, port, *fifo, packet.packet.wire_bytes, cycle, events);
   } else {
     port.state.packet = index;
     port.state.sent = 1;
@@ -196,7 +204,7 @@ bool FlitSources::is_older(const Fifo& one, const Fifo& other) const {
 }
 
 // Sends the packet's next flit, if it can leave.
-[[gnu::noinline]] void FlitSources::go_on(NodeId node, Port& port, FlitCycle cycle, Events& events) {
+[[gnu::noinline]] void FlitSources::go_on(std::uint32_t number, Port& port, FlitCycle cycle, Events& events) {
   const FlitPacket& packet = fabric_.state.packets[port.state.packet];
   if (packet.span != 0 && cycle < packet.start + packet.span * port.state.sent / (packet.length.flits - 1)) {
     state_.has_moved = true;  // waits for a known cycle: the flit is still on its way into the FIFO
@@ -214,26 +222,27 @@ bool FlitSources::is_older(const Fifo& one, const Fifo& other) const {
   }
   port.state.idle |= bit;
   port.state.packet = none;
-  end_packet(node, port, fifo(node, port.state.card_channel), packet.packet.wire_bytes, cycle, events);
+  Fifo& fifo = state_.fifos[std::size_t{number} * card_channels_ + port.state.card_channel];
+  end_packet(number, port, fifo, packet.packet.wire_bytes, cycle, events);
 }
 
 void FlitSources::tick(FlitCycle cycle, Events& events) {
   take_credits(cycle);
   state_.has_moved = false;
-  NodeId* const active = state_.active.data();
-  NodeId* const end = active + state_.active_count;
-  NodeId* stay = active;
-  for (const NodeId* each = active; each != end; ++each) {
-    const NodeId node = *each;
-    Port& port = ports_[node];
+  std::uint32_t* const active = state_.active.data();
+  std::uint32_t* const end = active + state_.active_count;
+  std::uint32_t* stay = active;
+  for (const std::uint32_t* each = active; each != end; ++each) {
+    const std::uint32_t number = *each;
+    Port& port = ports_[number];
     if (port.state.free_at > cycle) {
       state_.has_moved = true;  // waits for a known cycle
     } else if (port.state.packet != none) {
-      go_on(node, port, cycle, events);
+      go_on(number, port, cycle, events);
     } else {
-      begin_packet(node, port, cycle, events);
+      begin_packet(number, port, cycle, events);
     }
-    if (port.state.packets != 0) *stay++ = node;
+    if (port.state.packets != 0) *stay++ = number;
   }
   state_.active_count = static_cast<std::size_t>(stay - active);
 }

@@ -1,4 +1,5 @@
-// FlitSources: the injection ports of all nodes. They move flits from the cards' FIFOs into the routers.
+// FlitSources: the injection ports of all nodes, numbered by FlitFabric::port_of(). They move flits from the
+// cards' FIFOs into the routers.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,18 @@
 
 namespace apenet {
 
-// A node's injection port sends one packet at a time, and one flit per FlitTiming::local.flit_cycles. The
-// FIFOs of the card's channels take turns, packet by packet, or the oldest packet goes first. A header needs
-// a virtual channel of the router's local input that is idle, which means that no packet is being sent to it,
-// and that has a credit. Of several, it takes the next one, round robin.
+// An injection port sends one packet at a time, and one flit per FlitTiming::local.flit_cycles. Its FIFOs,
+// one for each channel of the card, take turns, packet by packet, or the oldest packet goes first. A header
+// needs a virtual channel of the router's local input that is idle, which means that no packet is being sent
+// to it, and that has a credit. Of several, it takes the next one, round robin.
 //
-// The invariant that makes it fast: only nodes with packets are in state_.active, and a tick visits no
+// The invariant that makes it fast: only ports with packets are in state_.active, and a tick visits no
 // others.
 class FlitSources {
  public:
-  // entries: per node, the card's end of the port.
-  FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries, std::uint32_t card_channels,
-              std::int64_t fifo_bytes, bool is_lane, bool is_cut_through);
+  // entries: per port, the card's end.
+  FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries, std::int64_t fifo_bytes, bool is_lane,
+              bool is_cut_through);
 
   // Free bytes of the FIFO.
   [[nodiscard]] std::int64_t room(NodeId node, std::uint16_t channel) const {
@@ -96,7 +97,7 @@ class FlitSources {
       std::uint32_t packet = none;       // being sent
       std::uint32_t sent = 0;            // flits of this packet
       std::uint32_t packets = 0;         // in the FIFOs, and the one being sent
-      std::uint16_t card_channel = 0;    // served last
+      std::uint16_t card_channel = 0;    // whose FIFO was served last
       std::uint8_t virtual_channel = 0;  // taken last
     };
     State state;
@@ -106,35 +107,37 @@ class FlitSources {
   // The rest of the state is in the ports.
   struct State {
     bool has_moved = false;              // !is_quiescent()
-    std::vector<Fifo> fifos;             // per node and card channel
-    std::vector<std::uint16_t> credits;  // per node and virtual channel
+    std::vector<Fifo> fifos;             // per port and card channel
+    std::vector<std::uint16_t> credits;  // per port and virtual channel
     std::uint64_t resent = 0;            // of all FIFOs
     InjectionGate* gate = nullptr;
-    // Nodes with packets, in the order in which they came to have some. A list, because a loop over bits
+    // Ports with packets, in the order in which they came to have some. A list, because a loop over bits
     // would mispredict the branch at the end of every word.
-    std::vector<NodeId> active;
+    std::vector<std::uint32_t> active;
     std::size_t active_count = 0;  // of them; the others are void
   };
 
  private:
   void reset_ports();
   void take_credits(FlitCycle cycle);
-  void begin_packet(NodeId node, Port& port, FlitCycle cycle, Events& events);
-  void go_on(NodeId node, Port& port, FlitCycle cycle, Events& events);
+  void begin_packet(std::uint32_t number, Port& port, FlitCycle cycle, Events& events);
+  void go_on(std::uint32_t number, Port& port, FlitCycle cycle, Events& events);
   [[nodiscard]] std::uint64_t allowed(std::uint64_t free, const Port& port, const FlitPacket& packet) const;
   [[nodiscard]] std::uint64_t usable(const Port& port, const Fifo& fifo, FlitCycle cycle);
   void send_flit(Port& port, std::uint32_t virtual_channel, Flit flit);
-  [[nodiscard]] Fifo* next_fifo(NodeId node, Port& port, FlitCycle cycle);
+  [[nodiscard]] Fifo* next_fifo(std::uint32_t number, Port& port, FlitCycle cycle);
   [[nodiscard]] bool is_older(const Fifo& one, const Fifo& other) const;
-  void end_packet(NodeId node, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
+  void end_packet(std::uint32_t number, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
                   Events& events);
-  void end_with_care(NodeId node, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
+  void end_with_care(std::uint32_t number, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
                      Events& events);
+  [[nodiscard]] Freed freed(std::uint32_t number, const Port& port, std::uint32_t wire_bytes) const;
+  // channel: Packet::channel, which counts the card's channels of one port after those of another.
   [[nodiscard]] Fifo& fifo(NodeId node, std::uint16_t channel) {
-    return state_.fifos[std::size_t{node} * card_channels_ + channel];
+    return state_.fifos[std::size_t{node} * fifos_of_node_ + channel];
   }
   [[nodiscard]] const Fifo& fifo(NodeId node, std::uint16_t channel) const {
-    return state_.fifos[std::size_t{node} * card_channels_ + channel];
+    return state_.fifos[std::size_t{node} * fifos_of_node_ + channel];
   }
   [[nodiscard]] static bool free(Fifo& fifo, std::uint32_t wire_bytes) {
     fifo.room_bytes += wire_bytes;
@@ -146,22 +149,23 @@ class FlitSources {
 
   FlitFabric& fabric_;
   const std::uint32_t card_channels_;
+  const std::uint32_t fifos_of_node_;
   const bool is_lane_;
   const bool is_slow_;  // a flit takes more than one cycle
   struct Memo {
     bool takes_any = false;       // a packet can take any idle virtual channel with a credit
     bool ends_with_care = false;  // is_slow_, or State::resent > 0
   };
-  LargeArray<Port> ports_;  // per node
+  LargeArray<Port> ports_;
   State state_;
   Memo memo_;
 };
 
 [[gnu::always_inline]] inline std::int64_t FlitSources::add(std::uint32_t index, const Packet& packet) {
-  const NodeId node = packet.source;
-  Fifo& fifo = this->fifo(node, packet.channel);
+  const std::uint32_t port = fabric_.injection_port(packet);
+  Fifo& fifo = this->fifo(packet.source, packet.channel);
   APENET_CHECK(packet.wire_bytes <= fifo.room_bytes, "packet of %u bytes, room %lld in channel %u of node %u",
-               packet.wire_bytes, static_cast<long long>(fifo.room_bytes), packet.channel, node);
+               packet.wire_bytes, static_cast<long long>(fifo.room_bytes), packet.channel, packet.source);
   const std::int64_t room = fifo.room_bytes -= packet.wire_bytes;
   if (fifo.head == none) [[likely]] {
     fifo.head = index;
@@ -169,7 +173,7 @@ class FlitSources {
     fabric_.state.packets[fifo.tail].next = index;
   }
   fifo.tail = index;
-  if (ports_[node].state.packets++ == 0) state_.active[state_.active_count++] = node;
+  if (ports_[port].state.packets++ == 0) state_.active[state_.active_count++] = port;
   state_.has_moved = true;
   return room;
 }

@@ -94,16 +94,16 @@ inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t f
 
 void PacketEngine::prepare(NodeId node, std::uint16_t channel) const {
   __builtin_prefetch(&state_.queues[spec_.layout.injection_queue(node, channel)]);
-  __builtin_prefetch(&outputs_[spec_.layout.injection_output(node)]);
+  __builtin_prefetch(&outputs_[spec_.layout.injection_output(node, channel)]);
   __builtin_prefetch(&state_.free_at[spec_.ejection_outputs[node]]);
   __builtin_prefetch(&state_.queues[spec_.ejection_outputs[node] * spec_.layout.virtual_channels]);
 }
 
 std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
   APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
-                   packet.channel < spec_.layout.card_channels,
+                   packet.channel < spec_.layout.fifos,
                "packet from %u to %u on channel %u; %zu nodes, %u channels", packet.source,
-               packet.destination, packet.channel, clients_.size(), spec_.layout.card_channels);
+               packet.destination, packet.channel, clients_.size(), spec_.layout.fifos);
   APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= spec_.max_packet_wire_bytes,
                "packet of %u bytes on the wire, limit %u", packet.wire_bytes, spec_.max_packet_wire_bytes);
   const Time now = simulation_.now();
@@ -141,12 +141,12 @@ std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
 }
 
 void PacketEngine::consumed(NodeId node, const Packet& packet) {
-  std::int32_t& room_bytes = state_.queues[spec_.layout.first_ejection_buffer + node].room_bytes;
+  const std::uint32_t output = spec_.ejection_outputs[node] + packet.ejection_port;
+  std::int32_t& room_bytes = state_.queues[outputs_[output].spec.first_buffer].room_bytes;
   room_bytes += static_cast<std::int32_t>(packet.wire_bytes);
   APENET_CHECK(room_bytes <= spec_.ejection_buffer_bytes,
                "node %u consumed more than arrived: room %d of %lld bytes", node, room_bytes,
                static_cast<long long>(spec_.ejection_buffer_bytes));
-  const std::uint32_t output = spec_.ejection_outputs[node];
   if (outputs_[output].state.waiting > 0) arbitrate(output);
 }
 
@@ -200,15 +200,18 @@ void PacketEngine::handle_event(const Event& event) {
     outputs_[output_index].state.wake_at = Time::never();
     arbitrate(output_index);
   } else if (step == Step::delivered) {
-    deliver(flight_index);
+    deliver(flight_index, output_index);
   } else {
     tell_injection_freed(queue_index);
   }
 }
 
-void PacketEngine::deliver(std::uint32_t flight_index) {
+void PacketEngine::deliver(std::uint32_t flight_index, std::uint32_t output_index) {
   Flight& flight = state_.flights[flight_index];
-  const Packet packet = flight.packet();
+  Packet packet = flight.packet();
+  if (spec_.layout.has_several_ports) [[unlikely]]
+    packet.ejection_port =
+        static_cast<std::uint8_t>(output_index - spec_.ejection_outputs[flight.destination]);
   const Time head_time = flight.ready;
   if (simulation_.is_traced()) [[unlikely]]
     trace(NetworkTrace::delivered, Time::zero(), packet.destination, flight);
@@ -249,12 +252,18 @@ void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, Route
     chosen = draw_step(steps.count(), draws_of(simulation_.seed(), flight.packet()), steps[0].port);
   }
   want(flight, router * spec_.layout.ports, steps[chosen]);
+  if (!spec_.layout.has_several_ports) return;
+  const std::uint32_t ejection = spec_.ejection_outputs[flight.destination];
+  if (flight.wanted_output != ejection) return;
+  const std::uint32_t input = queue_index / spec_.layout.virtual_channels % spec_.layout.ports;
+  flight.wanted_output += spec_.ejection_ports[input];
 }
 
 void PacketEngine::choose_injection(Flight& flight) const {
   flight.may_reroute = false;
-  flight.wanted_output = spec_.layout.injection_output(flight.source);
-  flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % spec_.layout.virtual_channels);
+  flight.wanted_output = spec_.layout.injection_output(flight.source, flight.channel);
+  flight.wanted_vc =
+      static_cast<std::uint8_t>(spec_.layout.card_channel(flight.channel) % spec_.layout.virtual_channels);
 }
 
 // Where a queue finds too little room in its virtual channel, later queues of the round may not take that

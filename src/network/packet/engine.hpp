@@ -1,6 +1,7 @@
 // PacketEngine: virtual cut-through with credits, one packet one object.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "network/packet/waiting_queues.hpp"
 #include "network/packet/wormhole.hpp"
 #include "network/routing/channel_classes.hpp"
+#include "network/routing/injection_fifos.hpp"
 #include "network/routing/routing.hpp"
 #include "network/topology/topology.hpp"
 
@@ -97,7 +99,8 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
     std::int64_t ejection_buffer_bytes = 0;
     packet::Wormhole wormhole;
     std::vector<std::uint32_t> upstream;          // per (router, port): the output that feeds its queues
-    std::vector<std::uint32_t> ejection_outputs;  // of each node; small enough to stay in the cache
+    std::vector<std::uint32_t> ejection_outputs;  // the first of each node; small enough for the cache
+    std::vector<std::uint32_t> ejection_ports;    // ejection_ports_of_inputs()
     std::vector<std::uint32_t> links;             // outputs that are links, for the statistics
     std::vector<std::string> router_names;        // a link's name is that of its router and of its port
     std::vector<std::string> port_names;
@@ -137,6 +140,8 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   struct Memo {
     const DimensionOrderRouting* dimension_order =
         nullptr;  // it, if it is this: asked without a virtual call
+    // The same for the step from one router to the next, unless nodes have several ports.
+    const DimensionOrderRouting* plain_order = nullptr;
     bool is_memoryless = false;
     bool is_adaptive = false;  // a gate may hold packets back, or a packet may be rerouted to another output
     std::uint32_t waypoint_count = 0;
@@ -155,6 +160,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   void list_way(NodeId source, NodeId destination, StateList& list);
   void wire_router(const Topology& topology, RouterId router);
   void wire_endpoint(const Topology& topology, NodeId node);
+  void wire_injection(NodeId node, std::uint32_t number, PortRef port);
 
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
@@ -171,6 +177,11 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   inline void choose_output(Flight& flight, std::uint32_t queue_index, const Output& from) const;
   void choose_among(Flight& flight, std::uint32_t queue_index, RouterId router) const;
   void choose_injection(Flight& flight) const;
+  // As the topology numbers them: all ports towards a node are its attachment.
+  [[nodiscard]] std::uint32_t input_port_of(std::uint32_t queue_index) const {
+    const std::uint32_t port = queue_index / spec_.layout.virtual_channels % spec_.layout.ports;
+    return std::min(port, spec_.layout.attachment_port);
+  }
   [[nodiscard]] RouteSteps steps_of(const Flight& flight, std::uint32_t queue_index) const;
   void want(Flight& flight, std::uint32_t first_output, RouteStep step) const;
   void use_routing(const Routing& routing);
@@ -193,7 +204,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   [[gnu::always_inline]] inline void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index,
                                                  Time header_gap);
   void tell_entered(const Flight& flight);
-  void deliver(std::uint32_t flight_index);
+  void deliver(std::uint32_t flight_index, std::uint32_t output_index);
   void tell_injection_freed(std::uint32_t queue_index);
 
   [[nodiscard]] bool has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes);
@@ -227,7 +238,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
 inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t queue_index) const {
   RouteQuery query{.router = spec_.layout.owner_of(queue_index), .destination = flight.destination};
   if (!memo_.is_memoryless) {
-    query.input_port = queue_index / spec_.layout.virtual_channels % spec_.layout.ports;
+    query.input_port = input_port_of(queue_index);
     query.input_class = memo_.classes.class_of(queue_index % spec_.layout.virtual_channels);
     query.is_injected = flight.hops == 0;
     if (memo_.waypoint_count != 0)
@@ -240,18 +251,19 @@ inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t que
 
 inline void PacketEngine::want(Flight& flight, std::uint32_t first_output, RouteStep step) const {
   flight.wanted_output = first_output + step.port;
-  flight.wanted_vc = static_cast<std::uint8_t>(memo_.classes.channel(step.channel_class, flight.channel));
+  flight.wanted_vc = static_cast<std::uint8_t>(
+      memo_.classes.channel(step.channel_class, spec_.layout.card_channel(flight.channel)));
 }
 
 // For an adaptive routing this is a guess, which serves to prefetch: the packet chooses again when it is
 // ready.
 inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index, const Output& from) const {
-  if (memo_.dimension_order == nullptr) [[unlikely]] {
+  if (memo_.plain_order == nullptr) [[unlikely]] {
     choose_among(flight, queue_index, from.spec.next_router);
     return;
   }
   want(flight, from.spec.next_router * spec_.layout.ports,
-       memo_.dimension_order->step_from(from.spec.next_place, flight.destination));
+       memo_.plain_order->step_from(from.spec.next_place, flight.destination));
 }
 
 // The arguments of an event are queue | flight << 32 and step | output << 8 | run << 40. All are filled for

@@ -84,7 +84,7 @@ std::vector<std::uint32_t> PacketEngine::take_back() {
     if (places[i] == Place::unused || places[i] == Place::fifo) continue;
     taken.push_back(i);
     if (places[i] == Place::router) continue;
-    state_.queues[spec_.layout.first_ejection_buffer + state_.flights[i].destination].room_bytes +=
+    state_.queues[outputs_[state_.flights[i].wanted_output].spec.first_buffer].room_bytes +=
         static_cast<std::int32_t>(state_.flights[i].wire_bytes);
   }
   std::sort(taken.begin(), taken.end(), [this](std::uint32_t one, std::uint32_t other) {

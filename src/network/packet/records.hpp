@@ -36,7 +36,7 @@ struct alignas(64) Flight {
   bool is_resent = false;    // taken back: its place in the card's FIFO is the next packet's already
 
   [[nodiscard]] Packet packet() const {
-    return {source, destination, payload_bytes, wire_bytes, message, sequence, channel, hops, last, order};
+    return {source, destination, payload_bytes, wire_bytes, message, sequence, channel, hops, last, 0, order};
   }
 };
 

@@ -8,9 +8,8 @@
 namespace apenet {
 
 std::int64_t PacketEngine::injection_room(NodeId node, std::uint16_t channel) const {
-  APENET_CHECK(node < clients_.size() && channel < spec_.layout.card_channels,
-               "node %u of %zu, channel %u of %u", node, clients_.size(), channel,
-               spec_.layout.card_channels);
+  APENET_CHECK(node < clients_.size() && channel < spec_.layout.fifos, "node %u of %zu, channel %u of %u",
+               node, clients_.size(), channel, spec_.layout.fifos);
   const Queue& queue = state_.queues[spec_.layout.injection_queue(node, channel)];
   const bool is_back = queue.free_at <= simulation_.now();  // and with it all before it
   return queue.room_bytes + (is_back ? std::int64_t{queue.returning_bytes} : 0);
@@ -27,9 +26,9 @@ void PacketEngine::await_injection_room(NodeId node, std::uint16_t channel) {
 void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
   state_.queues[queue_index].needed_bytes = 0;
   const std::uint32_t number = queue_index - spec_.layout.first_injection_queue;
-  NetworkClient* const client = clients_[number / spec_.layout.card_channels];
-  APENET_CHECK(client != nullptr, "node %u injected without a client", number / spec_.layout.card_channels);
-  client->injection_freed(static_cast<std::uint16_t>(number % spec_.layout.card_channels));
+  NetworkClient* const client = clients_[number / spec_.layout.fifos];
+  APENET_CHECK(client != nullptr, "node %u injected without a client", number / spec_.layout.fifos);
+  client->injection_freed(static_cast<std::uint16_t>(number % spec_.layout.fifos));
 }
 
 // The virtual channels behind the output that the packet may take, a bit for each.

@@ -21,7 +21,7 @@ PacketEngine::Spec PacketEngine::spec_of(const Topology& topology, const Network
       .takes_any_lane = network.channel_selection == NetworkDescription::ChannelSelection::any,
       .rail = parameters.rail,
       .order_of_rail = std::uint64_t{parameters.rail} << 8U,
-      .layout = PacketLayout(topology, network.virtual_channels, parameters.card_channels),
+      .layout = PacketLayout(topology, parameters),
       .max_packet_wire_bytes = parameters.max_packet_wire_bytes,
       .router_latency = network.router_latency,
       .credit_latency = network.credit_latency,
@@ -31,6 +31,7 @@ PacketEngine::Spec PacketEngine::spec_of(const Topology& topology, const Network
       .wormhole = packet::Wormhole(network),
       .upstream = {},
       .ejection_outputs = {},
+      .ejection_ports = ejection_ports_of_inputs(network),
       .links = {},
       .router_names = {},
       .port_names = {},
@@ -44,7 +45,7 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
     : simulation_(simulation),
       own_routing_(std::move(routing)),
       spec_(spec_of(topology, parameters)),
-      waiting_(std::size_t{spec_.layout.routers} * spec_.layout.ports + topology.endpoint_count(),
+      waiting_(std::size_t{spec_.layout.routers} * spec_.layout.ports + spec_.layout.injection_outputs(),
                std::max(spec_.layout.ports * spec_.layout.virtual_channels, spec_.layout.card_channels)),
       envelope_(parameters) {
   wire(topology, parameters);
@@ -54,6 +55,7 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
 void PacketEngine::use_routing(const Routing& routing) {
   state_.control.routing = &routing;
   memo_.dimension_order = dynamic_cast<const DimensionOrderRouting*>(state_.control.routing);
+  memo_.plain_order = spec_.layout.has_several_ports ? nullptr : memo_.dimension_order;
   memo_.is_memoryless = state_.control.routing->is_memoryless();
   memo_.waypoint_count = state_.control.routing->waypoint_count();
   memo_.classes = ChannelClasses(spec_.layout.virtual_channels, state_.control.routing->class_count());
@@ -76,7 +78,8 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
              spec_.router_latency, 0, spec_.credit_latency});
   add_stage({StageKind::injection, false, local, description.local_latency,
              description.local_latency + spec_.router_latency, Time::zero(), 0, Time::zero()});
-  state_.queues.resize(std::size_t{spec_.layout.first_ejection_buffer} + topology.endpoint_count());
+  state_.queues.resize(std::size_t{spec_.layout.first_ejection_buffer} +
+                       std::size_t{topology.endpoint_count()} * spec_.layout.ejection_ports);
   const bool has_errors = std::any_of(description.links.begin(), description.links.end(),
                                       [](const LinkDescription& link) { return link.bit_error_rate > 0; });
   if (has_errors) {
@@ -84,7 +87,7 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
                                           std::size_t{spec_.layout.routers} * spec_.layout.ports);
   }
   outputs_.resize(static_cast<std::size_t>(spec_.layout.routers) * spec_.layout.ports +
-                  topology.endpoint_count());
+                  spec_.layout.injection_outputs());
   state_.free_at.resize(outputs_.size());
   spec_.upstream.resize(static_cast<std::size_t>(spec_.layout.routers) * spec_.layout.ports);
   clients_.resize(topology.endpoint_count());
@@ -119,25 +122,33 @@ void PacketEngine::wire_router(const Topology& topology, RouterId router) {
 
 void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   const PortRef attachment = topology.attachment(node);
-  const std::uint32_t ejection_output = attachment.router * spec_.layout.ports + attachment.port;
-  spec_.ejection_outputs[node] = ejection_output;
-  const std::uint32_t injection_output = spec_.layout.injection_output(node);
+  const std::uint32_t first_output = attachment.router * spec_.layout.ports + attachment.port;
+  spec_.ejection_outputs[node] = first_output;
+  for (std::uint32_t number = 0; number < spec_.layout.ejection_ports; ++number) {
+    Output& ejection = outputs_[first_output + number];
+    ejection.spec.first_queue = spec_.layout.first_queue(attachment.router);
+    ejection.spec.next_router = attachment.router;
+    ejection.spec.stage = static_cast<std::uint8_t>(stages_.size() - 2);
+    ejection.spec.first_buffer =
+        spec_.layout.first_ejection_buffer + node * spec_.layout.ejection_ports + number;
+    state_.queues[ejection.spec.first_buffer].room_bytes =
+        static_cast<std::int32_t>(spec_.ejection_buffer_bytes);
+  }
+  for (std::uint32_t number = 0; number < spec_.layout.injection_ports; ++number)
+    wire_injection(node, number, {attachment.router, attachment.port + number});
+}
 
-  Output& ejection = outputs_[ejection_output];
-  ejection.spec.first_queue = spec_.layout.first_queue(attachment.router);
-  ejection.spec.next_router = attachment.router;
-  ejection.spec.stage = static_cast<std::uint8_t>(stages_.size() - 2);
-  ejection.spec.first_buffer = spec_.layout.first_ejection_buffer + node;
-  state_.queues[ejection.spec.first_buffer].room_bytes =
-      static_cast<std::int32_t>(spec_.ejection_buffer_bytes);
-
+void PacketEngine::wire_injection(NodeId node, std::uint32_t number, PortRef port) {
+  const auto first_channel = static_cast<std::uint16_t>(number * spec_.layout.card_channels);
+  const std::uint32_t injection_output = spec_.layout.injection_output(node, first_channel);
+  const std::uint32_t input = port.router * spec_.layout.ports + port.port;
   Output& injection = outputs_[injection_output];
-  injection.spec.first_queue = spec_.layout.first_queue(spec_.layout.routers + node);
-  injection.spec.next_router = attachment.router;
+  injection.spec.first_queue = spec_.layout.injection_queue(node, first_channel);
+  injection.spec.next_router = port.router;
   injection.spec.vc_mask = every_vc;
   injection.spec.stage = static_cast<std::uint8_t>(stages_.size() - 1);
-  injection.spec.first_buffer = ejection_output * spec_.layout.virtual_channels;
-  spec_.upstream[ejection_output] = injection_output;
+  injection.spec.first_buffer = input * spec_.layout.virtual_channels;
+  spec_.upstream[input] = injection_output;
   for (std::uint32_t channel = 0; channel < spec_.layout.card_channels; ++channel) {
     Queue& queue = state_.queues[injection.spec.first_queue + channel];
     queue.room_bytes = static_cast<std::int32_t>(spec_.injection_buffer_bytes);
@@ -171,7 +182,7 @@ std::vector<std::string> PacketEngine::warnings() const {
 }
 
 bool PacketEngine::list_state(NodeId source, NodeId destination, StateList& list) {
-  if (memo_.dimension_order == nullptr || memo_.is_adaptive || spec_.keeps_numbers || spec_.is_wormhole ||
+  if (memo_.plain_order == nullptr || memo_.is_adaptive || spec_.keeps_numbers || spec_.is_wormhole ||
       spec_.takes_any_lane || errors_ != nullptr) {
     return false;
   }
@@ -188,9 +199,9 @@ bool PacketEngine::list_state(NodeId source, NodeId destination, StateList& list
 
 // The outputs from one node to the other, and the queues that packets enter on the way.
 void PacketEngine::list_way(NodeId source, NodeId destination, StateList& list) {
-  for (std::uint32_t channel = 0; channel < spec_.layout.card_channels; ++channel)
+  for (std::uint32_t channel = 0; channel < spec_.layout.fifos; ++channel)
     list.state(state_.queues[spec_.layout.first_queue(spec_.layout.routers + source) + channel]);
-  for (std::uint32_t at = spec_.layout.injection_output(source);;) {
+  for (std::uint32_t at = spec_.layout.injection_output(source, 0);;) {
     Output& output = outputs_[at];
     list.counters(output.counters);
     list.state(output.state);

@@ -95,6 +95,15 @@ struct Card {
   State state;
 
   [[nodiscard]] Time now() const { return all.simulation.now(); }
+  // The injection FIFO (Packet::channel) of this node's packets of a connection. Its queue pairs are the
+  // queues of InjectionRule::queue.
+  [[nodiscard]] std::uint16_t fifo(ConnectionId id) const {
+    const Connection& connection = all.connections[id];
+    if (all.fifos.count() == 1) return connection.channel;
+    const NodeId source = all.placement.node(connection.source);
+    const NodeId target = all.placement.node(connection.target);
+    return all.fifos.channel(node, node == source ? target : source, id, connection.channel);
+  }
   // The latency of a processor write includes its bus clocks, which on an idle bus are already over.
   void written_by_processor(std::int64_t bytes, BusClient& client, std::uint64_t tag) {
     const Time clocks = std::min(bus.occupancy(bytes), now());

@@ -49,7 +49,7 @@ void validate(const Description& card) {
   }
   constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // Packet::sequence counts them
   require_at_most("card.max_message_bytes", card.max_message_bytes, max_packets * card.mtu_bytes);
-  require_at_most("card.virtual_lanes", card.virtual_lanes, Transmitter::max_lanes);
+  require_at_most("card.virtual_lanes", card.virtual_lanes, Transmitter::max_fifos);
   require_at_most("card.blueflame_bytes", card.blueflame_bytes, card.max_inline_bytes,
                   ", card.max_inline_bytes");
   require_at_most("card.messages_per_ack", card.messages_per_ack, card.send_queue_entries,
@@ -65,6 +65,8 @@ CardTraits traits_of(const Description& card, const HostDescription& host) {
                            .max_pio_bytes = card.max_inline_bytes,
                            .channels = static_cast<std::uint16_t>(card.virtual_lanes)},
           .network_channels = static_cast<std::uint32_t>(card.virtual_lanes),
+          .max_injection_fifos = Transmitter::max_fifos / std::max<std::int64_t>(1, card.virtual_lanes),
+          .injection_fifos_reason = ", because this card has room for 64 on all of its card.virtual_lanes",
           .max_packet_wire_bytes =
               overhead + std::max(card.reth_bytes + card.immediate_bytes, card.aeth_bytes) + card.mtu_bytes,
           .packet_overhead_bytes = overhead,

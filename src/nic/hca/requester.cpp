@@ -154,7 +154,7 @@ PacketSource::Next Requester::next_packet(ConnectionId id) const {
                            .role = work.is_read ? Role::read_request : Role::request,
                            .asks_ack = work.asks_ack});
   packet.sequence = sequence;
-  packet.channel = connection.channel;
+  packet.channel = card_.fifo(id);
   packet.last = is_last;
   const std::int64_t payload = work.is_read ? 0 : payload_of(card, descriptor.bytes, sequence);
   set_sizes(packet, card, payload, extended);

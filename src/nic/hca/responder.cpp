@@ -159,7 +159,7 @@ PacketSource::Next Responder::next_packet(ConnectionId id) const {
   packet.destination = card_.all.placement.node(connection.source);
   packet.message = encode({.id = message, .connection = id, .role = Role::read_response});
   packet.sequence = sequence;
-  packet.channel = connection.channel;
+  packet.channel = card_.fifo(id);
   packet.last = sequence + 1 == packets_of(card, bytes);
   next.read_bytes = payload_of(card, bytes, sequence);
   set_sizes(packet, card, next.read_bytes, sequence == 0 || packet.last ? card.aeth_bytes : 0);

@@ -24,16 +24,16 @@ class PacketSource {
   ~PacketSource() = default;
 };
 
-// On each virtual lane, the connections that have packets take turns packet by packet, and the lanes take
-// turns with each other. For each packet, space in the injection buffer is reserved first (credits hold the
-// sender back), then the payload is read by DMA. The packet is passed to the network when its first word
-// arrives. Acknowledgements wait only for space.
+// For each injection FIFO, the connections that have packets for it take turns packet by packet, and the
+// FIFOs take turns with each other. Every virtual lane has a FIFO, or several (InjectionFifos). For each
+// packet, space in the FIFO is reserved first (credits hold the sender back), then the payload is read by
+// DMA. The packet is passed to the network when its first word arrives. Acknowledgements wait only for space.
 //
-// Invariants: packets of one lane, except acknowledgements, are injected in the order of their turns;
+// Invariants: packets of one FIFO, except acknowledgements, are injected in the order of their turns;
 // reserved space is never given twice; at most outstanding_reads payload reads are in progress.
 class Transmitter final : private BusClient, private EventHandler {
  public:
-  static constexpr std::int64_t max_lanes = 64;  // one bit each in State::busy_lanes
+  static constexpr std::int64_t max_fifos = 64;  // one bit each in State::busy_fifos
 
   Transmitter(Card& card, PacketSource& requests, PacketSource& responses);
   Transmitter(const Transmitter&) = delete;
@@ -44,7 +44,7 @@ class Transmitter final : private BusClient, private EventHandler {
   void send_control(const Control& control);
   void injection_freed() { pump(); }
 
-  struct Lane {
+  struct Fifo {
     QueuePool<Stream>::Queue streams;
     QueuePool<Control>::Queue controls;
     QueuePool<Pending>::Queue pending;  // in injection order; the first always waits for its data
@@ -52,12 +52,12 @@ class Transmitter final : private BusClient, private EventHandler {
     std::int64_t reserved_bytes = 0;
   };
   struct State {
-    std::vector<Lane> lanes;
-    // The lane of each read, in the order of requests, which is the order of data.
+    std::vector<Fifo> fifos;
+    // The FIFO of each read, in the order of requests, which is the order of data.
     QueuePool<std::uint16_t>::Queue reads;
     std::uint32_t read_count = 0;
-    std::uint64_t busy_lanes = 0;  // one bit per lane with streams or controls
-    unsigned next_lane = 0;        // arbiter state
+    std::uint64_t busy_fifos = 0;  // one bit per FIFO with streams or controls
+    unsigned next_fifo = 0;        // arbiter state
   };
 
  private:
@@ -65,12 +65,12 @@ class Transmitter final : private BusClient, private EventHandler {
   void handle_event(const Event& event) override;
 
   void pump();
-  bool issue(std::uint16_t lane_index);
-  void issue_controls(std::uint16_t lane_index);
+  bool issue(std::uint16_t number);
+  void issue_controls(std::uint16_t number);
   [[nodiscard]] Packet make_control(const Control& control);
-  [[nodiscard]] bool has_room(std::uint16_t lane_index, std::int64_t wire_bytes);
+  [[nodiscard]] bool has_room(std::uint16_t number, std::int64_t wire_bytes);
   void inject(const Packet& packet, Time tail_time);
-  void inject_what_needs_no_data(Lane& lane);
+  void inject_what_needs_no_data(Fifo& fifo);
   [[nodiscard]] PacketSource& source_of(const Stream& stream) {
     return stream.is_response ? responses_ : requests_;
   }

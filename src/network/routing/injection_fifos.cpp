@@ -1,0 +1,98 @@
+#include "network/routing/injection_fifos.hpp"
+
+#include <string>
+
+#include "kernel/refuse.hpp"
+
+namespace apenet {
+
+namespace {
+
+constexpr std::uint32_t max_local_ports = 32;  // with the links of a router, its 64 ports in the flit engine
+
+// Per port of a router to a link: its number among the directions in which packets leave a node. Both ports
+// of a dimension of two nodes count as one: a router uses one of them. A dimension of one node has none.
+struct Directions {
+  explicit Directions(const std::vector<std::uint32_t>& dims) {
+    for (const std::uint32_t size : dims) {
+      of_port.push_back(count);
+      of_port.push_back(count + (size > 2 ? 1 : 0));
+      count += size > 2 ? 2 : size - 1;
+    }
+  }
+  std::vector<std::uint32_t> of_port;
+  std::uint32_t count = 0;
+};
+
+void require_count(const char* key, std::uint32_t count, const NetworkDescription& network) {
+  if (count == 1) return;
+  if (!network.topology.kind().is_grid) {
+    refuse_value(key, std::to_string(count),
+                 "1 on a network.topology other than torus and mesh: there one cable joins a card to its "
+                 "switch");
+  }
+  if (count < 1 || count > max_local_ports)
+    refuse_value(key, std::to_string(count), "1 to " + std::to_string(max_local_ports));
+}
+
+}  // namespace
+
+void require_injection(const NetworkDescription& network) {
+  require_count("router.injection_fifos", network.injection_fifos, network);
+  require_count("router.ejection_ports", network.ejection_ports, network);
+  if (network.injection_fifos == 1 || network.injection_rule != InjectionRule::direction) return;
+  const std::uint32_t needed = Directions(network.topology.dims()).count;
+  if (network.injection_fifos >= needed) return;
+  refuse_value("router.injection_fifos", std::to_string(network.injection_fifos),
+               "1, or at least the " + std::to_string(needed) +
+                   " directions of a node, for router.injection_rule = \"direction\"");
+}
+
+InjectionFifos::InjectionFifos(const NetworkDescription& network, std::uint32_t card_channels)
+    : count_(network.injection_fifos), rule_(network.injection_rule), card_channels_(card_channels) {
+  if (count_ == 1 || rule_ != InjectionRule::direction) return;
+  dimension_order_ = std::make_unique<DimensionOrderRouting>(network.topology);
+  direction_of_port_ = Directions(network.topology.dims()).of_port;
+  direction_of_port_.push_back(0);  // to the node itself
+}
+
+std::uint32_t InjectionFifos::fifo(NodeId source, NodeId destination, std::uint32_t queue) const {
+  switch (rule_) {
+    case InjectionRule::direction:
+      return direction_of_port_[dimension_order_->step(source, destination).port];
+    case InjectionRule::destination:
+      return destination % count_;
+    case InjectionRule::queue:
+      break;
+  }
+  return queue % count_;
+}
+
+Topology with_local_ports(const Topology& topology, std::uint32_t count) {
+  const std::uint32_t ports = topology.ports_per_router();
+  std::vector<std::string> names = topology.port_names();
+  names.resize(ports + count - 1, names.back());
+  Topology wider(topology.router_count(), topology.endpoint_count(), std::move(names));
+  for (RouterId router = 0; router < topology.router_count(); ++router) {
+    wider.name_router(router, topology.router_name(router));
+    for (std::uint32_t port = 0; port < ports; ++port) {
+      const PortRef other = topology.neighbour({router, port});
+      const bool is_first = router < other.router || (router == other.router && port < other.port);
+      if (other.is_connected() && is_first)
+        wider.connect({router, port}, other, topology.link_class({router, port}));
+    }
+  }
+  for (NodeId node = 0; node < topology.endpoint_count(); ++node)
+    wider.attach(node, topology.attachment(node));
+  return wider;
+}
+
+std::vector<std::uint32_t> ejection_ports_of_inputs(const NetworkDescription& network) {
+  std::vector<std::uint32_t> ports;
+  if (network.local_ports() > 1) ports = Directions(network.topology.dims()).of_port;
+  for (std::uint32_t fifo = 0; fifo < network.local_ports(); ++fifo) ports.push_back(fifo);
+  for (std::uint32_t& port : ports) port %= network.ejection_ports;
+  return ports;
+}
+
+}  // namespace apenet
