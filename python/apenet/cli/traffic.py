@@ -20,7 +20,7 @@ from apenet.cli.common import (
     progress_bar,
 )
 from apenet.machine import machine as read_machine
-from apenet.run.traffic import DRAIN_CYCLES, MEASURE_CYCLES, PATTERNS, WARMUP_CYCLES, parse_loads
+from apenet.run.traffic import DRAIN_CYCLES, MEASURE_CYCLES, PATTERNS, WARMUP_CYCLES, most_load, parse_loads
 from apenet.run.traffic import traffic as measure_traffic
 
 
@@ -63,7 +63,7 @@ def traffic(
 ) -> None:
     """Measure a network under synthetic traffic: throughput and latency over load."""
     chosen = read_machine(machine, settings or (), faults or (), rail)
-    loads = parse_loads(load)
+    loads = parse_loads(load, most_load(chosen))
     with progress_bar(f"{pattern} traffic on {chosen.name}, engine {engine}", len(loads)) as progress:
         task = progress.task_ids[0]
         result = measure_traffic(

@@ -23,7 +23,7 @@ from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.run.long_runs import require_soon
 
-__all__ = ["PATTERNS", "TrafficPoint", "TrafficResult", "parse_loads", "traffic"]
+__all__ = ["PATTERNS", "TrafficPoint", "TrafficResult", "most_load", "parse_loads", "traffic"]
 
 PATTERNS: tuple[str, ...] = tuple(_core.traffic_patterns())
 MOST_POINTS = 1000
@@ -104,9 +104,18 @@ class TrafficResult:
         return "\n".join(lines)
 
 
-def parse_loads(text: str) -> tuple[float, ...]:
-    """`0.3`, `0.1,0.2,0.4` or `FIRST:LAST:STEP`, both ends included. Raises InputError."""
-    expected = "a load above 0 and up to 1, several with commas, or FIRST:LAST:STEP such as 0.1:0.9:0.1"
+def most_load(machine: Machine) -> int:
+    """The largest load that a node can offer: 1 for each of its injection FIFOs."""
+    return cast("int", machine.description().base_units().get("router.injection_fifos", 1))
+
+
+def parse_loads(text: str, most: int = 1) -> tuple[float, ...]:
+    """`0.3`, `0.1,0.2,0.4` or `FIRST:LAST:STEP`, both ends included. Raises InputError.
+
+    `most`: see `most_load`.
+    """
+    limit = "1" if most == 1 else f"{most}, 1 for each of router.injection_fifos"
+    expected = f"a load above 0 and up to {limit}; several with commas, or FIRST:LAST:STEP such as 0.1:0.9:0.1"
     number = r"[0-9]{0,9}\.?[0-9]{1,18}(?:[eE][-+]?[0-9]{1,3})?"
     if re.fullmatch(rf"{number}:{number}:{number}", text):
         first, last, step = (Fraction(part) for part in text.split(":"))
@@ -119,7 +128,7 @@ def parse_loads(text: str) -> tuple[float, ...]:
     else:
         raise InputError("load", text, expected)
     for load in loads:
-        if not 0 < load <= 1:
+        if not 0 < load <= most:
             raise InputError("load", load, expected)
     return loads
 
@@ -159,7 +168,7 @@ def traffic(
         close = difflib.get_close_matches(pattern, PATTERNS, n=1, cutoff=0.5)
         hint = f'; did you mean "{close[0]}"?' if close else ""
         raise InputError("pattern", pattern, "one of " + ", ".join(PATTERNS) + hint)
-    checked = parse_loads(loads if isinstance(loads, str) else ",".join(map(_as_text, loads)))
+    checked = parse_loads(loads if isinstance(loads, str) else ",".join(map(_as_text, loads)), most_load(chosen))
     if not chosen.topology.has_routers:
         raise InputError("machine", chosen.name, "a machine with a network: every topology but none")
     packet_flits = whole("packet_flits", packet_flits, 1, MOST_FLITS, f"a whole number from 1 to {MOST_FLITS}")

@@ -13,17 +13,26 @@
 #include "network/flit/timing.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
+#include "network/routing/injection_fifos.hpp"
 #include "network/topology/cube.hpp"
+#include "runtime/traffic/fifo_backlogs.hpp"
 #include "runtime/traffic/traffic_pattern.hpp"
 
 namespace apenet {
 
 namespace {
 
-void validate(const TrafficOptions& options) {
-  if (!(options.load > 0) || options.load > 1) {
+void validate(const NetworkDescription& network, const TrafficOptions& options) {
+  if (!(options.load > 0) || options.load > network.injection_fifos) {
+    const std::string most = std::to_string(network.injection_fifos);
     refuse_value("load", std::to_string(options.load),
-                 "more than 0 and at most 1 flit per node and flit time");
+                 "more than 0 and at most " + (most == "1" ? "1 flit" : most + " flits") +
+                     " per node and flit time, 1 for each of router.injection_fifos");
+  }
+  if (options.measures_queued && network.injection_fifos > 1) {
+    refuse_value("measure_queued", "true",
+                 "false where router.injection_fifos is " + std::to_string(network.injection_fifos) +
+                     ": a node then has no queue of its own");
   }
   constexpr std::uint32_t max_flits = 65535;
   if (options.packet_flits < 1 || options.packet_flits > max_flits) {
@@ -80,24 +89,30 @@ class TrafficRun final : private EventHandler {
     std::uint32_t arrived_ = 0;  // packets, in the window
   };
 
-  // A packet that had to wait at its source and is now in the network. Identified by the cycle in which it
-  // was generated.
+  // A packet that had to wait at its source and is now in the network. Packet::message identifies it: the
+  // cycle in which it was generated, or with several sources the same and the number of the source.
   struct Waited {
-    std::int64_t generated = 0;
+    std::uint64_t message = 0;
     std::int64_t wait_ps = 0;
   };
 
-  // A node's packet source; its next packet has already been drawn.
+  // A packet source of a node; its next packet has already been drawn.
   struct Source {
     SplitMix64 random;
     std::int64_t next = -1;    // cycle of the next packet
     std::uint32_t choice = 0;  // random bits for its destination
     std::uint32_t room = 0;    // lower bound of the free space in its FIFO
-    NodeId due_too = 0;        // next node in the chain of nodes due in the same cycle
+    NodeId due_too = 0;        // next source in the chain of those due in the same cycle
   };
 
   void handle_event(const Event& event) override;
   void offer_due();
+  void generate(std::uint32_t number);
+  void drain_backlogs();
+  [[nodiscard]] bool try_inject(NodeId node, std::uint16_t fifo, const FifoBacklogs::Waiting& waiting);
+  [[nodiscard]] std::int64_t generated_at(std::uint64_t message) const {
+    return static_cast<std::int64_t>(sources_of_node_ == 1 ? message : message / sources_of_node_);
+  }
   [[nodiscard]] bool is_ready(NodeId node);
   [[nodiscard]] bool offer(NodeId node);
   void catch_up(NodeId node);
@@ -105,10 +120,10 @@ class TrafficRun final : private EventHandler {
   void set_due(NodeId node, std::int64_t cycle);
   bool packet_arrived(NodeId node, const Packet& packet);
   void packet_entered(const Packet& packet, Time head_time);
-  [[nodiscard]] std::vector<Waited>::iterator find_waited(NodeId source, std::int64_t generated);
+  [[nodiscard]] std::vector<Waited>::iterator find_waited(NodeId source, std::uint64_t message);
   void count_latency(std::int64_t latency_ps);
   void consume_waited(NodeId node, const Packet& packet);
-  void note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps);
+  void note_wait(NodeId source, std::uint64_t message, std::int64_t wait_ps);
   // One comparison each: the unsigned distance from the begin of the window.
   [[nodiscard]] bool is_generated_in_window(std::int64_t cycle) const {
     return static_cast<std::uint64_t>(cycle - options_.warmup_cycles) <
@@ -127,6 +142,8 @@ class TrafficRun final : private EventHandler {
   }
   // Whether the next packet of some node was generated before the end of the window.
   [[nodiscard]] bool is_behind() const {
+    if (sources_of_node_ > 1)
+      return backlogs_.has_before(static_cast<std::uint64_t>(window_end_) * sources_of_node_);
     return std::any_of(sources_.begin(), sources_.end(),
                        [this](const Source& source) { return source.next < window_end_; });
   }
@@ -149,6 +166,9 @@ class TrafficRun final : private EventHandler {
   FlitTiming timing_;
   std::uint32_t packet_bytes_;
   std::unique_ptr<Network> network_;
+  std::uint32_t sources_of_node_;  // as many as injection FIFOs
+  InjectionFifos fifos_;
+  FifoBacklogs backlogs_;
   TrafficPattern pattern_;
   GeometricGap gap_;
   std::int64_t window_end_;
@@ -157,7 +177,7 @@ class TrafficRun final : private EventHandler {
   std::int64_t link_flit_cycles_;
   std::int64_t whole_cycle_ps_ = 0;  // 0 if not whole
   std::vector<Node> nodes_;
-  std::vector<Source> sources_;  // per node
+  std::vector<Source> sources_;  // of each node
   // For each of the next cycles: the first node to visit; each node knows the next one. A node whose packet
   // is farther away is visited in the last of these cycles and postponed again. Chains are faster than bit
   // sets, whose loop ends with a mispredicted branch in every word.
@@ -200,6 +220,9 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       timing_(make_flit_clock(network)),
       packet_bytes_(options.packet_flits * timing_.flit_bytes),
       network_(make_network(simulation_, network_parameters(network, packet_bytes_))),
+      sources_of_node_(network.injection_fifos),
+      fifos_(network, 1),
+      backlogs_(network_->node_count(), sources_of_node_),
       pattern_(options.pattern, shape_of(network, network_->node_count()), options.seed),
       gap_(1),
       window_end_(options.warmup_cycles + options.measure_cycles),
@@ -216,21 +239,25 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
   gap_ = GeometricGap(probability());
   due_.fill(no_node);
   nodes_.reserve(network_->node_count());
-  sources_.reserve(network_->node_count());
+  const std::uint32_t source_count = network_->node_count() * sources_of_node_;
+  sources_.reserve(source_count);
   for (NodeId node = 0; node < network_->node_count(); ++node) {
-    sources_.push_back({.random = SplitMix64(options.seed, node)});
     nodes_.emplace_back(*this, node);
     network_->attach(node, nodes_.back());
+  }
+  for (std::uint32_t number = 0; number < source_count; ++number) {
+    sources_.push_back({.random = SplitMix64(options.seed, number)});
     draw_next(sources_.back());
-    set_due(node, sources_.back().next);
+    set_due(number, sources_.back().next);
   }
 }
 
-// The probability of a packet per node and cycle, in units of 2^-64. Only two roundings, which are the same
+// The probability of a packet per source and cycle, in units of 2^-64. Only two roundings, which are the same
 // on every host.
 std::uint64_t TrafficRun::probability() const {
   const double packets =
-      options_.load / (static_cast<double>(options_.packet_flits) * static_cast<double>(link_flit_cycles_));
+      options_.load / (static_cast<double>(options_.packet_flits) * static_cast<double>(link_flit_cycles_) *
+                       static_cast<double>(sources_of_node_));
   constexpr double most = 18446744073709549568.0;  // the largest double below 2^64
   return static_cast<std::uint64_t>(std::clamp(std::ldexp(packets, 64), 1.0, most));
 }
@@ -260,7 +287,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
     set_due(node, cycle_ + 1);
     return false;
   }
-  note_wait(node, source.next, (simulation_.now() - time_of(source.next)).ps());
+  note_wait(node, static_cast<std::uint64_t>(source.next), (simulation_.now() - time_of(source.next)).ps());
   if (is_queued(node, source.next)) {
     ++queued_;
     ++injected_;
@@ -286,12 +313,53 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   while (offer(node)) draw_next(sources_[node]);
 }
 
+// Lets a source of a node with several produce what is due.
+[[gnu::noinline]] void TrafficRun::generate(std::uint32_t number) {
+  Source& source = sources_[number];
+  const NodeId node = number / sources_of_node_;
+  for (; source.next <= cycle_; draw_next(source)) {
+    const std::uint32_t queue = number % sources_of_node_;
+    const NodeId destination = pattern_.destination(node, source.choice);
+    const FifoBacklogs::Waiting packet{static_cast<std::uint64_t>(source.next) * sources_of_node_ + queue,
+                                       destination};
+    const std::uint16_t fifo = fifos_.channel(node, destination, queue, 0);
+    if (!backlogs_.is_empty(node, fifo) || !try_inject(node, fifo, packet))
+      backlogs_.push(node, fifo, packet);
+  }
+  set_due(number, source.next);
+}
+
+bool TrafficRun::try_inject(NodeId node, std::uint16_t fifo, const FifoBacklogs::Waiting& waiting) {
+  if (network_->injection_room(node, fifo) < packet_bytes_) return false;
+  const std::int64_t generated = generated_at(waiting.message);
+  note_wait(node, waiting.message, (simulation_.now() - time_of(generated)).ps());
+  injected_ += is_generated_in_window(generated) ? 1 : 0;
+  packet_.source = node;
+  packet_.destination = waiting.destination;
+  packet_.message = waiting.message;
+  packet_.channel = fifo;
+  network_->inject(packet_, simulation_.now());
+  return true;
+}
+
+void TrafficRun::drain_backlogs() {
+  backlogs_.drain([this](NodeId node, std::uint16_t fifo, const FifoBacklogs::Waiting& waiting) {
+    return try_inject(node, fifo, waiting);
+  });
+}
+
 inline void TrafficRun::offer_due() {
+  if (sources_of_node_ > 1) [[unlikely]]
+    drain_backlogs();
   NodeId next = no_node;
   for (NodeId node = std::exchange(due_[static_cast<std::size_t>(cycle_) % cycles_ahead], no_node);
        node != no_node; node = next) {
     Source& source = sources_[node];
     next = source.due_too;
+    if (sources_of_node_ > 1) [[unlikely]] {
+      generate(node);
+      continue;
+    }
     if (!offer(node)) continue;
     draw_next(source);
     if (source.next > cycle_) [[likely]] {
@@ -302,32 +370,31 @@ inline void TrafficRun::offer_due() {
   }
 }
 
-std::vector<TrafficRun::Waited>::iterator TrafficRun::find_waited(NodeId source, std::int64_t generated) {
+std::vector<TrafficRun::Waited>::iterator TrafficRun::find_waited(NodeId source, std::uint64_t message) {
   std::vector<Waited>& waited = waited_[source];
   return std::find_if(waited.begin(), waited.end(),
-                      [&](const Waited& one) { return one.generated == generated; });
+                      [&](const Waited& one) { return one.message == message; });
 }
 
 // Also called for a packet that a fault took back: it waits at its source again.
 void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
-  const auto generated = static_cast<std::int64_t>(packet.message);
-  note_wait(packet.source, generated, (head_time - time_of(generated)).ps());
+  note_wait(packet.source, packet.message, (head_time - time_of(generated_at(packet.message))).ps());
 }
 
-void TrafficRun::note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps) {
-  if (wait_ps == 0 || !is_measured(source, generated)) return;
-  const auto before = find_waited(source, generated);
+void TrafficRun::note_wait(NodeId source, std::uint64_t message, std::int64_t wait_ps) {
+  if (wait_ps == 0 || !is_measured(source, generated_at(message))) return;
+  const auto before = find_waited(source, message);
   if (before != waited_[source].end()) {
     before->wait_ps = wait_ps;
   } else {
-    waited_[source].push_back({generated, wait_ps});
+    waited_[source].push_back({message, wait_ps});
   }
 }
 
 // Returns whether the packet arrived in the window.
 bool TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
   const bool counts = is_in_window(simulation_.now());
-  const auto generated = static_cast<std::int64_t>(packet.message);
+  const std::int64_t generated = generated_at(packet.message);
   if (is_measured(packet.source, generated)) {
     ++drained_;
     hops_ += packet.hops;
@@ -352,10 +419,9 @@ inline void TrafficRun::count_latency(std::int64_t latency_ps) {
 // Serves packets that may have waited at their source, and cycles that need a division. Not inlined, so that
 // the common path need not save registers.
 [[gnu::noinline]] void TrafficRun::consume_waited(NodeId node, const Packet& packet) {
-  const auto generated = static_cast<std::int64_t>(packet.message);
-  count_latency((simulation_.now() - time_of(generated)).ps());
+  count_latency((simulation_.now() - time_of(generated_at(packet.message))).ps());
   std::vector<Waited>& waited = waited_[packet.source];
-  const auto found = find_waited(packet.source, generated);
+  const auto found = find_waited(packet.source, packet.message);
   if (found != waited.end()) {
     wait_ps_ += found->wait_ps;
     *found = waited.back();
@@ -455,12 +521,12 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
 }  // namespace
 
 TrafficPoint run_traffic(const NetworkDescription& network, const TrafficOptions& options) {
-  validate(options);
+  validate(network, options);
   return TrafficRun(network, options).run();
 }
 
 double count_link_crossings(const NetworkDescription& network, const TrafficOptions& options) {
-  validate(options);
+  validate(network, options);
   const std::uint32_t nodes = network.topology.node_count();
   const TrafficPattern pattern(options.pattern, shape_of(network, nodes), options.seed);
   const NodeDistances distances(network.topology);

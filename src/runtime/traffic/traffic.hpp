@@ -11,7 +11,7 @@ namespace apenet {
 
 struct TrafficOptions {
   std::string pattern = "uniform";
-  double load = 0.1;  // flits that a node offers per flit time of a link: (0, 1]
+  double load = 0.1;  // flits that a node offers per flit time of a link, for each injection FIFO at most 1
   std::uint32_t packet_flits = 1;
   std::uint64_t seed = 1;
   std::int64_t warmup_cycles = 5000;
@@ -41,8 +41,10 @@ struct TrafficPoint {
 };
 
 // Every node generates packets of packet_flits by a Bernoulli trial in every cycle, into an unbounded queue.
-// Sinks accept everything at once. Latencies are averages over the measured packets: those generated in the
-// window, and those that measures_queued adds.
+// A node with several injection FIFOs has as many sources of an equal part of the load, which are the queues
+// of InjectionRule::queue, and an unbounded queue in front of each FIFO. Sinks accept everything at once.
+// Latencies are averages over the measured packets: those generated in the window, and those that
+// measures_queued adds.
 //
 // A point is saturated if not all of those packets have arrived when the drain ends, if less than 95 % of the
 // packets generated in the window arrived in it, or if packets waited in their source for longer than twice
