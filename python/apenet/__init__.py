@@ -19,7 +19,8 @@ from apenet.base.errors import ApenetError, HostError, InputError, MachineError,
 from apenet.fit import calibrate
 from apenet.machine import Machine, machine, machine_names, machines
 from apenet.placing import PlacementResult, optimise_placement
-from apenet.run.program import RunResult, run
+from apenet.run.program import run
+from apenet.run.program_result import RunError, RunResult
 from apenet.run.replay import ReplayError, ReplayResult, replay
 from apenet.run.traffic import TrafficPoint, TrafficResult, traffic
 from apenet.run.workload import WorkloadError, workload
@@ -35,6 +36,7 @@ __all__ = [
     "PlacementResult",
     "ReplayError",
     "ReplayResult",
+    "RunError",
     "RunResult",
     "TrafficPoint",
     "TrafficResult",

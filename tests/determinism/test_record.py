@@ -81,9 +81,7 @@ int main(int argc, char** argv) {
 
 
 def record(command, path, **options):
-    result = package.run(command, record=path, capture=True, **options)
-    assert result.ok, result.stderr
-    return result
+    return package.run(command, record=path, capture=True, **options)
 
 
 def require_equal(ran, replayed, machine):
@@ -201,7 +199,7 @@ def test_puts_replay_with_the_pages_of_their_target(build, tmp_path):
 def test_a_failed_run_writes_no_trace(tmp_path):
     trace = tmp_path / "t.goal"
     program = "from mpi4py import MPI; MPI.COMM_WORLD.Abort(3)"
-    result = package.run(["python", "-c", program], n=2, record=trace, capture=True)
+    result = package.run(["python", "-c", program], n=2, record=trace, capture=True, check=False)
     assert result.exit_status == 3
     assert result.warnings == ("recording: no trace was written, the run did not complete",)
     assert list(tmp_path.iterdir()) == []

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from apenet.base.errors import ApenetError, InputError, Interrupted
+from apenet.base.errors import ApenetError, InputError
 from apenet.base.tempfolder import temporary_folder
 from apenet.bench.layer_table import MPI_LARGEST_BYTES as LARGEST_BYTES
 from apenet.bench.request import ProgramRequest, Runs
 from apenet.bench.result import BenchResult, make_result
 from apenet.host.toolchain import PACKAGE, compiled
 from apenet.machine import Machine
-from apenet.run.program import RunResult, run
+from apenet.run.program import run
+from apenet.run.program_result import RunError, RunResult
 
 SOURCE = PACKAGE / "programs" / "apenet_bench.c"
 TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional")
@@ -71,24 +72,21 @@ def _check_memory(machine: Machine, memory: str) -> None:
 
 def run_on(request: Runs[Any], machine: Machine, placed: Sequence[int], command: Sequence[str | Path]) -> RunResult:
     """Runs an MPI program with a rank on each of these nodes. Raises BenchError if it fails."""
-    result = run(
-        command,
-        n=len(placed),
-        machine=machine,
-        mapping=placed,
-        engine=request.engine,
-        seed=request.seed,
-        mpi=request.mpi_library,
-        pin=request.pin,
-        capture=True,
-        environment=request.environment,
-    )
-    if result.outcome == "interrupted":
-        raise Interrupted
-    if not result.ok:
-        said = (result.stderr or b"").decode(errors="replace").strip()
-        raise BenchError("\n".join(part for part in (result.message, said) if part))
-    return result
+    try:
+        return run(
+            command,
+            n=len(placed),
+            machine=machine,
+            mapping=placed,
+            engine=request.engine,
+            seed=request.seed,
+            mpi=request.mpi_library,
+            pin=request.pin,
+            capture=True,
+            environment=request.environment,
+        )
+    except RunError as error:
+        raise BenchError(str(error)) from error
 
 
 def doubling_stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -28,8 +28,9 @@ from apenet.cli.streams import say
 from apenet.host.client_server import is_client_server, note
 from apenet.host.mpi_library import MpiChoice
 from apenet.machine import machine as read_machine
-from apenet.run.program import STALL_TIMEOUT_S, RunResult, summary
+from apenet.run.program import STALL_TIMEOUT_S
 from apenet.run.program import run as run_program
+from apenet.run.program_result import RunResult, summary
 
 
 def run(
@@ -120,6 +121,7 @@ def run(
             trap_tsc=trap_tsc,
             seed=seed,
             stall_timeout=stall_timeout,
+            check=False,
         )
     except NotWrittenError as error:
         result, failure = unkept(error, RunResult), error

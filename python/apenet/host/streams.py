@@ -15,6 +15,7 @@ from apenet.base.outfiles import FolderKind, Held, OutFolder, holds_json
 
 _MARKER = "output.json"
 _NAME = re.compile(r"rank-[0-9]{4,}\.(?:out|err)")
+_LAST_BYTES = 4096
 _KIND = FolderKind(_MARKER, holds_json(lambda keys: keys == {"ranks", "version"}), "run's output")
 
 
@@ -48,6 +49,13 @@ class OutputFolder(Held):
     def check_room(self) -> None:
         """Raises NotWrittenError if the files cannot grow: few programs check that their output was written."""
         self._folder.check_room("the ranks' output is cut off")
+
+    def end_of_errors(self, rank: int) -> bytes:
+        """The last part of what a rank wrote to standard error, for a message; empty if it cannot be read."""
+        with suppress(OSError), (self._folder.path / _names(rank)[1]).open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _LAST_BYTES, 0))
+            return file.read(_LAST_BYTES)
+        return b""
 
     def _create(self, name: str) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

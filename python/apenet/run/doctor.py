@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from apenet._core import version as __version__
-from apenet.base.errors import ApenetError, Interrupted
+from apenet.base.errors import ApenetError
 from apenet.host.toolchain import CUDA, INCLUDE, PROVIDER, SHIM, find_mpicc
-from apenet.run.program import RunResult, run
+from apenet.run.program import run
+from apenet.run.program_result import RunError, RunResult
 
 # The report of each rank. The time of the exchange is virtual: 1 us each way on the machine `ideal`.
 _PROBE = """
@@ -91,11 +92,13 @@ def examine() -> Diagnosis:
     ]
     try:
         result = run([sys.executable, "-c", _PROBE], n=2, machine="ideal", capture=True)
+    except RunError as error:
+        failed = error.result
+        said = "; ".join([failed.message or failed.outcome, *error.stderr.splitlines()[-3:]])
+        return Diagnosis((*findings, Finding("bad", "probe", said)), _paths(failed))
     except ApenetError as error:
         return Diagnosis((*findings, Finding("bad", "probe", str(error))))
-    if result.outcome == "interrupted":
-        raise Interrupted
-    return Diagnosis((*findings, *_judge(result)), _paths(result))
+    return Diagnosis((*findings, _judge(result)), _paths(result))
 
 
 def _library(name: str, path: Path) -> Finding:
@@ -144,18 +147,13 @@ def _bypass() -> Finding:
     return Finding("ok", "environment", "nothing set that would lead messages past the simulated network")
 
 
-def _judge(result: RunResult) -> list[Finding]:
-    if not result.ok:
-        said = (result.stderr or b"").decode(errors="replace").strip().splitlines()
-        return [Finding("bad", "probe", "; ".join([result.message or result.outcome, *said[-3:]]))]
-    return [
-        Finding(
-            "ok",
-            "probe",
-            f"{result.messages} messages and {result.bytes} bytes crossed the simulated network in "
-            f"{result.virtual_time_us:.2f} us of virtual time",
-        )
-    ]
+def _judge(result: RunResult) -> Finding:
+    return Finding(
+        "ok",
+        "probe",
+        f"{result.messages} messages and {result.bytes} bytes crossed the simulated network in "
+        f"{result.virtual_time_us:.2f} us of virtual time",
+    )
 
 
 def _paths(result: RunResult) -> tuple[RankPath, ...]:

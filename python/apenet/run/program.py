@@ -8,17 +8,17 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
 from apenet import _core
 from apenet._core import version as __version__
 from apenet.base.calls import is_of_host, memory_file, named_call, refused_by_host
-from apenet.base.errors import InputError, NotWrittenError, texts
+from apenet.base.errors import InputError, Interrupted, NotWrittenError, texts
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.outfiles import given_path
-from apenet.compute.charging import Charged, Job
+from apenet.compute.charging import Job
 from apenet.compute.size import Size, parse_size
 from apenet.host import launch
 from apenet.host.client_server import as_client_and_server, is_client_server
@@ -32,8 +32,9 @@ from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.computation import Choice, Computation, choose
+from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
-from apenet.run.results import PS_PER_US, Request, Result, common_results, show_size, show_time
+from apenet.run.results import PS_PER_US, Request, common_results
 
 _OUTCOMES = {
     getattr(_core.Outcome, name): name
@@ -66,79 +67,6 @@ class RunRequest(Request):
         }
 
 
-@dataclass(frozen=True)
-class RankResult:
-    """The activity of one rank. Times in virtual microseconds."""
-
-    status: int
-    virtual_time_us: float
-    waiting_us: float
-    compute_us: float
-    library: str
-    used_network: bool
-    finalised: bool
-
-
-@dataclass(frozen=True)
-class RouteChange:
-    """A program has replaced routes of a network (`ape_route_apply`). `routes` counts those that are its own since."""
-
-    at_us: float
-    rank: int
-    rail: int
-    routes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunResult(Result):
-    """The result of a run. Everything except `wall_time_s` and the captured output repeats exactly."""
-
-    exit_status: int
-    outcome: str
-    message: str
-    compute: str
-    ranks: tuple[RankResult, ...]
-    route_changes: tuple[RouteChange, ...]
-    computation: Charged | None = None
-    note: str = ""
-    stdout: bytes | None = field(default=None, repr=False)
-    stderr: bytes | None = field(default=None, repr=False)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the program completed with status 0."""
-        return self.outcome == "completed" and self.exit_status == 0
-
-    @property
-    def waiting_share(self) -> float:
-        """Share of the ranks' virtual time that was spent waiting, 0 to 1."""
-        total = sum(rank.virtual_time_us for rank in self.ranks)
-        return sum(rank.waiting_us for rank in self.ranks) / total if total > 0 else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """The contents of run.json."""
-        return {
-            "machine": self.machine,
-            "seed": self.seed,
-            "version": self.version,
-            "outcome": self.outcome,
-            "exit_status": self.exit_status,
-            "message": self.message,
-            "virtual_time_us": self.virtual_time_us,
-            "messages": self.messages,
-            "bytes": self.bytes,
-            "compute": self.compute,
-            "waiting_share": round(self.waiting_share, 6),
-            "computation": None if self.computation is None else self.computation.to_json(),
-            "trace_hash": self.trace_hash,
-            "faults": vars(self.faults),
-            "route_changes": [vars(change) for change in self.route_changes],
-            "warnings": list(self.warnings),
-            "ranks": [vars(rank) for rank in self.ranks],
-            "links": [vars(link) for link in self.links if link.packets > 0],
-        }
-
-
 # By the parameter `pin` of run().
 _CORES = {None: _core.CoreUse.adaptive, True: _core.CoreUse.one, False: _core.CoreUse.all}
 
@@ -166,6 +94,7 @@ def run(
     stall_timeout: float = STALL_TIMEOUT_S,
     tag_output: bool = False,
     output: str | Path | None = None,
+    check: bool = True,
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
@@ -178,8 +107,9 @@ def run(
     (`Machine.with_faults`). With `trap_tsc` the processor's cycle counter (rdtsc) is virtual, too, at one tick per
     nanosecond. By default the run uses one core or several, as its ranks communicate or compute; `pin` sets one core
     or, if false, all; the results are the same. `stall_timeout` is the time in seconds without progress after which a
-    run is ended as a deadlock; see docs/limits.md. Raises InputError and MachineError for invalid input; a failed
-    program is a result, not an exception.
+    run is ended as a deadlock; see docs/limits.md. Raises InputError and MachineError for invalid input, and RunError
+    for a program that does not complete with status 0: it has the result, the status, the ranks and the end of
+    standard error. With `check` false a failed program is a result, whose `ok` is false.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     arguments = _checked_command(command)
@@ -236,7 +166,20 @@ def run(
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
         result = _computed(choice, computation, result)
-        return outputs.keep(result, computation, lost)
+        outputs.keep(result, computation, lost)
+    return _checked(result, folder) if check else result
+
+
+def _checked(result: RunResult, folder: OutputFolder | None) -> RunResult:
+    """Raises RunError for a failed program, and Interrupted if a signal ended the run."""
+    if result.outcome == "interrupted":
+        raise Interrupted
+    if result.ok:
+        return result
+    failed = failed_ranks(result)
+    if folder is not None and failed:
+        raise RunError(result, folder.end_of_errors(failed[0]))
+    raise RunError(result, result.stderr or b"")
 
 
 def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
@@ -422,35 +365,3 @@ def _result(
         stderr=stderr,
         **common_results(request.machine, request.seed, report, report.virtual_ps, began),
     )
-
-
-def _stand_ins(result: RunResult) -> str:
-    """The note that another library than the program's own has served its MPI calls; empty if none has."""
-    found = sorted({rank.library for rank in result.ranks if ", in place of " in rank.library})
-    return "; ".join(" ".join(library.split()) for library in found)
-
-
-def _compute_text(result: RunResult) -> str:
-    if result.computation is None:
-        return result.compute
-    return f"{result.compute}, recorded times x {result.computation.scale:.4g}"
-
-
-def summary(result: RunResult) -> str:
-    """The short report that `apenet run` prints when a program has ended."""
-    lines = []
-    if result.virtual_time_us > 0:
-        lines = [
-            f"{result.machine}, {len(result.ranks)} ranks: {show_time(result.virtual_time_us)} of virtual time, "
-            f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
-            f"{result.busiest_text}; compute: {_compute_text(result)}; {result.wall_time_s:.2f} s of wall time",
-        ]
-    lines += [f"note: {text}" for text in (result.note, _stand_ins(result)) if text]
-    if result.faults.summary():
-        lines.append(result.faults.summary())
-    lines += [f"warning: {warning}" for warning in result.warnings]
-    if result.message:
-        first, *rest = result.message.splitlines()
-        heading = first if first.startswith(result.outcome) else f"{result.outcome}: {first}"
-        lines += [heading, *rest]
-    return "\n".join(f"apenet: {line}" for line in lines)

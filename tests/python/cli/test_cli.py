@@ -254,13 +254,6 @@ def test_run_is_a_function():
     assert again.to_json() == result.to_json()
 
 
-def test_a_failing_program_is_a_result():
-    result = package.run([sys.executable, "-c", "raise SystemExit(7)"], n=2, machine="ideal", capture=True)
-    assert not result.ok
-    assert result.exit_status == 7
-    assert "exited with status 7" in result.message
-
-
 @pytest.mark.parametrize("test", [*TESTS, "lqcd"])
 def test_the_help_of_a_test_has_its_options_alone(test):
     """The same options as the function of the test."""
