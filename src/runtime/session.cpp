@@ -151,6 +151,7 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   rail.put_supported = capabilities.put ? 1 : 0;
   rail.get_supported = capabilities.get ? 1 : 0;
   rail.remote_access_supported = capabilities.remote_access ? 1 : 0;
+  rail.translates_addresses = capabilities.translates_addresses ? 1 : 0;
   const MachineDescription alone = rail_alone(description, number);
   const CardKind& kind = kind_of(alone.nic);
   kind.name.copy(rail.kind, sizeof rail.kind - 1);
@@ -232,6 +233,13 @@ void Session::Parts::report_on(SessionReport& report) {
     report.warnings.push_back(std::to_string(totals.late_posts) +
                               " requests were posted by a thread while another one of its process waited: "
                               "their times are not exact");
+  }
+  if (totals.early_buffers > 0) {
+    report.warnings.push_back(
+        std::to_string(totals.early_buffers) +
+        " messages had buffers that Python ranks had allocated before MPI_Init: with other "
+        "variables or folders they lie elsewhere in their pages, and this run may not "
+        "repeat exactly");
   }
   if (totals.failed_accesses > 0) {
     report.warnings.push_back(

@@ -102,7 +102,7 @@ def everything_of(public_folder):
         if around.is_deep:
             folder = folder.joinpath(*["a-folder-with-a-long-name"] * 6)
             folder.mkdir(parents=True)
-        kept = {name: os.environ[name] for name in NEEDED if name in os.environ}
+        kept = {name: value for name, value in os.environ.items() if name in NEEDED or name.startswith("PYTHON")}
         environment = (dict(os.environ) if around.keeps_environment else kept) | around.environment
         if around.is_deep:
             environment["TMPDIR"] = str(folder)
@@ -138,6 +138,97 @@ for step in range(40):
     print(world.rank, step, MPI.Wtime() - begin)
     kept.append(received)
 """
+
+
+# What is freed here was allocated before MPI_Init, among copies of the user's variables.
+FREES_EARLY_MEMORY = """
+import os, sys
+least = int(sys.argv[1])
+words = [value * 3 for value in os.environ.values()]
+blocks = [bytearray(100 + 97 * number) for number in range(200)]
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+kept = []
+for step in range(60):
+    if step == 5:
+        del blocks[::2]
+    if step == 10:
+        words.clear()
+    if step == 30:
+        blocks.clear()
+    size = least + 61 * step if step % 2 else 1000 + 777 * step
+    sent, received = bytearray(size), bytearray(size)
+    window = MPI.Win.Create(received, comm=world)
+    begin = MPI.Wtime()
+    world.Sendrecv(sent, 1 - world.rank, 0, received, 1 - world.rank, 0)
+    window.Fence()
+    window.Put(sent, 1 - world.rank)
+    window.Fence()
+    print(world.rank, step, MPI.Get_address(sent) % 4096, MPI.Get_address(received) % 4096, MPI.Wtime() - begin)
+    window.Free()
+    kept.append(received)
+"""
+MORE = {
+    "one-variable": Surroundings(environment={"A": "1"}),
+    "500-variables": Surroundings(environment={f"A_{number}": "x" for number in range(500)}),
+    "variables-of-all-lengths": Surroundings(environment={f"A_{number}": 41 * number * "x" for number in range(60)}),
+    "one-descriptor": Surroundings(descriptors=1),
+    "200-descriptors-behind-another-launcher": Surroundings(WAYS["long-process-ids"], descriptors=200),
+    "deep-folder-and-names": Surroundings(environment=NAMES, is_deep=True),
+    "login-shell": Surroundings(("bash", "-lc", 'exec "$@"', "bash")),
+    "few-files": Surroundings(("sh", "-c", 'ulimit -n 256; exec "$@"', "sh")),
+}
+
+
+# Another user may not have the right to start this interpreter. Variables that it obeys itself stay.
+OF_SCRIPTS = {name: around for name, around in (EACH | MORE | AT_ONCE).items() if name != "other-user"}
+
+
+@pytest.mark.parametrize("around", OF_SCRIPTS.values(), ids=OF_SCRIPTS)
+def test_memory_that_a_script_frees_is_not_used_again(around, public_folder, everything_of):
+    skip_unless_allowed(around.way)
+    script = public_folder / "frees.py"
+    script.write_text(FREES_EARLY_MEMORY)
+    command = ["python", script, "530"]
+    assert everything_of(command, around) == everything_of(command, Surroundings())
+
+
+@pytest.mark.parametrize("around", ["many-variables", "variables-of-all-lengths", "deep-folder-and-names"])
+def test_small_buffers_of_an_interpreter_lie_where_no_variable_puts_them(around, public_folder, everything_of):
+    """Those of up to 512 bytes are among its small objects."""
+    script = public_folder / "frees.py"
+    script.write_text(FREES_EARLY_MEMORY)
+    command = ["python", script, "17"]
+    assert everything_of(command, OF_SCRIPTS[around]) == everything_of(command, Surroundings())
+
+
+# Where these lie, the host has decided: the run cannot mend that, and says it.
+EARLY_BUFFER = """
+early = bytearray(2000)
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+buffer = bytearray(early) if world.size == 3 else early
+window = MPI.Win.Create(buffer, comm=world)
+window.Fence()
+for _ in range(world.rank + 1):
+    window.Put(bytearray(1000), 0)
+window.Fence()
+window.Free()
+"""
+
+
+@pytest.mark.parametrize(
+    ("machine", "ranks", "early"),
+    [("apenetplus-v5", 2, 2), ("apenetplus-v5", 3, 0), ("ape16", 2, 0)],
+    ids=["early-buffer", "later-buffer", "card-without-translation"],
+)
+def test_a_run_says_that_the_host_has_placed_a_buffer(machine, ranks, early, tmp_path):
+    script = tmp_path / "early.py"
+    script.write_text(EARLY_BUFFER)
+    command = [APENET, "run", "-n", str(ranks), "--machine", machine, "--", "python", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=MOST_S)
+    said = re.findall(r"(\d+) messages had buffers that Python ranks had allocated before MPI_Init", done.stderr)
+    assert said == ([str(early)] if early else [])
 
 
 @pytest.fixture

@@ -67,6 +67,8 @@ ALLOWED = {
     ("src/runtime/shim/computation.cpp", "own_thread"): "a thread's own",
     ("src/runtime/shim/computation.cpp", "beginning"): "a process begins to observe once",
     ("src/runtime/shim/computation.cpp", "computation_observed"): "whether the run asks for computation",
+    ("src/runtime/shim/heap.cpp", "memory"): "the heap of the process is one",
+    ("src/runtime/shim/heap.cpp", "real"): "the C library's function",
     ("src/runtime/shim/host_caller.cpp", "value"): "where the process has loaded a driver: its own",
 }
 

@@ -26,7 +26,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 19;
+inline constexpr std::uint32_t protocol_version = 20;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -134,6 +134,10 @@ struct Identity {
   // Why a process of the rank has refused to go on, in one or several lines; written before the flag.
   char refusal[1536] = {};
   std::atomic<std::uint32_t> refused{0};
+  // Memory of an interpreter that was allocated before virtual time began: the user's variables and folders
+  // decide where it lies.
+  std::uint64_t early_begin = 0;
+  std::uint64_t early_end = 0;
 };
 
 // Begins a line of standard error by which a process refuses to go on that can reach the run in no other way.
@@ -222,6 +226,7 @@ struct Rail {
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
   std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
+  std::uint32_t translates_addresses = 0;     // NicCapabilities::translates_addresses
   char kind[16] = {};                         // card.kind of the machine file
   char layers[2][16] = {};                    // CardKind::layers
   char conduit[16] = {};                      // CardKind::conduit

@@ -67,6 +67,8 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
     ++totals_.late_posts;
   }
   if (ranks_.started() && !is_credit) {
+    if (machine_.capabilities(request.rail).translates_addresses && uses_early_memory(rank, request))
+      ++totals_.early_buffers;
     ++totals_.messages;
     totals_.bytes += static_cast<std::uint64_t>(request.bytes);
   } else if (!is_credit) {
@@ -78,6 +80,15 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
     throw RankError(rank, std::string("posted a request that its card does not support: ") + refusal.what());
   }
   return true;
+}
+
+bool Delivery::uses_early_memory(std::uint32_t rank, const ipc::Request& request) const {
+  if (request.verb != ipc::RequestVerb::put && request.verb != ipc::RequestVerb::get) return false;
+  const auto is_early = [&](std::uint32_t owner, std::uint64_t address) {
+    const ipc::Identity& identity = shared_.block(owner).identity;
+    return address >= identity.early_begin && address < identity.early_end;
+  };
+  return is_early(rank, request.local_address) || is_early(request.target, request.remote_address);
 }
 
 void Delivery::complete(const Completion& completion) {

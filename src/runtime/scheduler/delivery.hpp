@@ -25,6 +25,8 @@ struct RunTotals {
   std::uint64_t bytes = 0;             // bytes of `messages`
   // Posted at a time that the model had already passed, by another thread of the process.
   std::uint64_t late_posts = 0;
+  // Of cards that translate addresses: from or to memory between Identity::early_begin and early_end.
+  std::uint64_t early_buffers = 0;
   std::uint64_t failed_accesses = 0;  // puts and gets to memory that is not mapped or not opened
   std::string first_failed_access;    // failed_access() of the first one
 };
@@ -59,6 +61,8 @@ class Delivery final : public CompletionSink {
   void execute(ProcessId source, std::uint64_t message) override;
 
  private:
+  // Whether a put or get has a buffer between Identity::early_begin and early_end.
+  [[nodiscard]] bool uses_early_memory(std::uint32_t rank, const ipc::Request& request) const;
   struct LayerCosts {
     Time packet_interval;           // between packets of the library's sends
     std::int64_t after_receive_ps;  // from taking an arrival until its mailbox place is free

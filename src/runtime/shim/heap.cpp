@@ -4,9 +4,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+
+#include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -21,6 +26,8 @@ constexpr std::size_t step = 16;             // between the sizes of small chunk
 constexpr std::size_t largest_small = 1032;  // kept for each thread
 // What a program has freed before it began MPI, it may need again.
 constexpr std::size_t most_used_up = std::size_t{64} << 20U;
+constexpr std::uintptr_t page = 4096;
+constexpr std::size_t least_given_back = 16 * page;
 
 std::uintptr_t heap_end() {
   return reinterpret_cast<std::uintptr_t>(sbrk(0));
@@ -30,7 +37,6 @@ std::uintptr_t heap_end() {
 std::uintptr_t leave_gap(std::uintptr_t end) {
   const std::uintptr_t begin = (end + 2 * unit - 1) / unit * unit;
   if (sbrk(static_cast<std::intptr_t>(begin - end)) != reinterpret_cast<void*>(end)) return 0;
-  constexpr std::uintptr_t page = 4096;
   const std::uintptr_t first = (end + page - 1) / page * page;
   // Not counted as memory in use. Without it, the gap is still of no use to the C library.
   mmap(reinterpret_cast<void*>(first), begin - first, PROT_NONE,
@@ -63,21 +69,97 @@ class Filler {
   std::size_t used_up_ = 0;
 };
 
+// The memory of the heap that was allocated before it was settled. Its holes lie where the host has put them,
+// so what the program frees of it is not allocated again.
+class RetiredMemory {
+ public:
+  // Whether it holds this address. The only question of the frequent path.
+  [[nodiscard]] bool holds(const void* memory) const {
+    return reinterpret_cast<std::uintptr_t>(memory) - begin_ < bytes_;
+  }
+  void set(EarlyMemory early) {
+    begin_ = early.begin;
+    bytes_ = early.end - early.begin;
+  }
+  // Returns whether the C library may have the memory back: where the program frees as much as it may need.
+  bool retire(void* memory) {
+    const std::size_t bytes = malloc_usable_size(memory);
+    if (retired_.fetch_add(bytes, std::memory_order_relaxed) > most_used_up) return true;
+    if (bytes >= least_given_back) give_back(reinterpret_cast<std::uintptr_t>(memory), bytes);
+    return false;
+  }
+
+ private:
+  static void give_back(std::uintptr_t address, std::size_t bytes) {
+    const std::uintptr_t first = (address + page - 1) / page * page;
+    madvise(reinterpret_cast<void*>(first), (address + bytes) / page * page - first, MADV_DONTNEED);
+  }
+
+  std::uintptr_t begin_ = 0;
+  std::uintptr_t bytes_ = 0;  // 0 until the heap is settled
+  std::atomic<std::size_t> retired_{0};
+};
+
+RetiredMemory& retired_memory() {
+  static constinit RetiredMemory memory;
+  return memory;
+}
+
+using Free = void (*)(void*);
+using Realloc = void* (*)(void*, std::size_t);
+
+// The C library's function. The look-up may free memory itself, so this is no initialisation, which could not
+// be nested.
+template <typename Function>
+Function found(std::atomic<Function>& real, const char* name) {
+  Function function = real.load(std::memory_order_relaxed);
+  if (function == nullptr) [[unlikely]] {
+    function = next<Function>(name);
+    real.store(function, std::memory_order_relaxed);
+  }
+  return function;
+}
+
+void* move_old(void* memory, std::size_t bytes) {
+  void* moved = std::malloc(bytes);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, memory, std::min(bytes, malloc_usable_size(memory)));
+  std::free(memory);
+  return moved;
+}
+
 }  // namespace
 
-void settle_heap() {
+EarlyMemory settle_heap() {
   void* probe = std::malloc(smallest);
   const auto address = reinterpret_cast<std::uintptr_t>(probe);
   const std::uintptr_t end = heap_end();
   std::free(probe);
   constexpr std::uintptr_t most_heap = std::uintptr_t{1} << 40U;
-  if (address >= end || end - address > most_heap) return;
+  if (address >= end || end - address > most_heap) return {};
   const std::uintptr_t begin = leave_gap(end);
-  if (begin == 0) return;
+  if (begin == 0) return {};
   Filler filler(begin);
   filler.use_up(largest);  // ends the part below the gap, whose rest can then be used up
   for (std::size_t bytes = largest; bytes > largest_small; bytes -= bytes / 8) filler.use_up(bytes);
   for (std::size_t bytes = largest_small; bytes >= smallest; bytes -= step) filler.use_up(bytes);
+  const EarlyMemory early{std::max(page, end - std::min(end, most_heap)), begin};
+  retired_memory().set(early);
+  return early;
 }
 
 }  // namespace apenet::shim
+
+APENET_EXPORT void free(void* memory) noexcept {
+  using namespace apenet::shim;
+  static constinit std::atomic<Free> real{nullptr};
+  if (retired_memory().holds(memory) && !retired_memory().retire(memory)) return;
+  found(real, "free")(memory);
+}
+
+APENET_EXPORT void* realloc(void* memory, std::size_t bytes) noexcept {
+  using namespace apenet::shim;
+  static constinit std::atomic<Realloc> real{nullptr};
+  if (retired_memory().holds(memory) && bytes > 0) return move_old(memory, bytes);
+  return found(real, "realloc")(memory, bytes);
+}

@@ -15,6 +15,7 @@
 #include "runtime/shim/computation.hpp"
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/heap.hpp"
+#include "runtime/shim/interpreter_memory.hpp"
 #include "runtime/shim/launcher_threads.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/mpi_world.hpp"
@@ -125,7 +126,12 @@ void begin(ipc::Client& client, bool has_world) {
   client.start();
   // All ranks have initialised MPI: the launcher has told the helper threads all that it will.
   if (abi() == Abi::openmpi) await_launcher_threads();
-  settle_heap();
+  const bool is_interpreter = settle_interpreter(client);
+  const EarlyMemory early = settle_heap();
+  if (is_interpreter) {
+    client.block().identity.early_begin = early.begin;
+    client.block().identity.early_end = early.end;
+  }
   begin_cycle_counter();
 }
 
