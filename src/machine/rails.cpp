@@ -32,6 +32,10 @@ std::string rail_key(const MachineDescription& machine, std::uint8_t rail) {
   return "rail." + machine.rails[rail - 1U].name;
 }
 
+std::uint32_t channels_of_fifo(const CardTraits& card, const NetworkDescription& network) {
+  return card.shares_channels_out ? card.network_channels / network.injection_fifos : card.network_channels;
+}
+
 Rail::Rail(std::uint8_t number, MachineDescription alone, const Shared& shared)
     : description(std::move(alone)),
       traits(card_traits(description.nic, description.host)),
@@ -39,14 +43,14 @@ Rail::Rail(std::uint8_t number, MachineDescription alone, const Shared& shared)
   if (kind_of(description.nic).has_network) {
     network = make_network(shared.simulation,
                            {.description = description.network,
-                            .card_channels = traits.network_channels,
+                            .card_channels = channels_of_fifo(traits, description.network),
                             .max_packet_wire_bytes = static_cast<std::uint32_t>(traits.max_packet_wire_bytes),
                             .rail = number});
   }
   cards = make_cards(description.nic, {.simulation = shared.simulation,
                                        .network = network.get(),
                                        .wiring = description.network,
-                                       .channels = traits.network_channels,
+                                       .channels = channels_of_fifo(traits, description.network),
                                        .messages = shared.messages,
                                        .placement = shared.placement,
                                        .host = description.host,

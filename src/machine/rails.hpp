@@ -27,6 +27,9 @@ namespace apenet {
 // "rail.NAME", which keys of a further rail begin with.
 [[nodiscard]] std::string rail_key(const MachineDescription& machine, std::uint8_t rail);
 
+// NetworkParameters::card_channels of a rail.
+[[nodiscard]] std::uint32_t channels_of_fifo(const CardTraits& card, const NetworkDescription& network);
+
 // A rail, wired.
 struct Rail {
   // The parts that the rails of a machine share.

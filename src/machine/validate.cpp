@@ -54,6 +54,21 @@ std::uint32_t count_nodes(const MachineDescription& description, const std::vect
 
 namespace {
 
+void require_fifos_of_card(const NetworkDescription& network, const CardTraits& card) {
+  const std::int64_t fifos = network.injection_fifos;
+  require_at_most("router.injection_fifos", fifos, card.max_injection_fifos, card.injection_fifos_reason);
+  if (!card.shares_channels_out || fifos == 1) return;
+  if (card.max_injection_fifos % fifos != 0) {
+    refuse_value("router.injection_fifos", std::to_string(fifos),
+                 "a divisor of " + std::to_string(card.max_injection_fifos) + card.injection_fifos_reason);
+  }
+  if (network.injection_rule != InjectionRule::queue) {
+    refuse_value("router.injection_rule",
+                 network.injection_rule == InjectionRule::direction ? "\"direction\"" : "\"destination\"",
+                 "\"queue\" on this card, whose queues are " + std::string(card.queues_are));
+  }
+}
+
 void validate_rail(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
   schema::require_ranges("host", description.host);
   schema::require_ranges("software.card", description.card_software);
@@ -65,9 +80,7 @@ void validate_rail(const MachineDescription& description, const std::vector<Node
     refuse_value("fault", '"' + description.network.faults.front() + '"',
                  "none on a machine without a network");
   }
-  const CardTraits traits = card_traits(description.nic, description.host);
-  require_at_most("router.injection_fifos", description.network.injection_fifos, traits.max_injection_fifos,
-                  traits.injection_fifos_reason);
+  require_fifos_of_card(description.network, card_traits(description.nic, description.host));
   validate_placement(description, node_of_process);
 }
 

@@ -29,6 +29,10 @@ struct CardTraits {
   // What limits router.injection_fifos, and why.
   std::int64_t max_injection_fifos = 1;
   const char* injection_fifos_reason = ", because this card has one";
+  // Its network_channels are queues of the card, or belong to max_injection_fifos of its units: several FIFOs
+  // share them out, by InjectionRule::queue. Otherwise every channel has several.
+  bool shares_channels_out = false;
+  const char* queues_are = "";
   std::int64_t max_packet_wire_bytes = 0;
   // Part of max_packet_wire_bytes: header and footer of a full packet.
   std::int64_t packet_overhead_bytes = 0;
@@ -45,7 +49,7 @@ struct CardSurroundings {
   Simulation& simulation;
   Network* network = nullptr;  // none where CardKind::has_network is false
   const NetworkDescription& wiring;
-  std::uint32_t channels = 1;  // CardTraits::network_channels
+  std::uint32_t channels = 1;  // NetworkParameters::card_channels
   MessageTable& messages;
   const Placement& placement;
   const HostDescription& host;

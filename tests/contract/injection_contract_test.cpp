@@ -152,7 +152,8 @@ TEST_P(InjectionContract, DeliversEveryPacketOnceAndInOrder) {
       NetworkDescription& description = parameters.description;
       description.injection_fifos = static_cast<std::uint32_t>(1 + random.below(6));
       description.ejection_ports = static_cast<std::uint32_t>(1 + random.below(6));
-      description.injection_rule = InjectionRule::queue;
+      // Their ejection ports differ: by FIFO, and by link.
+      description.injection_rule = random.below(2) == 0 ? InjectionRule::queue : InjectionRule::destination;
       const bool is_pipelined = GetParam() == NetworkDescription::Engine::flit && random.below(2) == 0;
       if (is_pipelined) draw_pipeline(parameters, random);
       if (random.below(3) == 0) description.channel_selection = NetworkDescription::ChannelSelection::any;

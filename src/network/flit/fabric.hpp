@@ -163,7 +163,7 @@ struct FlitFabric {
         virtual_channels(parameters.description.virtual_channels),
         ports_of_node(parameters.description.local_ports()),
         card_channels(parameters.card_channels),
-        ejection_ports(ejection_ports_of_inputs(parameters.description)),
+        ejection_ports(parameters.description, parameters.card_channels),
         virtual_channel_bits(static_cast<std::uint32_t>(std::bit_width(virtual_channels - 1))),
         port_bits(static_cast<std::uint32_t>(std::bit_width(ports_ - 1))),
         channel_bits(port_bits + virtual_channel_bits),
@@ -292,8 +292,8 @@ struct FlitFabric {
   // Ports between a node and its router. They are numbered through all nodes, and that number is what a
   // FlitPlace at sources and sinks has in place of a router.
   std::uint32_t ports_of_node;
-  std::uint32_t card_channels;                // NetworkParameters
-  std::vector<std::uint32_t> ejection_ports;  // ejection_ports_of_inputs()
+  std::uint32_t card_channels;  // NetworkParameters
+  EjectionPorts ejection_ports;
   // Widths of the fields of a FlitPlace: virtual channel, port, both together. channels is 2^channel_bits.
   std::uint32_t virtual_channel_bits;
   std::uint32_t port_bits;

@@ -162,8 +162,10 @@ class FlitRouteUnit {
   // overtake each other at the last port either.
   [[nodiscard]] FlitRequest request_of(std::uint32_t router, std::uint32_t input_channel, RouteStep step,
                                        std::uint32_t packet) const {
-    if (fabric_->ports_of_node > 1 && step.port == attachment_port_) [[unlikely]]
-      step.port += fabric_->ejection_ports[inputs_[input_channel].port];
+    if (fabric_->ports_of_node > 1 && step.port == attachment_port_) [[unlikely]] {
+      step.port += fabric_->ejection_ports.port(inputs_[input_channel].port,
+                                                fabric_->state.packets[packet].packet.channel);
+    }
     std::uint32_t set = step.channel_class;
     if (is_lane_)
       set = class_count_ + classes_.channel(step.channel_class, fabric_->state.routes[packet].lane);

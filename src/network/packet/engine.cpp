@@ -256,7 +256,7 @@ void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, Route
   const std::uint32_t ejection = spec_.ejection_outputs[flight.destination];
   if (flight.wanted_output != ejection) return;
   const std::uint32_t input = queue_index / spec_.layout.virtual_channels % spec_.layout.ports;
-  flight.wanted_output += spec_.ejection_ports[input];
+  flight.wanted_output += spec_.ejection_ports.port(input, flight.channel);
 }
 
 void PacketEngine::choose_injection(Flight& flight) const {

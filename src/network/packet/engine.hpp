@@ -100,9 +100,9 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
     packet::Wormhole wormhole;
     std::vector<std::uint32_t> upstream;          // per (router, port): the output that feeds its queues
     std::vector<std::uint32_t> ejection_outputs;  // the first of each node; small enough for the cache
-    std::vector<std::uint32_t> ejection_ports;    // ejection_ports_of_inputs()
-    std::vector<std::uint32_t> links;             // outputs that are links, for the statistics
-    std::vector<std::string> router_names;        // a link's name is that of its router and of its port
+    EjectionPorts ejection_ports;
+    std::vector<std::uint32_t> links;       // outputs that are links, for the statistics
+    std::vector<std::string> router_names;  // a link's name is that of its router and of its port
     std::vector<std::string> port_names;
   };
   // The rest is in the states of the outputs, of WaitingQueues, CreditReturns and BitErrors.

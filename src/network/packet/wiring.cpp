@@ -31,7 +31,7 @@ PacketEngine::Spec PacketEngine::spec_of(const Topology& topology, const Network
       .wormhole = packet::Wormhole(network),
       .upstream = {},
       .ejection_outputs = {},
-      .ejection_ports = ejection_ports_of_inputs(network),
+      .ejection_ports = EjectionPorts(network, parameters.card_channels),
       .links = {},
       .router_names = {},
       .port_names = {},

@@ -87,12 +87,13 @@ Topology with_local_ports(const Topology& topology, std::uint32_t count) {
   return wider;
 }
 
-std::vector<std::uint32_t> ejection_ports_of_inputs(const NetworkDescription& network) {
-  std::vector<std::uint32_t> ports;
-  if (network.local_ports() > 1) ports = Directions(network.topology.dims()).of_port;
-  for (std::uint32_t fifo = 0; fifo < network.local_ports(); ++fifo) ports.push_back(fifo);
-  for (std::uint32_t& port : ports) port %= network.ejection_ports;
-  return ports;
+EjectionPorts::EjectionPorts(const NetworkDescription& network, std::uint32_t card_channels)
+    : count_(network.ejection_ports),
+      card_channels_(card_channels),
+      follows_fifo_(network.injection_rule == InjectionRule::queue) {
+  if (network.local_ports() > 1) port_of_input_ = Directions(network.topology.dims()).of_port;
+  for (std::uint32_t fifo = 0; fifo < network.local_ports(); ++fifo) port_of_input_.push_back(fifo);
+  for (std::uint32_t& port : port_of_input_) port %= count_;
 }
 
 }  // namespace apenet

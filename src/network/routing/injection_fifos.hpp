@@ -50,8 +50,23 @@ void require_injection(const NetworkDescription& network);
 // last port of the router. Requires that this is a node's, as on a torus or mesh.
 [[nodiscard]] Topology with_local_ports(const Topology& topology, std::uint32_t count);
 
-// The ejection port of a packet by the router's input port through which it came, for a topology made by
-// with_local_ports: each direction has a port of its own, in turns if there are fewer.
-[[nodiscard]] std::vector<std::uint32_t> ejection_ports_of_inputs(const NetworkDescription& network);
+// The ejection port that a packet takes. With rule `queue` its FIFO decides: the unit of the destination's
+// card that corresponds to the one that sent it. With the other rules it is the router's input port by which
+// the packet came: each direction has an ejection port of its own. In turns if there are fewer ports.
+class EjectionPorts {
+ public:
+  EjectionPorts(const NetworkDescription& network, std::uint32_t card_channels);
+
+  // input_port: of a router of a topology made by with_local_ports. channel: Packet::channel.
+  [[nodiscard]] std::uint32_t port(std::uint32_t input_port, std::uint16_t channel) const {
+    return follows_fifo_ ? channel / card_channels_ % count_ : port_of_input_[input_port];
+  }
+
+ private:
+  std::uint32_t count_;
+  std::uint32_t card_channels_;
+  bool follows_fifo_;
+  std::vector<std::uint32_t> port_of_input_;
+};
 
 }  // namespace apenet
