@@ -15,7 +15,15 @@ apenet.reproduce.reproduce(apenet.reproduce.plan(["ape128"]))
 
 from apenet import bench, fit, reproduce
 from apenet._core import version as __version__
-from apenet.base.errors import ApenetError, HostError, InputError, MachineError, NotWrittenError, PartitionError
+from apenet.base.errors import (
+    ApenetError,
+    EndOfTimeError,
+    HostError,
+    InputError,
+    MachineError,
+    NotWrittenError,
+    PartitionError,
+)
 from apenet.fit import calibrate
 from apenet.machine import Machine, machine, machine_names, machines
 from apenet.placing import PlacementResult, optimise_placement
@@ -27,6 +35,7 @@ from apenet.run.workload import WorkloadError, workload
 
 __all__ = [
     "ApenetError",
+    "EndOfTimeError",
     "HostError",
     "InputError",
     "Machine",

@@ -60,6 +60,8 @@ void bind_description(nb::module_& module) {
 void bind_machine(nb::module_& module) {
   const nb::object base = nb::module_::import_("apenet.base.errors").attr("PartitionError");
   nb::exception<NetworkPartitioned>(module, "NetworkPartitioned", base);
+  nb::exception<PastEndOfTime>(module, "PastEndOfTime",
+                               nb::module_::import_("apenet.base.errors").attr("EndOfTimeError"));
   bind_schema(module);
   bind_description(module);
   nb::class_<ArrangementTraits>(module, "ArrangementTraits")

@@ -23,7 +23,8 @@ void Simulation::refuse(const EventSource& source) {
 }
 
 void Simulation::refuse(std::uint64_t packed_order, Time when) const {
-  check_failed(__FILE__, __LINE__, "now <= when < never",
+  if (when >= end_of_time || when < Time::zero()) throw PastEndOfTime("a message would still be under way");
+  check_failed(__FILE__, __LINE__, "now <= when",
                "schedule at %lld ps, now %lld ps, by source kind %u id %u counter %llu",
                static_cast<long long>(when.ps()), static_cast<long long>(now_.ps()),
                static_cast<unsigned>(PackedOrder::kind(packed_order)), PackedOrder::source(packed_order),

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
 #include "kernel/check.hpp"
 #include "kernel/event_queue.hpp"
@@ -27,6 +29,13 @@ struct EventSource {
   }
 };
 
+// A simulation cannot continue, because something would happen at end_of_time or later.
+class PastEndOfTime : public std::runtime_error {
+ public:
+  explicit PastEndOfTime(const std::string& what)
+      : std::runtime_error(what + " after the end of virtual time, 104 days") {}
+};
+
 class Simulation {
  public:
   explicit Simulation(std::uint64_t seed = 1);
@@ -41,8 +50,8 @@ class Simulation {
     return queue_.empty() ? Time::never() : Time::from_ps(static_cast<std::int64_t>(queue_.next_time_ps()));
   }
 
-  // Schedules a call of handler.handle_event() at `when`. Aborts with the state if `when` < now(), because
-  // time cannot go back.
+  // Schedules a call of handler.handle_event() at `when`. Throws PastEndOfTime. Aborts with the state if
+  // `when` < now(), because time cannot go back.
   void schedule(EventSource& source, Time when, EventHandler& handler, std::uint64_t argument_a = 0,
                 std::uint64_t argument_b = 0) {
     if (source.id >> PackedOrder::source_bits != 0 || source.counter >> PackedOrder::counter_bits != 0)
@@ -56,7 +65,7 @@ class Simulation {
   // are equal.
   void schedule(std::uint64_t packed_order, Time when, EventHandler& handler, std::uint64_t argument_a,
                 std::uint64_t argument_b) {
-    if (when < now_ || when == Time::never()) [[unlikely]]
+    if (when < now_ || when >= end_of_time) [[unlikely]]
       refuse(packed_order, when);
     queue_.push(static_cast<std::uint64_t>(when.ps()), packed_order, &handler, argument_a, argument_b);
   }

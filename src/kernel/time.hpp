@@ -29,10 +29,15 @@ class Time {
   constexpr bool operator<=(Time other) const { return ps_ <= other.ps_; }
   constexpr bool operator>(Time other) const { return ps_ > other.ps_; }
   constexpr bool operator>=(Time other) const { return ps_ >= other.ps_; }
-  constexpr Time operator+(Time other) const { return Time{ps_ + other.ps_}; }
+  // Of two times up to end_of_time, a sum that does not fit is negative, which Simulation::schedule()
+  // refuses.
+  constexpr Time operator+(Time other) const {
+    return Time{
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(ps_) + static_cast<std::uint64_t>(other.ps_))};
+  }
   constexpr Time operator-(Time other) const { return Time{ps_ - other.ps_}; }
   constexpr Time& operator+=(Time other) {
-    ps_ += other.ps_;
+    *this = *this + other;
     return *this;
   }
   constexpr Time& operator-=(Time other) {
@@ -45,5 +50,8 @@ class Time {
   explicit constexpr Time(std::int64_t ps) : ps_(ps) {}
   std::int64_t ps_ = 0;
 };
+
+// Every event of a simulation is earlier than this: 104 days.
+inline constexpr Time end_of_time = Time::from_ps(9'000'000'000'000'000'000);
 
 }  // namespace apenet

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/check.hpp"
+#include "kernel/rate.hpp"
 
 namespace apenet {
 namespace {
@@ -116,9 +117,31 @@ TEST(SimulationDeathTest, TimeCannotGoBack) {
   simulation.run();
   EXPECT_DEATH(simulation.schedule(source, Time::from_ns(1), recorder),
                "schedule at 1000 ps, now 2000 ps.*id 3");
-  EXPECT_DEATH(simulation.schedule(source, Time::never(), recorder), "check failed");
   source.id = 1U << 25U;
   EXPECT_DEATH(simulation.schedule(source, Time::from_ns(3), recorder), "check failed");
+}
+
+TEST(SimulationTest, NothingHappensAfterTheEndOfTime) {
+  Simulation simulation;
+  Recorder recorder;
+  EventSource source{EventKind::host, 3};
+  const Time last = end_of_time - Time::from_ps(1);
+  simulation.schedule(source, last, recorder);
+  EXPECT_THROW(simulation.schedule(source, end_of_time, recorder), PastEndOfTime);
+  EXPECT_THROW(simulation.schedule(source, Time::never(), recorder), PastEndOfTime);
+  simulation.run();
+  EXPECT_EQ(simulation.now(), last);
+  EXPECT_LT(last + end_of_time, Time::zero());
+  EXPECT_THROW(simulation.schedule(source, last + end_of_time, recorder), PastEndOfTime);
+}
+
+TEST(RateTest, DurationsEndWithVirtualTime) {
+  const DataRate slow = DataRate::bytes_per_second(1);
+  EXPECT_EQ(slow.duration(8'999'999), end_of_time - Time::from_ps(ps_per_second));
+  EXPECT_EQ(slow.duration(9'000'000), end_of_time);
+  EXPECT_EQ(slow.duration(20'000'000), end_of_time);  // 2 * 10^19 ps are more than 2^64
+  EXPECT_EQ(slow.duration(std::int64_t{1} << 60), end_of_time);
+  EXPECT_EQ(ClockDomain{1}.cycles(20'000'000), Time::never());
 }
 
 TEST(CheckDeathTest, PrintsPlaceConditionAndState) {

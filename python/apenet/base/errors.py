@@ -85,6 +85,10 @@ class PartitionError(ApenetError):
     """Faults have cut the network, and a packet has no path: which nodes, since when, by which fault."""
 
 
+class EndOfTimeError(ApenetError):
+    """A message would end after the end of virtual time, 104 days."""
+
+
 class LimitError(ApenetError):
     """The resource limits of this process are too low: memory, descriptors."""
 

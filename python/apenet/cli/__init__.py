@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from apenet._core import version as __version__
-from apenet.base.errors import ApenetError, HostError, PartitionError
+from apenet.base.errors import ApenetError, EndOfTimeError, HostError, PartitionError
 from apenet.bench import BenchError
 from apenet.cli import (
     bench,
@@ -96,7 +96,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(error.status)
     except ApenetError as error:
         streams.say(str(error) or f"{type(error).__name__} without a reason")
-        sys.exit(FAILED if isinstance(error, HostError | PartitionError | BenchError | PerfError) else BAD_INPUT)
+        failed = isinstance(error, EndOfTimeError | HostError | PartitionError | BenchError | PerfError)
+        sys.exit(FAILED if failed else BAD_INPUT)
     except MemoryError:
         streams.say("memory: more than this process may have (see ulimit -v)")
         sys.exit(BAD_INPUT)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 namespace apenet::ideal {
 
@@ -36,17 +37,25 @@ Time Nic::control_latency(const Protocols& protocols) {
   return least;
 }
 
-Nic::Departure Nic::transmit(std::int64_t bytes) {
+Nic::Departure Nic::transmit(const Descriptor& descriptor) {
+  const std::int64_t bytes = descriptor.bytes;
+  const auto after = [&](Time time, Time span) {
+    if (span < end_of_time - time) return time + span;
+    throw PastEndOfTime("the message of " + std::to_string(bytes) + " bytes that process " +
+                        std::to_string(descriptor.source) + " has posted for process " +
+                        std::to_string(descriptor.target) + " would end");
+  };
   const auto protocol =
       std::find_if(protocols_.begin(), protocols_.end() - 1,
                    [&](const Protocol& candidate) { return bytes <= candidate.max_message_bytes; });
   Departure departure;
   for (std::size_t i = 0; i < state_.free_at.size(); ++i) {
     const Path& path = protocol->paths[i];
-    state_.free_at[i] = std::max(simulation_.now(), state_.free_at[i]) + path.gap + path.rate.duration(bytes);
+    const Time begin = after(std::max(simulation_.now(), state_.free_at[i]), path.gap);
+    state_.free_at[i] = after(begin, path.rate.duration(bytes));
     const Time transit = path.transit ? path.transit->duration(bytes) : Time::zero();
     departure.gone = std::max(departure.gone, state_.free_at[i]);
-    departure.arrived = std::max(departure.arrived, state_.free_at[i] + path.latency + transit);
+    departure.arrived = std::max(departure.arrived, after(after(state_.free_at[i], path.latency), transit));
   }
   return departure;
 }
@@ -65,7 +74,7 @@ void Nic::doorbell(MessageId id) {
     simulation_.schedule(state_.source, asked, *this, code(Step::get_request), id);
     return;
   }
-  const Departure departure = transmit(descriptor.bytes);
+  const Departure departure = transmit(descriptor);
   const Time arrived = in_order(placement_.node(descriptor.target), departure.arrived - doorbell_delay_);
   if (wants_sent(descriptor)) {
     simulation_.schedule(state_.source, std::min(departure.gone, arrived), *this, code(Step::sent), id);
@@ -90,7 +99,7 @@ void Nic::handle_event(const Event& event) {
       break;
     case Step::get_request: {
       const Descriptor& request = messages_.descriptor(id);
-      const Departure answer = cards_[placement_.node(request.target)]->transmit(request.bytes);
+      const Departure answer = cards_[placement_.node(request.target)]->transmit(request);
       simulation_.schedule(state_.source, answer.arrived, *this, code(Step::delivered), id);
       break;
     }

@@ -47,7 +47,8 @@ class Nic final : public apenet::Nic, private EventHandler {
     Time arrived;  // when the message is in the target's memory, counted without the doorbell delay
   };
   void handle_event(const Event& event) override;
-  Departure transmit(std::int64_t bytes);
+  // Throws PastEndOfTime.
+  Departure transmit(const Descriptor& descriptor);
   Time in_order(NodeId target, Time arrival);
 
   Simulation& simulation_;

@@ -120,6 +120,11 @@ void RunLoop::step() {
                   std::string("the network is partitioned: ") + partition.what() +
                       "; each rank's clock shows when it began to wait, before that or after");
     return;
+  } catch (const PastEndOfTime& end) {
+    const std::string oldest = view_.delivery.oldest_message();
+    verdict_.stop(SessionReport::Outcome::failed, 1,
+                  end.what() + (oldest.empty() ? "" : "; the first one under way is " + oldest));
+    return;
   } catch (const EndOfTime& end) {
     verdict_.stop(SessionReport::Outcome::failed, 1, end.what());
     return;

@@ -43,6 +43,8 @@ class Delivery final : public CompletionSink {
   // Use of the links since virtual time began.
   [[nodiscard]] std::vector<LinkUse> link_use() const;
   [[nodiscard]] const std::vector<RouteChange>& route_changes() const { return route_orders_.changes(); }
+  // PendingRequests::oldest().
+  [[nodiscard]] std::string oldest_message() const { return pending_.oldest(); }
   // Messages of the program that ranks have not taken when they left.
   [[nodiscard]] const UnreceivedMessages& untaken() const { return untaken_; }
 

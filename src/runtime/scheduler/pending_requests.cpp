@@ -55,6 +55,21 @@ PendingRequest& PendingRequests::at(std::uint64_t number) {
   return slab_[number & ((1U << index_bits) - 1)];
 }
 
+std::string PendingRequests::oldest() const {
+  const PendingRequest* first = nullptr;
+  for (const PendingRequest& pending : slab_) {
+    if (pending.completions_due == 0 && !pending.payload_due) continue;
+    if (first == nullptr || pending.request.time_ps < first->request.time_ps) first = &pending;
+  }
+  if (first == nullptr) return {};
+  const ipc::Request& request = first->request;
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  const char* const verb = request.verb == ipc::RequestVerb::put ? "put" : is_get ? "get" : "send";
+  return std::string("a ") + verb + " of " + std::to_string(request.bytes) + " bytes " +
+         (is_get ? "by rank " : "from rank ") + std::to_string(first->rank) +
+         (is_get ? " from rank " : " to rank ") + std::to_string(request.target);
+}
+
 void PendingRequests::settle(std::uint64_t number) {
   PendingRequest& pending = at(number);
   if (pending.completions_due != 0 || pending.payload_due) return;

@@ -39,6 +39,9 @@ class PendingRequests {
   [[nodiscard]] PendingRequest& at(std::uint64_t number);
   // Frees the request if nothing is due any more.
   void settle(std::uint64_t number);
+  // The one in progress that was posted first: "a send of 64 bytes from rank 0 to rank 1"; empty if there is
+  // none.
+  [[nodiscard]] std::string oldest() const;
   // Reads a put's source bytes into the pending request. Call when the program is told that it may reuse the
   // source. Throws RankError if they are more than the simulator may hold in memory, and the host has no room
   // for them.

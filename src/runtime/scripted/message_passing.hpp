@@ -19,7 +19,6 @@ inline constexpr std::uint32_t any_rank = message::any_source;
 inline constexpr std::uint32_t any_tag = 0xffffffff;
 
 // The limit of the ranks' clocks: 104 days, as for real processes (runtime/ipc/protocol.hpp).
-inline constexpr Time end_of_time = Time::from_ps(9'000'000'000'000'000'000);
 
 // A message as the receiver sees it.
 struct Envelope {

@@ -49,6 +49,17 @@ void validate(const NetworkDescription& network, const TrafficOptions& options) 
   require_cycles("drain_cycles", options.drain_cycles, 0);
 }
 
+// Returns the cycle in which the measurement ends.
+std::int64_t require_end(const FlitTiming& timing, const TrafficOptions& options) {
+  const std::int64_t measured = options.warmup_cycles + options.measure_cycles;
+  if (timing.time(measured + options.drain_cycles) >= end_of_time) {
+    refuse_value("measure_cycles", std::to_string(options.measure_cycles),
+                 "warm-up, measurement and drain to end within 104 days of virtual time, at " +
+                     std::to_string(timing.clock.frequency_hz) + " cycles per second");
+  }
+  return measured;
+}
+
 // Sinks are unbounded. A source's FIFO holds two packets, so that one can follow the other without a gap.
 NetworkParameters network_parameters(const NetworkDescription& network, std::uint32_t packet_bytes) {
   NetworkParameters parameters;
@@ -225,7 +236,7 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       backlogs_(network_->node_count(), sources_of_node_),
       pattern_(options.pattern, shape_of(network, network_->node_count()), options.seed),
       gap_(1),
-      window_end_(options.warmup_cycles + options.measure_cycles),
+      window_end_(require_end(timing_, options)),
       window_begin_time_(timing_.time(options.warmup_cycles)),
       window_time_(timing_.time(window_end_) - window_begin_time_),
       link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
