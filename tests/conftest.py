@@ -23,6 +23,7 @@ settings.register_profile("whatever the host does", deadline=None, suppress_heal
 settings.load_profile("whatever the host does")
 
 WHOLE = Path(__file__).with_name("whole.txt")
+UNKNOWN = pytest.StashKey[list[str]]()
 
 Build = Callable[..., Path]
 Apenet = Callable[..., subprocess.CompletedProcess[str]]
@@ -33,12 +34,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    listed = {line for line in WHOLE.read_text(encoding="utf-8").splitlines() if "::" in line}
+    names = {name for item in items for name in (item.nodeid, item.nodeid.partition("[")[0])}
+    files = {item.nodeid.partition("::")[0] for item in items if not any("::" in argument for argument in config.args)}
+    config.stash[UNKNOWN] = sorted(line for line in listed - names if line.partition("::")[0] in files)
     if config.getoption("--whole"):
         return
-    listed = set(WHOLE.read_text(encoding="utf-8").splitlines())
     left_out = [item for item in items if {item.nodeid, item.nodeid.partition("[")[0]} & listed]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture
+def unknown_in_whole(request: pytest.FixtureRequest) -> list[str]:
+    """Lines of whole.txt that name no test, of the files that this run has collected."""
+    return request.config.stash[UNKNOWN]
 
 
 @pytest.fixture

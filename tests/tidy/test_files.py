@@ -54,6 +54,10 @@ def test_no_address_of_a_package_registry():
     assert matches(TEXTS, "|".join(hosts)) == []
 
 
+def test_the_list_of_the_tests_of_the_night_names_tests(unknown_in_whole):
+    assert unknown_in_whole == []
+
+
 def test_digits_are_those_of_ascii():
     """In Python, \\d also matches the digits of other scripts, and int() reads them; only bytes are plain."""
     package = [path for path in files("python") if path.suffix == ".py"]
