@@ -100,7 +100,9 @@ def needs(program: str | Path, module: str | None = None) -> None:
     """Skips the test if the program, or this module of Debian's Python, is not installed."""
     is_found = shutil.which(str(program)) is not None
     if is_found and module is not None:
-        asked = subprocess.run([program, "-c", f"import {module}"], capture_output=True, check=False)
+        # A removed package may leave a folder, which imports as a module without a file.
+        code = f"import {module}; assert {module}.__file__"
+        asked = subprocess.run([program, "-c", code], capture_output=True, check=False)
         is_found = asked.returncode == 0
     if not is_found:
         pytest.skip(f"{module or program} is not installed")
