@@ -364,7 +364,9 @@ std::string Session::Parts::find_lost_shim(const SessionReport& report) {
     if (rank.initialised || rank.used_network) continue;
     const std::string& how = rank.started_raw.empty() ? rank.vanished : rank.started_raw;
     if (!how.empty() && !is_of_unfollowed(how, rank.unfollowed)) {
-      return name + " has not used the simulated network. " + how +
+      std::string lost = name + " has not used the simulated network. ";
+      lost += how;
+      return lost +
              ": without libapenet-shim.so it runs by itself, on the host's clocks\n"
              "  expected: what starts the program passes on the environment that it got, with LD_PRELOAD and "
              "all that APENET_KEPT names, or the program itself is named after apenet run --";

@@ -54,6 +54,14 @@ def test_no_address_of_a_package_registry():
     assert matches(TEXTS, "|".join(hosts)) == []
 
 
+def test_clang_tidy_reports_of_sources_that_other_files_include():
+    """`make tidy` compiles the sources of a module as few files that include them."""
+    (pattern,) = re.findall(r"^HeaderFilterRegex: '(.*)'$", text(ROOT / ".clang-tidy"), re.MULTILINE)
+    sources = [path for path in cxx_files("src") if path.suffix in {".cpp", ".hpp"}]
+    assert sources
+    assert [name(path) for path in sources if not re.search(pattern, path.as_posix())] == []
+
+
 def test_the_list_of_the_tests_of_the_night_names_tests(unknown_in_whole):
     assert unknown_in_whole == []
 

@@ -63,7 +63,7 @@ std::optional<std::uint64_t> Conduit::open_segment(std::span<std::byte> memory) 
   return memory_ == nullptr ? std::optional<std::uint64_t>(0) : memory_->open_segment(memory);
 }
 
-void Conduit::know_segments(std::vector<Segment> segments) {
+void Conduit::know_segments(const std::vector<Segment>& segments) {
   if (memory_ != nullptr) memory_->know_segments(segments);
 }
 

@@ -39,7 +39,7 @@ class Conduit {
   // Opens this process's segment to the others, and returns its key. nullopt: the card has no room for it.
   [[nodiscard]] std::optional<std::uint64_t> open_segment(std::span<std::byte> memory);
   // segments: of all processes, by rank. Call before any long message, put or get.
-  void know_segments(std::vector<Segment> segments);
+  void know_segments(const std::vector<Segment>& segments);
 
   // Takes the credits of a request to `target`; false if there are too few now: those who handle earlier
   // requests give them back.

@@ -136,8 +136,8 @@ void Library::exchange_segments(const Segment& own) {
       fatal("gasnet_attach",
             "node " + std::to_string(node) + " is compiled with another configuration of segments");
   }
-  segments_ = table_;
-  conduit_->know_segments(std::move(table_));
+  segments_ = std::move(table_);
+  conduit_->know_segments(segments_);
 }
 
 // The payload is a row of segments, beginning with that of the rank in the argument.
@@ -214,7 +214,9 @@ void Library::quit(int code) {
     if (is_exiting_) end(code, false);
     is_first = !std::exchange(is_quitting_, true);
   }
-  while (!is_first) pause();  // another thread is about to end the process
+  if (!is_first) {
+    for (;;) pause();  // another thread is about to end the process
+  }
   struct sigaction of_program {};
   sigaction(SIGQUIT, nullptr, &of_program);
   if (of_program.sa_handler != SIG_DFL && of_program.sa_handler != SIG_IGN) std::raise(SIGQUIT);

@@ -50,10 +50,10 @@ OneSidedCore::Holds OneSidedCore::holds_for(std::span<const std::byte> memory) {
   return is_copied ? Holds::copy : Holds::registration;
 }
 
-std::pair<std::uint64_t, OneSidedCore::Operation&> OneSidedCore::begin(Operation operation) {
+std::pair<std::uint64_t, OneSidedCore::Operation&> OneSidedCore::begin(const Operation& operation) {
   ++under_way_to_[operation.target];
   const std::uint64_t number = ++last_number_;
-  return {number, operations_.emplace(number, std::move(operation)).first->second};
+  return {number, operations_.emplace(number, operation).first->second};
 }
 
 // The card reports a put when it is in the target's memory: the source is free then, too.

@@ -88,7 +88,7 @@ class OneSidedCore : public Core, protected RemoteMemory {
   [[nodiscard]] Holds holds_for(std::span<const std::byte> memory);
   [[nodiscard]] std::span<std::byte> take_place(std::size_t bytes);
   void free_place(std::span<const std::byte> place);
-  std::pair<std::uint64_t, Operation&> begin(Operation operation);
+  std::pair<std::uint64_t, Operation&> begin(const Operation& operation);
   void finish(std::uint64_t number);
 
   Limits limits_;

@@ -88,6 +88,7 @@ QMP_status_t QMP_comm_sum_double_extended(QMP_comm_t comm, double* value) {
 }
 
 // A reduction of one value, or a sum of an array, over the default communicator and over any one.
+// NOLINTBEGIN(bugprone-macro-parentheses): Value is a type
 #define APENET_QMP_REDUCTION(name, Value, operation)            \
   QMP_status_t QMP_##name(Value* value) {                       \
     return QMP_comm_##name(QMP_comm_get_default(), value);      \
@@ -102,6 +103,7 @@ QMP_status_t QMP_comm_sum_double_extended(QMP_comm_t comm, double* value) {
   QMP_status_t QMP_comm_##name(QMP_comm_t comm, Value value[], int length) { \
     return combined("QMP_" #name, comm, value, length, sum);                 \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 APENET_QMP_REDUCTION(sum_uint64_t, uint64_t, sum)
 APENET_QMP_REDUCTION(sum_float, float, sum)
 APENET_QMP_REDUCTION(sum_double, double, sum)

@@ -121,8 +121,8 @@ bool SleepWatch::are_asleep(const std::vector<std::uint32_t>& ranks, const std::
   return wait_for_others(unproven, rank_processes, launcher_id);
 }
 
-bool SleepWatch::wait_for_others(const std::vector<std::uint32_t>& ranks, std::vector<int> rank_processes,
-                                 int launcher_id) {
+bool SleepWatch::wait_for_others(const std::vector<std::uint32_t>& ranks,
+                                 const std::vector<int>& rank_processes, int launcher_id) {
   const auto last = std::exchange(proven_, {});
   std::vector<int> all = rank_processes;
   all.push_back(launcher_id);

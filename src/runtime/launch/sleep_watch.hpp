@@ -52,8 +52,8 @@ class SleepWatch {
   [[nodiscard]] bool is_library(int process_id, int thread_id);
   // Whether nobody outside the run is known who could end the waits of these ranks and of the processes that
   // they started, and none of them has run since the last call.
-  [[nodiscard]] bool wait_for_others(const std::vector<std::uint32_t>& ranks, std::vector<int> rank_processes,
-                                     int launcher_id);
+  [[nodiscard]] bool wait_for_others(const std::vector<std::uint32_t>& ranks,
+                                     const std::vector<int>& rank_processes, int launcher_id);
 
   HostWaits::Queries queries_;
   std::map<std::uint32_t, Rank> ranks_;

@@ -318,7 +318,7 @@ std::string describe_threads(const std::vector<std::uint32_t>& ranks, const std:
     const bool is_own = process_id == rank_processes[rank];
     const std::string process = is_own || !main ? std::string{} : ", process '" + main->name + "'";
     for (const auto& [text, numbers] : waits) {
-      const std::string line = process + name_threads(numbers) + ": " + text;
+      const std::string line = process + name_threads(numbers).append(": ").append(text);
       const auto same =
           std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == line; });
       if (same == found.end()) {
