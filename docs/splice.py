@@ -31,7 +31,10 @@ TABLE = re.compile(r"(<!-- results: ([\w.\s-]+?) -->\n)((?:\|.*\n)*)")
 KEYS = re.compile(r"(<!-- keys: ([\w. -]+?) -->\n)((?:\|.*\n)*)")
 MODULES = re.compile(r"(<!-- modules: (\w+) -->\n)((?:\|.*\n)*)")
 # Output that depends on the host, and its replacement.
-OF_THE_HOST = ((re.compile(r"[\d.]+ s of wall time"), "... s of wall time"),)
+OF_THE_HOST = (
+    (re.compile(r"[\d.]+ s of wall time"), "... s of wall time"),
+    (re.compile(r"apenet: note: a rank computes for about .*\n"), ""),
+)
 TIME_LIMIT_S = 300
 
 

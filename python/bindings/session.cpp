@@ -65,6 +65,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("virtual_us", &RankReport::virtual_us)
       .def_ro("waited_us", &RankReport::waited_us)
       .def_ro("computed_us", &RankReport::computed_us)
+      .def_ro("uncharged_us", &RankReport::uncharged_us)
       .def_ro("library", &RankReport::library);
 
   nb::enum_<SessionReport::Outcome>(module, "Outcome")

@@ -283,6 +283,7 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
   report.virtual_us = static_cast<double>(lived_ps) * 1e-6;
   report.waited_us = part_us(block.clock.waited_ps);
   report.computed_us = part_us(block.clock.computed_ps);
+  report.uncharged_us = static_cast<double>(std::max<std::int64_t>(block.clock.uncharged_ps.get(), 0)) * 1e-6;
 }
 
 // Fails a run of an MPI program whose messages did not cross the simulated network, because its results would

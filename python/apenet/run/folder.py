@@ -148,6 +148,7 @@ def host_properties(result: Result) -> dict[str, Any]:
             packages[package] = None
     return {
         "wall_time_s": round(result.wall_time_s, 3),
+        **result.of_host(),
         "messages_per_wall_second": round(result.messages / result.wall_time_s) if result.wall_time_s else None,
         "host": platform.node(),
         "system": platform.platform(),

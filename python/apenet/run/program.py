@@ -333,6 +333,13 @@ class _Sinks:
         return self._files[0].read(), self._files[1].read()
 
 
+def _uncharged_cpu_s(report: _core.SessionReport) -> float:
+    """The most of a rank. A program that declares its computation has charged what it computes."""
+    if any(rank.computed_us > 0 for rank in report.ranks):
+        return 0.0
+    return max((rank.uncharged_us for rank in report.ranks), default=0.0) * 1e-6
+
+
 def _result(
     request: RunRequest,
     report: _core.SessionReport,
@@ -361,6 +368,7 @@ def _result(
             RouteChange(at_us=change.at_ps / PS_PER_US, rank=change.rank, rail=change.rail, routes=change.routes)
             for change in report.route_changes
         ),
+        uncharged_cpu_s=_uncharged_cpu_s(report),
         stdout=stdout,
         stderr=stderr,
         **common_results(request.machine, request.seed, report, report.virtual_ps, began),

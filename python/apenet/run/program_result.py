@@ -10,6 +10,7 @@ from apenet.base.escape import escape_line
 from apenet.compute.charging import Charged
 from apenet.run.results import Result, show_size, show_time
 
+_TELLING_SHARE = 0.1  # of the virtual time
 _TAIL_LINES = 20
 _TAIL_BYTES = 4096
 
@@ -39,7 +40,11 @@ class RouteChange:
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult(Result):
-    """The result of a run. Everything except `wall_time_s` and the captured output repeats exactly."""
+    """The result of a run. Everything except `wall_time_s`, `uncharged_cpu_s` and captured output repeats exactly.
+
+    `uncharged_cpu_s` estimates the CPU time that the rank with the most of it computed without any virtual time, with
+    `compute` none; 0 if the program declares its computation itself, and where the cycle counter is trapped.
+    """
 
     exit_status: int
     outcome: str
@@ -49,6 +54,7 @@ class RunResult(Result):
     route_changes: tuple[RouteChange, ...]
     computation: Charged | None = None
     note: str = ""
+    uncharged_cpu_s: float = 0.0
     stdout: bytes | None = field(default=None, repr=False)
     stderr: bytes | None = field(default=None, repr=False)
 
@@ -88,6 +94,10 @@ class RunResult(Result):
             "links": [vars(link) for link in self.links if link.packets > 0],
         }
 
+    def of_host(self) -> dict[str, Any]:
+        """The CPU time that cost no virtual time."""
+        return {"uncharged_cpu_s": round(self.uncharged_cpu_s, 6)}
+
 
 class RunError(ApenetError):
     """A program that did not complete with status 0: what `apenet.run` raises unless `check` is false.
@@ -126,6 +136,16 @@ def _stand_ins(result: RunResult) -> str:
     return "; ".join(" ".join(library.split()) for library in found)
 
 
+def uncharged_note(result: RunResult) -> str:
+    """The note that computation cost no virtual time; empty if it is little beside the virtual time."""
+    if not result.ok or result.uncharged_cpu_s * 1e6 <= _TELLING_SHARE * result.virtual_time_us:
+        return ""
+    rounded_us = float(f"{result.uncharged_cpu_s * 1e6:.0e}")
+    unit, unit_us = next((name, us) for name, us in (("s", 1e6), ("ms", 1e3), ("us", 0.0)) if rounded_us >= us)
+    time = f"{rounded_us / (unit_us or 1):g} {unit}"
+    return f"a rank computes for about {time} that cost no virtual time; --compute measured charges them"
+
+
 def _compute_text(result: RunResult) -> str:
     if result.computation is None:
         return result.compute
@@ -142,7 +162,7 @@ def summary(result: RunResult) -> str:
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
             f"{result.busiest_text}; compute: {_compute_text(result)}; {result.wall_time_s:.2f} s of wall time",
         ]
-    lines += [f"note: {text}" for text in (result.note, _stand_ins(result)) if text]
+    lines += [f"note: {text}" for text in (result.note, _stand_ins(result), uncharged_note(result)) if text]
     if result.faults.summary():
         lines.append(result.faults.summary())
     lines += [f"warning: {warning}" for warning in result.warnings]

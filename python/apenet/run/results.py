@@ -91,7 +91,7 @@ class FaultResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Result(ABC):
-    """The part of a simulation's result that all kinds share. Only `wall_time_s` may vary.
+    """The part of a simulation's result that all kinds share. Only `wall_time_s` and `of_host` may vary.
 
     `messages` and `bytes` count what is posted to the cards, including protocol overhead.
     """
@@ -112,6 +112,10 @@ class Result(ABC):
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """The contents of run.json."""
+
+    def of_host(self) -> dict[str, Any]:
+        """Values for host.json beside the wall time: they may vary."""
+        return {}
 
     @property
     def busiest_link(self) -> LinkResult | None:

@@ -73,7 +73,7 @@ class Clock {
   // Resets the clock to zero. Call before anyone has read it.
   void restart() {
     now_ps_.store(0, std::memory_order_relaxed);
-    for (Sum* sum : {&waited_ps, &computed_ps, &outside_ps, &left_ps}) sum->set(0);
+    for (Sum* sum : {&waited_ps, &computed_ps, &outside_ps, &left_ps, &uncharged_ps}) sum->set(0);
   }
 
   // The alarm wakes the threads that wait on rings(), once, when the clock reaches it. Lower it before the
@@ -103,6 +103,7 @@ class Clock {
   Sum computed_ps;    // charged as computation
   Sum outside_ps;     // between calls of the library above
   Sum left_ps;        // end of the last such call
+  Sum uncharged_ps;   // CPU time that ComputeMode::none does not charge; of the host, and in no result
 
  private:
   bool change(std::int64_t& now, std::int64_t next) {

@@ -77,6 +77,7 @@ struct RankReport {
   double virtual_us = 0;      // the rank's clock when it left
   double waited_us = 0;       // part of virtual_us: waiting for events
   double computed_us = 0;     // part of virtual_us: the program's own work
+  double uncharged_us = 0;    // estimated CPU time of its own work that ComputeMode::none does not charge
   std::string library;        // name and version that the MPI library reports
   bool without_shim = false;  // opened its card in a process without the shim
   std::string unfollowed;     // as in ipc::Identity

@@ -18,6 +18,7 @@
 #include "runtime/shim/probe.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/region_table.hpp"
+#include "runtime/shim/uncharged.hpp"
 
 // A program may bring a CPU clock of its own, in picoseconds: one that counts its work instead of the host's
 // time makes recordings that repeat exactly.
@@ -75,6 +76,7 @@ struct Thread {
   std::int64_t probe_ns = 0;    // before the region that began then; 0: not probed
   std::int64_t charged_ps = 0;  // of that region, when it began
   CallPath calls;               // up to the last one
+  UnchargedComputation uncharged;
 };
 
 constinit thread_local Thread own_thread __attribute__((tls_model("initial-exec")));
@@ -98,7 +100,9 @@ Observed begin() {
   } else if (own.mode != ComputeMode::none) {
     own.read_cost_ps = read_cost_ps();
   }
-  const Observed observed = own.mode == ComputeMode::none ? Observed::no : Observed::yes;
+  // Where the cycle counter is trapped, reading it would take long and show virtual time.
+  const bool is_trapped = std::getenv("APENET_TRAP_TSC") != nullptr;
+  const Observed observed = own.mode == ComputeMode::none && is_trapped ? Observed::no : Observed::yes;
   computation_observed.store(observed);
   return observed;
 }
@@ -172,6 +176,14 @@ void account(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int
   if (charged_ps > 0) client.charge_compute(charged_ps);
 }
 
+// The thread has computed since its last call, in a run that charges nothing for it.
+void note_uncharged() {
+  Thread& thread = own_thread;
+  ipc::Client* client = simulated_client();
+  if (client == nullptr || thread.since != Since::left) return;
+  client->block().clock.uncharged_ps.add(thread.uncharged.end(cpu_time_ps));
+}
+
 }  // namespace
 
 constinit std::atomic<Observed> computation_observed{Observed::unknown};
@@ -184,6 +196,10 @@ bool enter_program_call(const void* caller, const char* function, Callee callee)
   if (thread.depth == 0 && callee == Callee::time && thread.since == Since::began && !is_main_thread())
     return false;
   if (thread.depth++ > 0) return true;
+  if (process().mode == ComputeMode::none) {
+    note_uncharged();
+    return true;
+  }
   const bool reads = process().mode != ComputeMode::profile;
   const std::int64_t now_ps = reads ? cpu_time_ps() : 0;
   const std::uint32_t from = thread.since == Since::began ? CallSites::thread_start : thread.site;
@@ -200,6 +216,11 @@ bool enter_program_call(const void* caller, const char* function, Callee callee)
 void leave_program_call() {
   Thread& thread = own_thread;
   if (--thread.depth > 0) return;
+  if (process().mode == ComputeMode::none) {
+    thread.since = simulated_client() != nullptr ? Since::left : Since::in_host;
+    if (thread.since == Since::left) thread.uncharged.begin(cpu_time_ps);
+    return;
+  }
   ipc::Client* client = virtual_client();
   thread.since = client != nullptr ? Since::left : Since::in_host;
   if (client != nullptr && process().mode == ComputeMode::record && is_alone(*client))
@@ -218,6 +239,7 @@ void report_computation(ipc::Client& client) {
   const std::lock_guard<std::mutex> guard(own.mutex);
   if (path == nullptr || own.is_reported) return;
   own.is_reported = true;
+  if (own.mode == ComputeMode::none) return;
   const std::string lines = own.regions.report(client.rank(), own.mode == ComputeMode::record);
   const int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   // One call, so that the lines of several ranks do not mix.

@@ -515,8 +515,7 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
   std::vector<std::string> said = network_->warnings();
   // Ports between router and card saturate too, and a crossbar has no other links.
   if (is_packet_engine_ && point.is_saturated && said.empty()) {
-    said.emplace_back(
-        "the network is saturated, beyond the packet engine's accuracy envelope: check with --engine flit");
+    said.emplace_back("packet engine: the network is saturated; check with --engine flit");
   }
   if (drained_ == 0) {
     said.emplace_back("no packet of the window arrived, so latencies and hops are reported as 0");
