@@ -48,7 +48,8 @@ double ratio(Time part, Time whole) {
 
 constexpr std::int64_t long_flits = 8;
 
-constexpr const char* beyond = "the load is beyond the packet engine's accuracy envelope";
+// Begins each warning.
+constexpr const char* engine = "packet engine: latencies ";
 
 std::string percent(double value) {
   return std::to_string(std::lround(value)) + " %";
@@ -141,9 +142,9 @@ void AccuracyEnvelope::warn_of_load(const Congestion& congestion, std::vector<st
                                  ? std::string("; check with --engine flit")
                                  : "; the flit engine is no reference here: its links would be " +
                                        percent(100 * (flit_slowdown_ - 1)) + " slower than this machine's";
-  warnings.push_back(std::string(beyond) + " (" + std::string(row_.name) +
-                     "): latencies may be off by up to " +
-                     percent(std::max(-row_.lowest_percent, row_.highest_percent)) + advice);
+  warnings.push_back(std::string(engine) + "may be off by up to " +
+                     percent(std::max(-row_.lowest_percent, row_.highest_percent)) + " (" +
+                     std::string(row_.name) + ")" + advice);
 }
 
 void AccuracyEnvelope::warn_of_unseen(const Congestion& congestion,
@@ -157,10 +158,9 @@ void AccuracyEnvelope::warn_of_unseen(const Congestion& congestion,
   const double extra = at_ports + ratio(congestion.unseen_at_links, own);
   if (extra <= tolerable) return;
   const bool is_at_ports = at_ports > extra / 2;
-  warnings.push_back(std::string(beyond) + (is_at_ports ? " (ports of nodes)" : " (idle lanes)") +
-                     ": latencies are about " + percent(100 * extra / (1 + extra)) + " too low in the mean" +
-                     (is_at_ports ? ", if a port carries one flit per cycle as in --engine flit"
-                                  : "; check with --engine flit"));
+  warnings.push_back(std::string(engine) + "are about " + percent(100 * extra / (1 + extra)) + " too low" +
+                     (is_at_ports ? " if a node's port carries one flit per cycle, as with --engine flit"
+                                  : " (idle lanes); check with --engine flit"));
 }
 
 }  // namespace apenet::packet
