@@ -28,7 +28,7 @@ from typing import (
 )
 
 from apenet import _core
-from apenet.base.errors import InputError
+from apenet.base.errors import InputError, Literal
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.sizes import checked_sizes
 from apenet.bench import conduits
@@ -355,7 +355,8 @@ class Catalogue:
 
         measured.__name__ = measured.__qualname__ = test
         measured.__doc__ = f"{kind.traits.definition}.\n\n{_explained(kind)}"
-        measured.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
+        measured.__signature__ = _signature(kind)  # type: ignore[attr-defined]
+        measured.__annotations__ = {}  # those of the signature
         return measured
 
     def owners(self, option: str) -> list[str]:
@@ -378,6 +379,16 @@ class Catalogue:
         option = next(one for one in options_of(self.requests[owners[0]]) if one.name == name)
         shown = value if isinstance(value, str | int | float) else str(value)
         return InputError(option.error_name, shown, f"none for {test}: it belongs to {', '.join(owners)}")
+
+
+def _signature(request: type[Request[Any]]) -> inspect.Signature:
+    """The signature as `help` shows it: types without the options' texts, and the type of the result."""
+    hints = get_type_hints(request)
+    parameters = []
+    for one in inspect.signature(request).parameters.values():
+        default = Literal("no_progress") if one.default is no_progress else one.default  # without its address
+        parameters.append(one.replace(annotation=hints[one.name], default=default))
+    return inspect.Signature(parameters, return_annotation=get_type_hints(request.measure)["return"])
 
 
 def _explained(request: type[Request[Any]]) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from apenet import _core
-from apenet.base.errors import InputError, MachineError, from_core, texts
+from apenet.base.errors import ApenetError, InputError, MachineError, from_core, texts
 from apenet.base.escape import escape_line
 from apenet.base.foreign import TOML, recognise_text
 from apenet.base.infiles import UnreadableError, read_text
@@ -28,6 +28,7 @@ from apenet.machine.quantity import Quantity, Section
 from apenet.machine.rails import FIRST_RAIL, alone
 from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable, Shape
 from apenet.machine.write import to_toml
+from apenet.machine.show import html_of, listed, text_of
 
 __all__ = ["ENGINES", "FIRST_RAIL", "Machine", "MachineFile", "machine", "machine_names", "machines"]
 
@@ -41,7 +42,7 @@ MOST_FILE_BYTES = 2**20
 _BARE = {("card", "kind"), ("machine", "name"), ("machine", "title"), ("machine", "summary")}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Machine:
     """A checked machine description, with the settings that were applied to it."""
 
@@ -53,6 +54,32 @@ class Machine:
     table: RawTable = field(default_factory=dict, repr=False, compare=False)
 
     @property
+    def __repr__(self) -> str:
+        return text_of(self.name, self._rows())
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return html_of(self.name, self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """The traits by which Python shows it, at most seven."""
+        try:
+            shape = self.shape
+        except ApenetError as error:  # a file of the network has been changed
+            shape = str(error)
+        rows = [
+            ("summary", self.file.machine.summary),
+            ("network", f"{shape}, {self.file.network.topology.value}"),
+            ("card", self.file.card.kind),
+            ("file", str(self.path)),
+        ]
+        if self.rail is not None:
+            rows.append(("rail", self.rail))
+        elif self.file.rail:
+            rows.append(("rails", ", ".join(self.rails)))
+        rows += [("settings", listed(self.settings))] if self.settings else []
+        return rows + ([("faults", listed(self.faults))] if self.faults else [])
+
     def name(self) -> str:
         """The machine's name, `ape16`, in one line that can be printed."""
         return escape_line(self.file.machine.name)
