@@ -105,4 +105,4 @@ def test_what_a_layer_does_not_have_is_refused():
     with pytest.raises(InputError, match='nodes = "0,5": expected neighbours on qpace'):
         package.bench.oneway("qpace", sizes=[8], layer="tnw", nodes=(0, 5))
     with pytest.raises(BenchError, match="on no neighbour of process"):
-        package.bench.halo("qpace", sizes=[8], layer="tnw", count=16)
+        package.bench.halo("qpace", sizes=[8], layer="tnw", n=16)

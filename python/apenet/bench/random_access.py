@@ -83,7 +83,7 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
     ] = None
     layer: Annotated[str | None, Option("Where to measure.  [default: mpi]", "|".join(TRANSPORTS))] = None
     iterations: Annotated[int | None, Option("Updates of a process.  [default: four a word]")] = None
-    count: Annotated[int | None, Option("Processes.", "COUNT", "-n")] = None
+    n: Annotated[int | None, Option("Number of ranks.", "RANKS", "-n")] = None
     look_ahead: Annotated[int, Option("Updates that a process may hold back.")] = MOST_LOOK_AHEAD
     ranks_per_node: Annotated[int, Option("Processes on a node.")] = 1
 
@@ -135,7 +135,7 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
 
     def _processes(self) -> list[int]:
         """The node of each process: as many on a node as wanted, from the first node on."""
-        of_node, count = self.ranks_per_node, self.count
+        of_node, count = self.ranks_per_node, self.n
         whole("ranks_per_node", of_node, 1, MOST_RANKS, f"1 to {MOST_RANKS}")
         if count is not None and count % of_node:
             raise InputError("n", count, f"a multiple of ranks_per_node, {of_node}")

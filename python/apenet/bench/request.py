@@ -111,7 +111,7 @@ class Request(ABC, Generic[Result]):
 class Runs(Request[Result]):
     """The options of runs of programs: as for `apenet.run`."""
 
-    mpi_library: Annotated[MpiChoice, Option("MPI of --layer mpi.", "auto|mpich|openmpi|intel", "--mpi")] = "auto"
+    mpi: Annotated[MpiChoice, Option("MPI of --layer mpi.", "auto|mpich|openmpi|intel")] = "auto"
     pin: Annotated[bool | None, Option("Run on one core, or on all.")] = None
 
     @property

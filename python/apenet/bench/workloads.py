@@ -27,7 +27,7 @@ class Workload(MachineRequest[BenchResult]):
     workload: ClassVar[_core.Workload]
 
     _: KW_ONLY
-    count: Annotated[int | None, Option("Use only the first COUNT nodes.", "COUNT", "-n")] = None
+    n: Annotated[int | None, Option("Number of ranks, on as many of the first nodes.", "RANKS", "-n")] = None
     goal: Annotated[str | Path | None, Option("Write the messages of one size as a GOAL trace.", "FILE")] = None
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class Workload(MachineRequest[BenchResult]):
 
     def plan(self) -> Plan:
         """The plan of the measurement."""
-        return make_plan(self, self.workload, count=self.count, lattice=self.surfaces, algorithm=self.chosen_algorithm)
+        return make_plan(self, self.workload, count=self.n, lattice=self.surfaces, algorithm=self.chosen_algorithm)
 
     def measure(self) -> BenchResult:
         """Each size on a fresh machine. Raises InputError for what would take too long."""
@@ -80,7 +80,7 @@ class GrowingWorkload(Workload):
         self._set("partitions", doubling_counts("partitions", self.partitions))
         if self.measured_layer != CARD:
             raise InputError("partitions", str(self.node_counts), f"none at layer {self.measured_layer}")
-        for name, given in (("nodes", self.placed), ("n", self.count)):
+        for name, given in (("nodes", self.placed), ("n", self.n)):
             if given is not None:
                 raise InputError(name, given, "none with partitions, which give the numbers of nodes")
         if len(self.sizes_bytes) != 1:

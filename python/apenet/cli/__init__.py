@@ -27,6 +27,7 @@ from apenet.cli import (
     streams,
     traffic,
 )
+from apenet.cli.commands import HelpfulCommand
 from apenet.perf import PerfError
 
 if TYPE_CHECKING:
@@ -42,22 +43,23 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 # Arguments after the name of the program that `run` runs belong to that program.
-app.command(context_settings={"allow_interspersed_args": False})(run.run)
+app.command(cls=HelpfulCommand, context_settings={"allow_interspersed_args": False})(run.run)
 app.add_typer(bench.app, name="bench")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cc.cc)
-app.command()(replay.replay)
-app.command("map")(placing.place)
-app.command()(reproduce.reproduce)
-app.command()(traffic.traffic)
-app.command()(fit.fit)
-app.command()(fit_compute.fit_compute)
-app.command()(calibrate.calibrate)
-app.command("machines")(machine.list_machines)
+app.command(cls=HelpfulCommand)(replay.replay)
+app.command("map", cls=HelpfulCommand)(placing.place)
+app.command(cls=HelpfulCommand)(reproduce.reproduce)
+app.command(cls=HelpfulCommand)(traffic.traffic)
+app.command(cls=HelpfulCommand)(fit.fit)
+app.command(cls=HelpfulCommand)(fit_compute.fit_compute)
+app.command(cls=HelpfulCommand)(calibrate.calibrate)
+app.command("machines", cls=HelpfulCommand)(machine.list_machines)
 app.add_typer(machine.app, name="machine")
-app.command()(doctor.doctor)
-app.command()(perf.perf)
+app.command(cls=HelpfulCommand)(doctor.doctor)
+app.command(cls=HelpfulCommand)(perf.perf)
 
 
 def _print_version(wanted: bool) -> None:

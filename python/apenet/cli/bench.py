@@ -8,13 +8,14 @@ from functools import cache
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from apenet.base.errors import InputError
 from apenet.bench import CATALOGUE
 from apenet.bench.lqcd_scaling import TEST as LQCD
 from apenet.bench.request import MachineRequest, OptionField, Request, options_of
 from apenet.cli import lqcd
+from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import (
     EngineOption,
     FaultOption,
@@ -101,19 +102,14 @@ def _sentence(kind: type[Request[Any]]) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-class TestCommand(TyperCommand):
+class TestCommand(HelpfulCommand):
     """A subcommand, which names the tests of an option that it does not have."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click has no public types here)
-        """As of click."""
-        own = {flag for parameter in self.params for flag in parameter.opts + parameter.secondary_opts}
-        for number, argument in enumerate(args):
-            flag, _, value = argument.partition("=")
-            if flag in own or flag not in _flags():
-                continue
-            value = value or next(iter(args[number + 1 :]), "")
+    def refuse(self, flag: str, value: str, args: list[str]) -> None:
+        """Raises InputError also for an option of other tests."""
+        if flag in _flags():
             raise CATALOGUE.foreign(self.name or "", _flags()[flag], value)
-        return super().parse_args(ctx, args)
+        super().refuse(flag, value, args)
 
 
 class TestGroup(TyperGroup):
@@ -137,7 +133,7 @@ class TestGroup(TyperGroup):
         """As of click, but the options may also stand before the test."""
         place = _place_of_test(args)
         test = args[place : place + 1]
-        if test and test != ["--help"]:
+        if test and test[0] not in HELP:
             test += args[:place] + args[place + 1 :]
         return super().parse_args(ctx, test)
 
@@ -152,13 +148,14 @@ def _flags() -> dict[str, str]:
     return {one.flag: one.name for kind in CATALOGUE.requests.values() for one in options_of(kind)}
 
 
+HELP = ("-h", "--help")
 WITHOUT_VALUE = {"--json", "--pin", "--no-pin", "--allow-long"}
 
 
 def _place_of_test(args: list[str]) -> int:
     """The index of the first argument that is no option, nor the value of one; or of --help."""
     place = 0
-    while place < len(args) and args[place].startswith("-") and args[place] != "--help":
+    while place < len(args) and args[place].startswith("-") and args[place] not in HELP:
         place += 1 if _has_its_value(args[place]) else 2
     return place
 

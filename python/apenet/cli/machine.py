@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from apenet.base.errors import InputError
+from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import JsonOption, RailOption, SetOption, output, print_json, print_tables
 from apenet.machine import Machine, machines
 from apenet.machine import machine as read_machine
@@ -59,7 +60,7 @@ def _arrangement(machine: Machine) -> Iterator[str]:
     yield f"deadlock: {'free of it' if traits.is_free_of_deadlock else 'possible'}, {traits.proof}"
 
 
-@app.command()
+@app.command(cls=HelpfulCommand)
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a machine, or the path of a file.")],
     settings: SetOption = None,
@@ -79,7 +80,7 @@ def show(
         output().print(machine.to_toml(), markup=False, end="")
 
 
-@app.command()
+@app.command(cls=HelpfulCommand)
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
     settings: SetOption = None,
@@ -96,7 +97,7 @@ def check(
         output().print(line, markup=False, highlight=False)
 
 
-@app.command("keys")
+@app.command("keys", cls=HelpfulCommand)
 def show_keys(
     section: Annotated[str, typer.Argument(metavar="SECTION", help="bus, router, card hca ...; all without.")] = "",
     as_json: JsonOption = False,

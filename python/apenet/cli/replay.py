@@ -58,7 +58,7 @@ def replay(
                 trace,
                 machine=read_machine(machine, settings or (), faults or (), rail),
                 ranks_per_node=ranks_per_node,
-                mapping=mapping,
+                map=mapping,
                 engine=engine,
                 out=out,
                 trace_out=trace_out,

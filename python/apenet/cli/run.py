@@ -107,7 +107,7 @@ def run(
             n=n,
             machine=read_machine(machine, settings or (), faults or (), rail),
             ranks_per_node=ranks_per_node,
-            mapping=mapping,
+            map=mapping,
             compute=compute,
             size=size,
             engine=engine,

@@ -24,11 +24,12 @@ from apenet.base.tomltext import MOST_KEY_PARTS, TomlError, parse_toml
 from apenet.machine.check import check
 from apenet.machine.inherit import base_of, merged, merged_rail, rail_bases
 from apenet.machine.lower import lower, read_named
+from apenet.machine.near import did_you_mean, near_keys
 from apenet.machine.quantity import Quantity, Section
 from apenet.machine.rails import FIRST_RAIL, alone
 from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable, Shape
-from apenet.machine.write import to_toml
 from apenet.machine.show import html_of, listed, text_of
+from apenet.machine.write import to_toml
 
 __all__ = ["ENGINES", "FIRST_RAIL", "Machine", "MachineFile", "machine", "machine_names", "machines"]
 
@@ -53,7 +54,6 @@ class Machine:
     rail: str | None = None
     table: RawTable = field(default_factory=dict, repr=False, compare=False)
 
-    @property
     def __repr__(self) -> str:
         return text_of(self.name, self._rows())
 
@@ -80,6 +80,7 @@ class Machine:
         rows += [("settings", listed(self.settings))] if self.settings else []
         return rows + ([("faults", listed(self.faults))] if self.faults else [])
 
+    @property
     def name(self) -> str:
         """The machine's name, `ape16`, in one line that can be printed."""
         return escape_line(self.file.machine.name)
@@ -325,6 +326,12 @@ def _apply(table: RawTable, setting: str) -> RawTable:
     """A copy of the table with one `key.path=value` in it. Unknown keys are left to `check`."""
     key, equals, text = setting.partition("=")
     path = tuple(key.strip().split("."))
+    sections = list(MachineFile.model_fields)
+    is_section = path[0] in sections or difflib.get_close_matches(path[0], sections, n=1, cutoff=0.75)
+    if equals and not is_section:
+        meant = near_keys(key.strip(), table)
+        if meant:
+            raise InputError("--set", setting, f"key.path=value with a key of the machine: {did_you_mean(meant)}")
     is_key = all(re.fullmatch(r"[A-Za-z0-9_-]+", step) for step in path)
     if not equals or not is_key or not 2 <= len(path) <= MOST_KEY_PARTS:  # noqa: PLR2004
         raise InputError("--set", setting, "key.path=value, such as bus.clock_mhz=66")
@@ -395,6 +402,10 @@ def _toml_value(text: str, setting: str) -> Any:  # noqa: ANN401 (whatever TOML 
         # A bare word or path is a text: the shell has already taken the quotes.
         if re.fullmatch(r"[A-Za-z./][A-Za-z0-9_./+-]*", text):
             return text
+        number = re.fullmatch(r"([0-9.]+) ?[A-Za-z/]+", text)
+        if number is not None:
+            expected = f"{number[1]} without a unit, which is that of the key"
+            raise InputError("--set", setting, expected) from None
         raise InputError("--set", setting, "a TOML value after '=', such as 66, 1.5, torus or [4,2,2]") from None
     if set(parsed) != {"value"}:
         raise InputError("--set", setting, "one TOML value after '='")

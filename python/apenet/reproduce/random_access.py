@@ -54,7 +54,7 @@ class Access:
             "randomaccess",
             str(TABLE_BYTES),
             layer=self.layer,
-            count=self.processes,
+            n=self.processes,
             ranks_per_node=CORES if self.placement == "filled" else max(1, self.processes // NODES),
             look_ahead=1,
         ).measure()

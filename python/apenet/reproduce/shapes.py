@@ -144,7 +144,7 @@ _KUJAT = "Kujat, Silla, Duato, Froening, The New EXTOLL Conduit for the GASNet N
 
 def _random_access(layer: str) -> Sweep:
     """With a process on each of 16 nodes, the smallest number of the paper."""
-    return Sweep("extoll-64", "randomaccess", "1K", layer=layer, count=16, look_ahead=1)
+    return Sweep("extoll-64", "randomaccess", "1K", layer=layer, n=16, look_ahead=1)
 
 
 def _accesses(machine: str, placement: Placement, layers: tuple[str, ...] = LAYERS) -> tuple[AccessCurve, ...]:
@@ -158,7 +158,7 @@ def _upc(active_messages: str) -> Sweep:
         "randomaccess",
         "8K",
         layer="upc",
-        count=16,
+        n=16,
         look_ahead=1,
         iterations=64,
         active_messages=active_messages,
@@ -221,7 +221,7 @@ _ALL = [
         "bisection",
         "across chassis the bandwidth between first and second level switches limits the bisection",
         "Boyanov, QPACE and InfiniBand (Zeuthen 2011), slide on network topology",
-        tuple(Sweep("pax", "bisection", "64K", count=count) for count in (16, 144)),
+        tuple(Sweep("pax", "bisection", "64K", n=count) for count in (16, 144)),
         _share_of_a_node,
         "64 KiB, a node's share across the cut in one chassis over that in all nine; the second level and its eight "
         "cables to each chassis are assumed",

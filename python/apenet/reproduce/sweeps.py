@@ -28,7 +28,7 @@ class Sweep:
     until: str = "reply"
     region: int | None = None
     iterations: int | None = None
-    count: int | None = None
+    n: int | None = None
     look_ahead: int | None = None
     ranks_per_node: int = 1
     active_messages: str | None = None

@@ -77,7 +77,7 @@ def run(
     n: int,
     machine: Machine | str = "ape16",
     ranks_per_node: int = 1,
-    mapping: Mapping = "linear",
+    map: Mapping = "linear",  # noqa: A002 (as the option is called)
     compute: str = "none",
     size: str | None = None,
     engine: str = "packet",
@@ -132,8 +132,8 @@ def run(
         machine=chosen,
         ranks=n,
         ranks_per_node=ranks_per_node,
-        mapping=str(mapping) if isinstance(mapping, str | Path) else "given",
-        nodes=tuple(map_ranks(chosen, n, ranks_per_node, mapping)),
+        mapping=str(map) if isinstance(map, str | Path) else "given",
+        nodes=tuple(map_ranks(chosen, n, ranks_per_node, map)),
         compute=compute,
         size=job.size,
         engine=engine,
@@ -141,7 +141,7 @@ def run(
         trap_tsc=_checked_trap(trap_tsc),
         seed=checked_seed(seed),
     )
-    inputs = {"program": program, "machine": chosen.path, "map": map_file(mapping), "profile": choice.profile}
+    inputs = {"program": program, "machine": chosen.path, "map": map_file(map), "profile": choice.profile}
     with (
         runfolder.Outputs(
             request, out=out, trace=trace, record=record, profile=choice.record, inputs=inputs

@@ -57,7 +57,7 @@ def replay(
     *,
     machine: Machine | str = "ape16",
     ranks_per_node: int = 1,
-    mapping: Mapping = "linear",
+    map: Mapping = "linear",  # noqa: A002 (as the option is called)
     engine: str = "packet",
     out: str | Path | None = None,
     trace_out: str | Path | None = None,
@@ -78,7 +78,7 @@ def replay(
     began = time.monotonic()
     file = Path(trace)
     schedule = read_trace(file)
-    nodes = map_ranks(chosen, schedule.rank_count, ranks_per_node, mapping)
+    nodes = map_ranks(chosen, schedule.rank_count, ranks_per_node, map)
     sent = schedule.traffic()[3] if not chosen.topology.has_routers else ()
     require_ends(chosen, int(max(sent, default=0)), "trace", printable(file))
     if not allow_long:
@@ -89,12 +89,12 @@ def replay(
         machine=chosen,
         ranks=schedule.rank_count,
         ranks_per_node=ranks_per_node,
-        mapping=str(mapping) if isinstance(mapping, str | Path) else "given",
+        mapping=str(map) if isinstance(map, str | Path) else "given",
         nodes=tuple(nodes),
         engine=engine,
         seed=seed,
     )
-    inputs = {"the GOAL file": file, "machine": chosen.path, "map": map_file(mapping)}
+    inputs = {"the GOAL file": file, "machine": chosen.path, "map": map_file(map)}
     with runfolder.Outputs(request, out=out, trace=trace_out, inputs=inputs) as outputs:
         return outputs.keep(_replayed(request, schedule, outputs.observation, began))
 

@@ -238,7 +238,7 @@ def workload(
     n: int,
     machine: Machine | str = "ape16",
     ranks_per_node: int = 1,
-    mapping: Mapping = "linear",
+    map: Mapping = "linear",  # noqa: A002 (as the option is called)
     engine: str = "packet",
     seed: int = 1,
     faults: Sequence[str] = (),
@@ -249,7 +249,7 @@ def workload(
     Exceptions of a program are passed on.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
-    nodes = map_ranks(chosen, n, ranks_per_node, mapping)
+    nodes = map_ranks(chosen, n, ranks_per_node, map)
     seed = checked_seed(seed)
     if not callable(program):
         raise InputError("program", program, "a generator function: one that yields")

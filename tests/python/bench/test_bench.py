@@ -50,7 +50,7 @@ def test_a_longer_message_takes_no_less_time(name):
     [("halo", "node", "A node"), ("allreduce", "vector", "Vector"), ("bisection", "cut", "Across")],
 )
 def test_a_workload_says_whose_its_bandwidth_is(test, whose, title):
-    result = getattr(apenet.bench, test)("ideal", sizes=[64], count=16, iterations=1)
+    result = getattr(apenet.bench, test)("ideal", sizes=[64], n=16, iterations=1)
     assert result.bandwidth_of == result.to_json()["bandwidth_of"] == whose
     assert f" {title} (MiB/s)" in result.to_table()
     pair = apenet.bench.pingpong("ideal", sizes=[64])
@@ -179,7 +179,7 @@ def test_a_slower_bus_is_slower():
         ({"iterations": 2**31 - 1, "layer": "apelib"}, "iterations"),
         ({"test": "fanout", "iterations": 2**31 - 1}, "iterations"),
         ({"test": "flush", "iterations": 2**31 - 1, "sizes": [16]}, "iterations"),
-        ({"test": "randompairs", "machine": "ideal", "iterations": 2**28, "sizes": [16], "count": 2}, "iterations"),
+        ({"test": "randompairs", "machine": "ideal", "iterations": 2**28, "sizes": [16], "n": 2}, "iterations"),
         ({"machine": "ape17"}, "machine"),
         ({"test": "flood"}, "test"),
     ],
@@ -257,28 +257,28 @@ def test_workloads_on_the_teaching_machine_are_their_closed_forms():
     """1 us, 1000 MiB/s, no software: latency and bytes per step."""
     size = 2**20
     on_the_wire_us = 1000.0
-    halo = apenet.bench.halo("ideal", sizes=[size], count=27)
+    halo = apenet.bench.halo("ideal", sizes=[size], n=27)
     assert halo.grid == (3, 3, 3)
     assert halo.times_us[0] == pytest.approx(1 + 6 * on_the_wire_us, rel=1e-6)
-    ring = apenet.bench.allreduce("ideal", sizes=[size], count=8)
+    ring = apenet.bench.allreduce("ideal", sizes=[size], n=8)
     assert ring.times_us[0] == pytest.approx(2 * 7 * (1 + on_the_wire_us / 8), rel=1e-6)
-    doubling = apenet.bench.allreduce("ideal", sizes=[size], count=8, algorithm="recursive-doubling")
+    doubling = apenet.bench.allreduce("ideal", sizes=[size], n=8, algorithm="recursive-doubling")
     assert doubling.times_us[0] == pytest.approx(3 * (1 + on_the_wire_us), rel=1e-6)
-    everybody = apenet.bench.alltoall("ideal", sizes=[size], count=5)
+    everybody = apenet.bench.alltoall("ideal", sizes=[size], n=5)
     assert everybody.times_us[0] == pytest.approx(4 * (1 + on_the_wire_us), rel=1e-6)
-    four = apenet.bench.halo4d("ideal", sizes=[size], count=27 * 8)
+    four = apenet.bench.halo4d("ideal", sizes=[size], n=27 * 8)
     assert four.grid == (3, 6, 6, 2)
     assert four.times_us[0] == pytest.approx(1 + 8 * on_the_wire_us, rel=1e-6)
-    twice = apenet.bench.checkerboard("ideal", sizes=[size], count=27)
+    twice = apenet.bench.checkerboard("ideal", sizes=[size], n=27)
     assert twice.times_us[0] == pytest.approx(2 * halo.times_us[0], rel=1e-6)
-    sums = apenet.bench.globalsum("ideal", sizes=[size], count=8)
+    sums = apenet.bench.globalsum("ideal", sizes=[size], n=8)
     assert sums.times_us[0] == pytest.approx(2 * doubling.times_us[0], rel=1e-6)
-    lines = apenet.bench.fft("ideal", sizes=[size], count=12)
+    lines = apenet.bench.fft("ideal", sizes=[size], n=12)
     assert lines.grid == (3, 2, 2)
     assert lines.times_us[0] == pytest.approx((2 + 1 + 1) * (1 + on_the_wire_us), rel=1e-6)
     assert lines.to_json()["bandwidth_of"] == "node"
     assert lines.bandwidths_mib_s[0] == pytest.approx(1000, rel=1e-2)
-    across = apenet.bench.bisection("ideal", sizes=[size], count=16)
+    across = apenet.bench.bisection("ideal", sizes=[size], n=16)
     assert across.bandwidths_mib_s[0] == pytest.approx(16 * 1000 / 1.001, rel=1e-6)
 
 
@@ -300,7 +300,7 @@ def test_a_trace_of_a_workload_has_its_messages(test, tmp_path):
     """Replayed, the ranks send as much and all end; an odd number of nodes leaves processes without partner."""
     for count in (16, 7) if test != "halo4d" else (16,):
         trace = tmp_path / f"{count}.goal"
-        options = {"sizes": [48], "count": count, "iterations": 2}
+        options = {"sizes": [48], "n": count, "iterations": 2}
         result = getattr(apenet.bench, test)("ape16", goal=trace, **options)
         plain = getattr(apenet.bench, test)("ape16", **options)
         assert result.to_json() == plain.to_json()
@@ -312,7 +312,7 @@ def test_a_trace_of_a_workload_has_its_messages(test, tmp_path):
 
 
 def test_a_part_of_a_machine_is_a_grid_of_its_own():
-    assert apenet.bench.halo("ape128", sizes=[64], count=12).grid == (3, 2, 2)
+    assert apenet.bench.halo("ape128", sizes=[64], n=12).grid == (3, 2, 2)
     assert apenet.bench.halo("ape128", sizes=[64]).grid == (8, 4, 4)
     assert apenet.bench.alltoall("ape128", sizes=[64], nodes=[0, 5, 9]).grid == (3, 1, 1)
 
@@ -325,10 +325,10 @@ def test_a_part_of_a_machine_is_a_grid_of_its_own():
         ("halo", {"algorithm": "ring"}, "algorithm"),
         ("allreduce", {"algorithm": "tree"}, "algorithm"),
         ("pingpong", {"algorithm": "ring"}, "algorithm"),
-        ("pingpong", {"count": 4}, "n"),
-        ("halo", {"count": 17}, "n"),
-        ("halo", {"count": 1}, "n"),
-        ("halo", {"count": 4, "nodes": [0, 1]}, "n"),
+        ("pingpong", {"n": 4}, "n"),
+        ("halo", {"n": 17}, "n"),
+        ("halo", {"n": 1}, "n"),
+        ("halo", {"n": 4, "nodes": [0, 1]}, "n"),
         ("halo", {"nodes": [0, 99]}, "nodes"),
     ],
 )
@@ -380,7 +380,7 @@ def test_partitions_are_machines_of_that_size():
     [
         ("allreduce", {"partitions": [16]}, "partitions"),
         ("pingpong", {"partitions": [16]}, "partitions"),
-        ("bisection", {"partitions": [16], "count": 4}, "n"),
+        ("bisection", {"partitions": [16], "n": 4}, "n"),
         ("bisection", {"partitions": [16], "sizes": "16:64"}, "sizes"),
         ("alltoall", {"lattice": "8x8x8x8"}, "lattice"),
         ("halo", {"lattice": "8x8x8x"}, "lattice"),
@@ -418,7 +418,7 @@ def test_options_that_a_card_lacks_are_refused(machine, options, named):
     [
         ("alltoall", {}),
         ("alltoall", {"sizes": [2048], "iterations": 10**9}),
-        ("halo", {"count": 100, "sizes": "16:16M"}),  # of 5x5x4 processes, whose neighbours are not those of the nodes
+        ("halo", {"n": 100, "sizes": "16:16M"}),  # of 5x5x4 processes, whose neighbours are not those of the nodes
         ("bisection", {"sizes": [2**20], "partitions": [512, 1024]}),
     ],
 )
@@ -437,7 +437,7 @@ def test_what_software_would_forward_for_long_is_refused_at_once(test, options):
         ("halo", {"sizes": "128G"}, "2.6e+11"),  # 5 rounds of 16 nodes, 6 messages of 2^29 packets of 256 bytes
         ("alltoall", {"sizes": "1G"}, "1.1e+10"),
         ("randompairs", {"sizes": [16], "iterations": 2**31 - 1}, ""),
-        ("allreduce", {"machine": "ideal", "count": 2**22, "sizes": [16]}, ""),
+        ("allreduce", {"machine": "ideal", "n": 2**22, "sizes": [16]}, ""),
         ("halo", {"sizes": [2**39], "partitions": [4, 8]}, ""),
         ("pingpong", {"sizes": "1024G"}, "1.9e+11"),
         ("randomaccess", {"sizes": "1024G"}, "8.8e+12"),
@@ -469,14 +469,14 @@ def test_what_takes_long_runs_if_it_is_allowed(monkeypatch):
 # A byte a second: 2^20 bytes take 12 days, and 20 of them end after the simulator's clocks do.
 def test_messages_beyond_the_end_of_virtual_time_are_refused():
     slow = apenet.machine("ideal", [f"card.bandwidth_mib_s={2**-20}"])
-    for test, options in (("pingpong", {"iterations": 20}), ("oneway", {}), ("halo", {"count": 4, "iterations": 20})):
+    for test, options in (("pingpong", {"iterations": 20}), ("oneway", {}), ("halo", {"n": 4, "iterations": 20})):
         with pytest.raises(InputError, match="sizes = 1048576: expected messages that end within 104 days"):
             apenet.bench.measure(test, slow, sizes=[16, 2**20], **options)
     assert apenet.bench.pingpong(slow, sizes=[2**16], iterations=2).times_us[0] == pytest.approx(65536e6 + 1)
 
 
 def test_what_software_forwards_soon_runs():
-    assert apenet.bench.alltoall("qpace", sizes=[16], count=8, iterations=1).times_us[0] > 0
+    assert apenet.bench.alltoall("qpace", sizes=[16], n=8, iterations=1).times_us[0] > 0
     assert apenet.bench.halo("qpace", sizes=[2**16], iterations=1).times_us[0] > 0  # only between neighbours
 
 

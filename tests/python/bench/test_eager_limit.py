@@ -26,7 +26,7 @@ def round_trip_us(name, size_bytes, limit_bytes, turns=4):
                 yield rank.send(1 - sender, size_bytes) if rank.id == sender else rank.recv(sender)
 
     machine = apenet.machine(name, [f"software.mpi.eager_limit_bytes={limit_bytes}"])
-    return max(apenet.workload(program, n=2, machine=machine, mapping=[0, 1]).finish_us) / turns
+    return max(apenet.workload(program, n=2, machine=machine, map=[0, 1]).finish_us) / turns
 
 
 @pytest.mark.parametrize("name", MACHINES)

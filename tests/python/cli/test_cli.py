@@ -258,7 +258,7 @@ def test_run_is_a_function():
 def test_the_help_of_a_test_has_its_options_alone(test):
     """The same options as the function of the test."""
     done = CliRunner().invoke(app, ["bench", test, "--help"])
-    shown = set(re.findall(r"^  (?:-m, )?(-\S+)", done.stdout, flags=re.MULTILINE))
+    shown = set(re.findall(r"^  (?:-[mh], )?(-\S+)", done.stdout, flags=re.MULTILINE))
     request = package.bench.CATALOGUE.requests[test]
     own = {one.flag for one in options_of(request)}
     figure = {"--figure"} if test == "lqcd" else set()

@@ -144,7 +144,7 @@ def test_the_score_sees_the_links_that_a_simulation_uses(tmp_path):
     trace.write_text("num_ranks 2\nrank 0 {\nl: send 65536b to 1 tag 0\n}\nrank 1 {\nl: recv 65536b from 0 tag 0\n}\n")
     chosen = machine("ape128")
     for nodes in ([0, 127], [5, 77], [3, 3 + 4]):
-        used = package.replay(trace, machine=chosen, mapping=nodes).links
+        used = package.replay(trace, machine=chosen, map=nodes).links
         loads = _core.link_loads(chosen.description().network, nodes[:1], nodes[1:], [65536])
         assert [link.wire_bytes > 65536 for link in used] == [part > 0 for part in loads.bytes]
 

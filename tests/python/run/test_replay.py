@@ -49,7 +49,7 @@ def test_a_ping_pong_on_the_teaching_machine(trace):
 
 def test_the_placement_of_ranks_changes_the_time(trace):
     near = package.replay(trace, machine="ape128")
-    far = package.replay(trace, machine="ape128", mapping=[0, 4 + 2 * 8 + 2 * 32])
+    far = package.replay(trace, machine="ape128", map=[0, 4 + 2 * 8 + 2 * 32])
     assert far.virtual_time_us > near.virtual_time_us
     assert near.busiest_link.name == "(0,0,0)+x"
 
@@ -100,7 +100,7 @@ def test_a_trace_of_hours_is_refused_at_once_unless_it_is_allowed(apenet, tmp_pa
     path = tmp_path / "t.goal"
     path.write_text(PING_PONG.replace("8b", "1099511627776b"))
     with pytest.raises(InputError, match=r"packet-hops.*not 1.7e\+10.*--allow-long") as refused:
-        package.replay(path, machine="ape16", mapping=[0, 5])
+        package.replay(path, machine="ape16", map=[0, 5])
     assert refused.value.name == "trace"
     done = apenet("replay", path, "--machine", "ape128", "--map", "random:2")
     assert (done.returncode, done.stdout) == (2, "")

@@ -123,7 +123,7 @@ def test_invalid_operations_are_refused(program, said):
 
 
 def test_as_many_ranks_as_a_machine_has():
-    result = apenet.workload(ring, n=128, machine="ape128", mapping="random:3")
+    result = apenet.workload(ring, n=128, machine="ape128", map="random:3")
     assert result.finish_us.shape == (128,)
     assert result.busiest_link is not None
 
