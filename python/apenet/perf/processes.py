@@ -93,9 +93,9 @@ def _cpu_seconds(who: int) -> float:
 
 
 def _run(machine: Machine, test: str, ranks: int, repetitions: int) -> Cost:
+    command: list[str | Path] = [compiled(SOURCE), test, str(repetitions)]  # not a cost of the run
     simulator_s = _cpu_seconds(resource.RUSAGE_SELF)
     ranks_s = _cpu_seconds(resource.RUSAGE_CHILDREN)
-    command: list[str | Path] = [compiled(SOURCE), test, str(repetitions)]
     result = run(command, n=ranks, machine=machine, capture=True)
     return Cost(
         result.wall_time_s,

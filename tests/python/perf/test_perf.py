@@ -1,9 +1,11 @@
 """apenet perf: its output, and that it does the requested work. Times depend on the host and are not tested."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -105,6 +107,14 @@ def test_real_processes_are_counted(apenet):
     assert result["pingpong_messages"] == 2 * 400 * 250
     assert result["figure"] > 0
     assert result["pingpong_messages_per_cpu_second"] > 0
+
+
+def test_compiling_the_program_is_not_start_up(monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(processes, "compiled", lambda _: [next(clock) for _ in range(1000)])
+    monkeypatch.setattr(processes, "_cpu_seconds", lambda _: next(clock))
+    monkeypatch.setattr(processes, "run", lambda *_, **_options: SimpleNamespace(wall_time_s=3))
+    assert processes._run(PerfRequest("ideal", (), 1).read_machine(), "halo", 2, 1) == processes.Cost(3, 2, 2)
 
 
 def test_a_rate_that_start_up_hides_is_not_printed(monkeypatch):
