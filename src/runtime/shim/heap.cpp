@@ -108,17 +108,20 @@ RetiredMemory& retired_memory() {
 using Free = void (*)(void*);
 using Realloc = void* (*)(void*, std::size_t);
 
-// The C library's function. The look-up may free memory itself, so this is no initialisation, which could not
-// be nested.
+// The C library's function. `meanwhile`: what is called within the look-up, which frees the text of an
+// earlier error.
 template <typename Function>
-Function found(std::atomic<Function>& real, const char* name) {
+Function found(std::atomic<Function>& real, const char* name, Function meanwhile) {
   Function function = real.load(std::memory_order_relaxed);
   if (function == nullptr) [[unlikely]] {
+    real.store(meanwhile, std::memory_order_relaxed);
     function = next<Function>(name);
     real.store(function, std::memory_order_relaxed);
   }
   return function;
 }
+
+void keep(void* /*memory*/) {}
 
 void* move_old(void* memory, std::size_t bytes) {
   void* moved = std::malloc(bytes);
@@ -154,12 +157,12 @@ APENET_EXPORT void free(void* memory) noexcept {
   using namespace apenet::shim;
   static constinit std::atomic<Free> real{nullptr};
   if (retired_memory().holds(memory) && !retired_memory().retire(memory)) return;
-  found(real, "free")(memory);
+  found(real, "free", &keep)(memory);
 }
 
 APENET_EXPORT void* realloc(void* memory, std::size_t bytes) noexcept {
   using namespace apenet::shim;
   static constinit std::atomic<Realloc> real{nullptr};
   if (retired_memory().holds(memory) && bytes > 0) return move_old(memory, bytes);
-  return found(real, "realloc")(memory, bytes);
+  return found<Realloc>(real, "realloc", nullptr)(memory, bytes);
 }
