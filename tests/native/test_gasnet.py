@@ -67,6 +67,25 @@ def test_every_call_over_the_other_conduits(native, machine, conduit, mode, proc
     ("machine", "conduit", "mode", "processes", "on_a_node"),
     [
         ("extoll-64", "extoll", "seq", 1, 1),
+        ("extoll-64", "extoll", "par", 8, 1),
+        ("extoll-64", "extoll", "parsync", 5, 2),
+        ("pax", "ibv", "par", 4, 2),
+        ("pax", "udp", "seq", 3, 1),
+        ("ape16", "apelink", "parsync", 4, 1),
+        ("ideal", "mpi", "par", 3, 1),
+    ],
+)
+def test_drawn_calls_leave_what_a_model_says(native, machine, conduit, mode, processes, on_a_node, whole):
+    sequences = 200 if whole else 20
+    options = {"n": processes, "ranks_per_node": on_a_node, "machine": machine}
+    done = run_twice(native("fuzz.c", mode), processes, sequences, environment={"GASNET_CONDUIT": conduit}, **options)
+    assert done.stdout == b"passed\n"
+
+
+@pytest.mark.parametrize(
+    ("machine", "conduit", "mode", "processes", "on_a_node"),
+    [
+        ("extoll-64", "extoll", "seq", 1, 1),
         ("extoll-64", "extoll", "par", 4, 2),
         ("pax", "ibv", "seq", 3, 1),
         ("pax", "udp", "seq", 2, 1),
