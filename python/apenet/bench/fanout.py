@@ -36,7 +36,7 @@ class FanOutResult(BenchResult):
     """The number of neighbours that the node sends to at each point."""
 
     @property
-    def columns(self) -> dict[str, list[int] | list[float]]:
+    def columns(self) -> dict[str, list[int] | list[float] | list[str]]:
         """The points' fields, by their names in JSON."""
         columns = {name: values for name, values in super().columns.items() if name != "channels"}
         neighbors: list[int] = self.neighbors.tolist()

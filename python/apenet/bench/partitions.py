@@ -26,7 +26,7 @@ class PartitionResult(BenchResult):
     nodes: NDArray[np.int64]
 
     @property
-    def columns(self) -> dict[str, list[int] | list[float]]:
+    def columns(self) -> dict[str, list[int] | list[float] | list[str]]:
         """The points' fields, by their names in JSON."""
         columns = {name: values for name, values in super().columns.items() if name != "channels"}
         nodes: list[int] = self.nodes.tolist()

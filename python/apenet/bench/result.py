@@ -20,6 +20,8 @@ _TABLE = {
     "time_us": ("Time (us)", 14, ".3f"),
     "bandwidth_mib_s": ("Bandwidth (MiB/s)", 20, ".2f"),
     "rate_per_s": ("", 21, ".0f"),
+    "bisection_percent": ("Of bisection (%)", 18, ".1f"),
+    "algorithm": ("Algorithm", 16, ""),
 }
 _TITLES = {"node": "A node (MiB/s)", "vector": "Vector (MiB/s)", "cut": "Across (MiB/s)"}
 
@@ -79,9 +81,9 @@ class BenchResult:
         return self.traits.bandwidth_of
 
     @property
-    def columns(self) -> dict[str, list[int] | list[float]]:
+    def columns(self) -> dict[str, list[int] | list[float] | list[str]]:
         """The points' fields, by their names in JSON."""
-        columns: dict[str, list[int] | list[float]] = {
+        columns: dict[str, list[int] | list[float] | list[str]] = {
             "size_bytes": self.sizes_bytes.tolist(),
             "time_us": self.times_us.tolist(),
             "bandwidth_mib_s": self.bandwidths_mib_s.tolist(),
@@ -145,6 +147,21 @@ class WorkloadResult(BenchResult):
     payload_bytes: NDArray[np.int64]
     finish_us: NDArray[np.float64]
     """When each node had completed all iterations: one row per size, one column per node."""
+    algorithms: tuple[str, ...] = field(default=(), kw_only=True)
+    """Of each size; empty strings for a workload without a choice."""
+    bisection_percent: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    """Of an exchange of all with all: its time if the links across the middle of the grid were always busy, headers
+    included, relative to the simulated time. None elsewhere."""
+
+    @property
+    def columns(self) -> dict[str, list[int] | list[float] | list[str]]:
+        """The points' fields, by their names in JSON."""
+        columns = super().columns
+        if self.bisection_percent is not None:
+            columns["bisection_percent"] = self.bisection_percent.tolist()
+        if len(set(self.algorithms)) > 1 or (self.algorithm and self.algorithm not in self.algorithms):
+            columns["algorithm"] = list(self.algorithms)
+        return columns
 
     @property
     def heading(self) -> str:

@@ -6,15 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apenet import _core
 from apenet.base.errors import InputError, Literal
 from apenet.base.outfiles import OutFile, begins_with
 from apenet.bench.decomposition import folded
 from apenet.bench.lattice import Lattice
-from apenet.bench.request import FEWEST_NODES, MachineRequest, Traits
+from apenet.bench.request import FEWEST_NODES, MachineRequest
 from apenet.bench.result import BenchResult, WorkloadResult, make_result
 from apenet.machine import Machine
 
@@ -25,6 +27,10 @@ MOST_FORWARDED = 50_000_000
 GRID_DIMENSIONS = 3
 
 MIB = 2**20
+ALL_TO_ALL = "alltoall"
+BY_SIZE = "auto"
+_BY_SIZE = ((256, "bruck"), (32768, "direct"), (math.inf, "pairwise"))
+"""The largest size of each algorithm of an all-to-all by default: those of MPICH, MPIR_CVAR_ALLTOALL_*_MSG_SIZE."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,31 @@ class Plan:
     options: _core.WorkloadOptions
     grid: tuple[int, ...]
     algorithm: str | None
+
+    def take_size(self, size: int) -> None:
+        """Sets what the options of the core have for a size."""
+        self.options.bytes = size
+        self.options.algorithm = algorithm_of(self.algorithm, size)
+
+    @property
+    def bisection_bytes_per_s(self) -> float | None:
+        """What the links across the middle of the grid carry in one direction, headers included.
+
+        None unless the workload is that of all nodes of a torus or mesh whose longest dimension is even.
+        """
+        machine = self.request.simulated
+        nodes = self.options.nodes
+        if not machine.topology.is_grid or sorted(nodes) != list(range(machine.node_count or 0)):
+            return None
+        longest = max(range(len(machine.dims)), key=lambda d: machine.dims[d])
+        if machine.dims[longest] % 2 != 0:
+            return None
+        units = self.description.base_units()
+        word, cycles, clock = (
+            cast("int", units[f"network.links[{longest}].{key}"]) for key in ("word_bytes", "word_cycles", "clock_mhz")
+        )
+        cuts = 2 if machine.topology.wraps and machine.dims[longest] > FEWEST_NODES else 1
+        return len(nodes) // machine.dims[longest] * cuts * word * clock / cycles
 
     @property
     def iterations(self) -> int:
@@ -69,7 +100,6 @@ def make_plan(
     options.nodes = nodes
     options.periodic = machine.topology.wraps or not machine.topology.is_grid
     options.rounds = (request.iterations or DEFAULT_ITERATIONS) * workload.rounds
-    options.algorithm = algorithm or ""
     if lattice is not None:
         options.face_bytes = lattice.faces(grid)
         sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
@@ -81,7 +111,7 @@ def require_soon(plans: Sequence[Plan]) -> None:
     forwarded = packet_hops = 0.0
     for plan in plans:
         for size in plan.sizes:
-            plan.options.bytes = size
+            plan.take_size(size)
             try:
                 work = _core.count_workload_packet_hops(plan.description, plan.workload, plan.options)
             except ValueError as error:
@@ -110,13 +140,13 @@ def run(plan: Plan) -> WorkloadResult:
     points, messages, payload_bytes, finish_us, warnings = [], [], [], [], []
     for size in plan.sizes:
         request.progress(size)
-        options.bytes = size
+        plan.take_size(size)
         try:
             result = _core.run_workload(plan.description, plan.workload, options)
         except ValueError as error:
             raise request.simulated.refused(error) from error
         time_us = result.time_ps * 1e-6 * plan.workload.rounds
-        moved = _moved(request.traits, size, result.payload_bytes / plan.iterations, len(options.nodes))
+        moved = _moved(plan, size, result.payload_bytes / plan.iterations)
         bandwidth = moved / MIB / (time_us * 1e-6)
         points.append((size, time_us, bandwidth))
         messages.append(result.messages)
@@ -133,12 +163,30 @@ def run(plan: Plan) -> WorkloadResult:
         messages=np.array(messages, dtype=np.int64),
         payload_bytes=np.array(payload_bytes, dtype=np.int64),
         finish_us=np.array(finish_us),
+        algorithms=tuple(algorithm_of(plan.algorithm, size) for size in plan.sizes),
+        bisection_percent=_bisection_percent(plan, common.times_us),
     )
+
+
+def algorithm_of(chosen: str | None, size: int) -> str:
+    """The algorithm for a size; empty for a workload without a choice."""
+    if chosen != BY_SIZE:
+        return chosen or ""
+    return next(name for most, name in _BY_SIZE if size <= most)
+
+
+def _bisection_percent(plan: Plan, times_us: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """The time in which the bisection carries an exchange of all with all, relative to the simulated time."""
+    rate = plan.bisection_bytes_per_s if plan.workload.name == ALL_TO_ALL else None
+    if rate is None:
+        return None
+    crossing = (len(plan.options.nodes) / 2) ** 2 * np.array(plan.sizes, dtype=np.float64)
+    return np.asarray(100 * crossing / rate / (times_us * 1e-6), dtype=np.float64)
 
 
 def write_goal(plan: Plan, path: Path) -> None:
     """Writes what each process does at the plan's first size as a trace. Raises NotWrittenError."""
-    plan.options.bytes = plan.sizes[0]
+    plan.take_size(plan.sizes[0])
     with OutFile("goal", path, begins_with(b"// apenet ")) as file:
         streams = _core.WorkloadStreams(plan.workload, plan.options, plan.request.seed)
         count = len(plan.options.nodes)
@@ -148,11 +196,14 @@ def write_goal(plan: Plan, path: Path) -> None:
         file.keep()
 
 
-def _moved(traits: Traits, size: int, sent: float, nodes: int) -> float:
-    """The bytes of one iteration that the test's bandwidth counts."""
-    if traits.bandwidth_of == "vector":
+def _moved(plan: Plan, size: int, sent: float) -> float:
+    """The bytes of one iteration that the test's bandwidth counts. `sent`: by all nodes, forwarded ones included."""
+    bandwidth_of, nodes = plan.request.traits.bandwidth_of, len(plan.options.nodes)
+    if bandwidth_of == "vector":
         return size
-    return sent if traits.bandwidth_of == "cut" else sent / nodes
+    if plan.workload.name == ALL_TO_ALL:
+        return size * (nodes - 1)
+    return sent if bandwidth_of == "cut" else sent / nodes
 
 
 def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) -> list[int]:

@@ -15,7 +15,7 @@ from apenet.bench.lattice import Lattice, parse_lattice
 from apenet.bench.layer_table import CARD
 from apenet.bench.request import LayerRequest, MachineRequest, Option, Traits, doubling_counts
 from apenet.bench.result import BenchResult
-from apenet.bench.workload_plan import Plan, make_plan, require_soon, run, write_goal
+from apenet.bench.workload_plan import BY_SIZE, Plan, make_plan, require_soon, run, write_goal
 
 DEFAULT_SITE_BYTES = 48  # a half-spinor in single precision
 
@@ -150,6 +150,24 @@ class ReductionWorkload(Workload):
         return self.algorithm
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExchangeWorkload(GrowingWorkload):
+    """A workload that also runs on larger machines, with a choice of algorithms."""
+
+    algorithm: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.algorithm not in (BY_SIZE, *self.workload.algorithms):
+            known = ", ".join((BY_SIZE, *self.workload.algorithms))
+            raise InputError("algorithm", self.algorithm, f"one of {known}")
+
+    @property
+    def chosen_algorithm(self) -> str | None:
+        """The algorithm of the options."""
+        return self.algorithm
+
+
 def request_of(workload: _core.Workload) -> Callable[..., Workload]:
     """The request of a workload of the core."""
     options: list[tuple[str, Any, Any]] = []
@@ -157,9 +175,10 @@ def request_of(workload: _core.Workload) -> Callable[..., Workload]:
     if workload.has_surfaces:
         base = HaloWorkload if workload.has_programs else LatticeWorkload
     if len(workload.algorithms) > 1:
-        base = ReductionWorkload
-        shown = Option("How the vector is reduced.", "|".join(workload.algorithms))
-        options.append(("algorithm", Annotated[str, shown], workload.algorithms[0]))
+        base = ExchangeWorkload if workload.has_partitions else ReductionWorkload
+        meaning = "How the messages are sent." if workload.has_partitions else "How the vector is reduced."
+        names = [BY_SIZE, *workload.algorithms] if workload.has_partitions else workload.algorithms
+        options.append(("algorithm", Annotated[str, Option(meaning, "|".join(names))], names[0]))
     traits = Traits(workload.name, workload.definition, bandwidth_of=workload.bandwidth_of)
     namespace = {"traits": traits, "workload": workload, "__doc__": f"{workload.definition}."}
     name = workload.name.capitalize()

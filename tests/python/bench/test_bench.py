@@ -264,7 +264,7 @@ def test_workloads_on_the_teaching_machine_are_their_closed_forms():
     assert ring.times_us[0] == pytest.approx(2 * 7 * (1 + on_the_wire_us / 8), rel=1e-6)
     doubling = apenet.bench.allreduce("ideal", sizes=[size], n=8, algorithm="recursive-doubling")
     assert doubling.times_us[0] == pytest.approx(3 * (1 + on_the_wire_us), rel=1e-6)
-    everybody = apenet.bench.alltoall("ideal", sizes=[size], n=5)
+    everybody = apenet.bench.alltoall("ideal", sizes=[size], n=5, algorithm="ring")
     assert everybody.times_us[0] == pytest.approx(4 * (1 + on_the_wire_us), rel=1e-6)
     four = apenet.bench.halo4d("ideal", sizes=[size], n=27 * 8)
     assert four.grid == (3, 6, 6, 2)
@@ -280,6 +280,37 @@ def test_workloads_on_the_teaching_machine_are_their_closed_forms():
     assert lines.bandwidths_mib_s[0] == pytest.approx(1000, rel=1e-2)
     across = apenet.bench.bisection("ideal", sizes=[size], n=16)
     assert across.bandwidths_mib_s[0] == pytest.approx(16 * 1000 / 1.001, rel=1e-6)
+
+
+def test_an_all_to_all_is_sent_as_its_size_asks():
+    """1 us, 1000 MiB/s: Bruck's blocks to 256 bytes, windows of 32 to 32 KiB, then steps of pairs."""
+    sizes = [256, 257, 32768, 32769]
+    result = apenet.bench.alltoall("ideal", sizes=sizes, n=8)
+    content = result.to_json()
+    assert content["algorithm"] == "auto"
+    assert [point["algorithm"] for point in content["points"]] == ["bruck", "direct", "direct", "pairwise"]
+    assert "(auto)" in result.to_table()
+    assert "pairwise" in result.to_table()
+    on_the_wire_us = [size / 2**20 * 1000 for size in sizes]
+    expected = [
+        3 * (1 + 4 * on_the_wire_us[0]),
+        *(1 + 7 * one for one in on_the_wire_us[1:3]),
+        7 * (1 + on_the_wire_us[3]),
+    ]
+    assert result.times_us == pytest.approx(expected, rel=1e-3)
+    assert "bisection_percent" not in content["points"][0]
+    with pytest.raises(InputError, match="algorithm"):
+        apenet.bench.alltoall("ideal", sizes=[8], n=4, algorithm="rings")
+
+
+def test_an_all_to_all_says_what_it_uses_of_the_bisection():
+    """4x2x2: 8 x 8 messages cross 8 links of 16 bytes in 3 cycles of 115 MHz, from either half."""
+    result = apenet.bench.alltoall("ape16", sizes=[4096], algorithm="direct")
+    least_us = 64 * 4096 / (8 * 16 * 115e6 / 3) * 1e6
+    assert result.bisection_percent == pytest.approx(100 * least_us / result.times_us)
+    assert result.bisection_percent < 100
+    assert apenet.bench.alltoall("ape16", sizes=[4096], n=8).bisection_percent is None
+    assert apenet.bench.alltoall("pax", sizes=[4096], n=8).bisection_percent is None
 
 
 @pytest.mark.parametrize("algorithm", apenet._core.workload("allreduce").algorithms)

@@ -89,6 +89,44 @@ TEST(Workloads, AllToAllIsAStepForEveryOtherProcess) {
   EXPECT_EQ(result.payload_bytes, 3U * 5 * 4 * 300);
 }
 
+Case alltoall(const std::string& algorithm, std::vector<std::uint32_t> grid) {
+  Case exchange{"alltoall", std::move(grid), 300};
+  exchange.algorithm = algorithm;
+  return exchange;
+}
+
+// Partners are the bitwise differences if there is a power of two of processes; otherwise sums, and a process
+// pauses where it is its own partner.
+TEST(Workloads, PairwiseProcessesExchangeInSteps) {
+  const WorkloadResult result = run_ideal(alltoall("pairwise", {8}));
+  EXPECT_EQ(result.time, Time::from_ns(7 * (latency_ns + 300)));
+  EXPECT_EQ(result.payload_bytes, 3U * 8 * 7 * 300);
+  EXPECT_EQ(run_ideal(alltoall("pairwise", {5})).payload_bytes, 3U * 5 * 4 * 300);
+}
+
+// 39 messages are a window of 32 and one of 7.
+TEST(Workloads, DirectMessagesGoInWindows) {
+  const WorkloadResult result = run_ideal(alltoall("direct", {8, 5}));
+  EXPECT_EQ(result.time, Time::from_ns(2 * latency_ns + 39 * 300));
+  EXPECT_EQ(result.payload_bytes, 3U * 40 * 39 * 300);
+  EXPECT_EQ(run_ideal(alltoall("direct-at-once", {8, 5})).time, Time::from_ns(latency_ns + 39 * 300));
+}
+
+// Of the distances 1 to 4, two have bit 0, two bit 1 and one bit 2.
+TEST(Workloads, BrucksBlocksTravelTogether) {
+  const WorkloadResult five = run_ideal(alltoall("bruck", {5}));
+  EXPECT_EQ(five.time, Time::from_ns(3 * latency_ns + (2 + 2 + 1) * 300));
+  EXPECT_EQ(five.messages, 3U * 5 * 3);
+  EXPECT_EQ(run_ideal(alltoall("bruck", {8})).time, Time::from_ns(3 * (latency_ns + 4 * 300)));
+}
+
+// The line of 4 carries three messages for planes of 4 processes, the plane three with the blocks of lines.
+TEST(Workloads, TwoPhasesAreALineAndItsPlane) {
+  const WorkloadResult result = run_ideal(alltoall("two-phase", {2, 4, 2}));
+  EXPECT_EQ(result.time, Time::from_ns(2 * (latency_ns + 3 * 4 * 300)));
+  EXPECT_EQ(result.messages, 3U * 16 * (3 + 3));
+}
+
 TEST(Workloads, AFourierTransformIsAnAllToAllAlongEachDimension) {
   const WorkloadResult result = run_ideal({"fft", {4, 3, 1, 2}, 300});
   EXPECT_EQ(result.time, Time::from_ns((3 + 2 + 1) * (latency_ns + 300)));
