@@ -81,6 +81,12 @@ MapOption = Annotated[
     typer.Option("--map", metavar="FILE|linear|random:SEED|cart:PxQxRxS", help="Placement of ranks on nodes."),
 ]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")]
+EngineOrBothOption = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="packet|flit|both", help="Engine of the network; both: packet, and flit's time beside it."
+    ),
+]
 RunFolderOption = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", parser=path_of("out", "a folder"), help="Folder for the run's files."),

@@ -10,7 +10,7 @@ import typer
 from apenet.base.errors import NotWrittenError
 from apenet.cli.common import (
     AllowLongOption,
-    EngineOption,
+    EngineOrBothOption,
     FaultOption,
     JsonOption,
     MachineOption,
@@ -43,7 +43,7 @@ def replay(
     faults: FaultOption = None,
     ranks_per_node: RanksPerNodeOption = 1,
     mapping: MapOption = "linear",
-    engine: EngineOption = "packet",
+    engine: EngineOrBothOption = "packet",
     out: RunFolderOption = None,
     trace_out: TraceOption = None,
     seed: SeedOption = 1,

@@ -9,7 +9,7 @@ import typer
 
 from apenet.base.errors import NotWrittenError
 from apenet.cli.common import (
-    EngineOption,
+    EngineOrBothOption,
     FaultOption,
     MachineOption,
     MapOption,
@@ -61,7 +61,7 @@ def run(
             help="Size of a rank's part of the problem, for profiles: its sites, or 16x16x16x32/2x2x2x2.",
         ),
     ] = None,
-    engine: EngineOption = "packet",
+    engine: EngineOrBothOption = "packet",
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi|intel", help="MPI of the program.")] = "auto",
     out: RunFolderOption = None,
     record: Annotated[

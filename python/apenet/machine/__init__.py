@@ -31,10 +31,13 @@ from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHA
 from apenet.machine.show import html_of, listed, text_of
 from apenet.machine.write import to_toml
 
-__all__ = ["ENGINES", "FIRST_RAIL", "Machine", "MachineFile", "machine", "machine_names", "machines"]
+__all__ = ["BOTH", "ENGINES", "FIRST_RAIL", "Machine", "MachineFile", "machine", "machine_names", "machines"]
 
 ENGINES = ("packet", "flit")
 """Engines of the network: docs/models/network.md, docs/models/flit-engine.md."""
+
+BOTH = "both"
+"""Of a run: the packet engine, and its time with the flit engine beside it."""
 
 MOST_FILE_BYTES = 2**20
 """The largest machine file; the longest shipped one has 30 kilobytes."""

@@ -27,14 +27,15 @@ from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variab
 from apenet.host.openmpi_launcher import OpenMpiLauncher
 from apenet.host.streams import OutputFolder
 from apenet.host.toolchain import find_program, search_path
-from apenet.machine import ENGINES, Machine
+from apenet.machine import BOTH, ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.computation import Choice, Computation, choose
 from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
-from apenet.run.results import PS_PER_US, Request, common_results
+from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
+from apenet.run.settings_effect import WatchedSettings
 
 _OUTCOMES = {
     getattr(_core.Outcome, name): name
@@ -104,10 +105,12 @@ def run(
     the problem, for profiles. `out` names a folder for the run's files and adds network statistics over time to the
     result. `record` names a file for a GOAL trace, the input of `apenet.replay`; `trace` names a file
     for a timeline, which ui.perfetto.dev opens. `faults` are links and nodes that die and revive
-    (`Machine.with_faults`). With `trap_tsc` the processor's cycle counter (rdtsc) is virtual, too, at one tick per
-    nanosecond. By default the run uses one core or several, as its ranks communicate or compute; `pin` sets one core
-    or, if false, all; the results are the same. `stall_timeout` is the time in seconds without progress after which a
-    run is ended as a deadlock; see docs/limits.md. Raises InputError and MachineError for invalid input, and RunError
+    (`Machine.with_faults`). With `engine` both the program runs again with the flit engine, its output is dropped,
+    and the result has the time of that run beside its own. With `trap_tsc` the processor's cycle counter (rdtsc) is
+    virtual, too, at one tick per nanosecond. By default the run uses one core or several, as its ranks communicate
+    or compute; `pin` sets one core or, if false, all; the results are the same. `stall_timeout` is the time in
+    seconds without progress after which a run is ended as a deadlock; see docs/limits.md.
+    Raises InputError and MachineError for invalid input, and RunError
     for a program that does not complete with status 0: it has the result, the status, the ranks and the end of
     standard error. With `check` false a failed program is a result, whose `ok` is false.
     """
@@ -119,8 +122,10 @@ def run(
     output_path = given_path("output", output, "a folder")
     if output_path is not None and (tag_output or capture):
         raise InputError("output", output_path, "neither tags nor capture with it: each rank has files of its own")
-    if engine not in ENGINES:
-        raise InputError("engine", engine, " or ".join(ENGINES))
+    if checked_engine(engine) == BOTH and compute.startswith("record:"):
+        raise InputError("engine", engine, f"{' or '.join(ENGINES)} with --compute {compute}")
+    if engine == BOTH:
+        chosen.description(checked_seed(seed), ENGINES[1])  # refused where there is no network
     program = find_program(arguments[0])
     refuse_musl(program, search_path())
     job = Job(program, arguments[1:], n, None if size is None else parse_size(size, n), chosen)
@@ -147,9 +152,15 @@ def run(
             request, out=out, trace=trace, record=record, profile=choice.record, inputs=inputs
         ) as outputs,
         Computation(choice, job) as computation,
+        WatchedSettings(chosen, outputs.recording) as watched,
     ):
         options.observation = outputs.observation
-        extra = {**(environment or {}), **_own_environment(trap_tsc, outputs.recording), **computation.environment}
+        extra = {
+            **(environment or {}),
+            **_own_environment(trap_tsc, outputs.recording),
+            **computation.environment,
+            **watched.environment,
+        }
         lost = None
         with nullcontext() if output_path is None else OutputFolder(output_path, n) as folder:
             look = computation.look
@@ -163,9 +174,31 @@ def run(
             except NotWrittenError as error:
                 lost = error
         result = _with_library_checked(request, result)
+        if result.ok:
+            ineffective = watched.warnings(request, result.trace_hash, result.messages)
+            result = replace(result, warnings=(*result.warnings, *ineffective))
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
         result = _computed(choice, computation, result)
+        if engine == BOTH and result.ok:
+            again = run(
+                command,
+                n=n,
+                machine=chosen,
+                ranks_per_node=ranks_per_node,
+                map=map,
+                compute=compute,
+                size=size,
+                engine=ENGINES[1],
+                mpi=mpi,
+                pin=pin,
+                trap_tsc=trap_tsc,
+                seed=seed,
+                capture=True,
+                environment=environment,
+                stall_timeout=stall_timeout,
+            )
+            result = with_flit_time(result, again.virtual_time_us)
         outputs.keep(result, computation, lost)
     return _checked(result, folder) if check else result
 
@@ -261,7 +294,7 @@ def _run(
     look: Callable[[], None],
     loaded: dict[str, str],
 ) -> RunResult:
-    description = request.machine.description(request.seed, request.engine)
+    description = request.description()
     began = time.monotonic()
     with ExitStack() as stack:
         sinks = _Sinks(stack, capture)

@@ -81,6 +81,7 @@ class RunResult(Result):
             # No time for a failed program: the part that ran must not look like a fast run.
             "virtual_time_us": self.virtual_time_us if self.ok else None,
             "ended_at_us": self.virtual_time_us,
+            **({} if self.flit_virtual_time_us is None else {"flit_virtual_time_us": self.flit_virtual_time_us}),
             "messages": self.messages,
             "bytes": self.bytes,
             "compute": self.compute,
@@ -163,8 +164,7 @@ def summary(result: RunResult) -> str:
             f"{result.busiest_text}; compute: {_compute_text(result)}; {result.wall_time_s:.2f} s of wall time",
         ]
     lines += [f"note: {text}" for text in (result.note, _stand_ins(result), uncharged_note(result)) if text]
-    if result.faults.summary():
-        lines.append(result.faults.summary())
+    lines += [text for text in (result.flit_text, result.faults.summary()) if text]
     lines += [f"warning: {warning}" for warning in result.warnings]
     if result.message:
         first, *rest = result.message.splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 from apenet import _core
 from apenet.base.errors import NotWrittenError
@@ -27,6 +28,11 @@ class Recording(Held):
             folder = None if self._trace.is_stream else trace.parent
             self._file = stack.enter_context(tempfile.TemporaryFile(dir=folder))
             self._closing = stack.pop_all()
+
+    @property
+    def file(self) -> IO[bytes]:
+        """What the ranks have written."""
+        return self._file
 
     @property
     def environment(self) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from apenet.base.errors import ApenetError, InputError, from_core, texts
 from apenet.base.foreign import GOAL_TRACE, recognise_text
 from apenet.base.infiles import TooLargeError, UnreadableError, opened_file, printable, read_text
 from apenet.base.numbers import checked_seed
-from apenet.machine import ENGINES, Machine
+from apenet.machine import BOTH, ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.long_runs import require_ends, require_soon
-from apenet.run.results import RanksResult, Request, ranks_results, show_size, show_time
+from apenet.run.results import RanksResult, Request, checked_engine, ranks_results, show_size, show_time, with_flit_time
+from apenet.run.settings_effect import MOST_MESSAGES, warnings_of
 
 MOST_UNPACKED_BYTES = 2**36
 """The most bytes of a trace packed by gzip, which is unpacked to a temporary file."""
@@ -72,8 +73,7 @@ def replay(
     if ranks wait for ever, and PartitionError if faults leave no path.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
-    if engine not in ENGINES:
-        raise InputError("engine", engine, " or ".join(ENGINES))
+    checked_engine(engine)
     seed = checked_seed(seed)
     began = time.monotonic()
     file = Path(trace)
@@ -82,7 +82,8 @@ def replay(
     sent = schedule.traffic()[3] if not chosen.topology.has_routers else ()
     require_ends(chosen, int(max(sent, default=0)), "trace", printable(file))
     if not allow_long:
-        packet_hops = _core.count_goal_packet_hops(chosen.description(seed, engine), list(nodes), schedule).all
+        description = chosen.description(seed, ENGINES[0] if engine == BOTH else engine)
+        packet_hops = _core.count_goal_packet_hops(description, list(nodes), schedule).all
         require_soon(packet_hops, "messages", "trace", printable(file), "a shorter trace or smaller messages")
     request = ReplayRequest(
         trace=str(trace),
@@ -96,7 +97,11 @@ def replay(
     )
     inputs = {"the GOAL file": file, "machine": chosen.path, "map": map_file(map)}
     with runfolder.Outputs(request, out=out, trace=trace_out, inputs=inputs) as outputs:
-        return outputs.keep(_replayed(request, schedule, outputs.observation, began))
+        result = _replayed(request, schedule, outputs.observation, began)
+        if engine == BOTH:
+            flit = _replayed(replace(request, engine=ENGINES[1]), schedule, _core.ObservationOptions(), began)
+            result = with_flit_time(result, flit.virtual_time_us)
+        return outputs.keep(result)
 
 
 def read_trace(trace: str | Path) -> _core.GoalSchedule:
@@ -132,15 +137,16 @@ def _replayed(
     request: ReplayRequest, schedule: _core.GoalSchedule, observed: _core.ObservationOptions, began: float
 ) -> ReplayResult:
     try:
-        report = _core.replay_goal(
-            request.machine.description(request.seed, request.engine), list(request.nodes), schedule, observed
-        )
+        report = _core.replay_goal(request.description(), list(request.nodes), schedule, observed)
     except ValueError as error:
         raise request.machine.refused(error) from error
     except _core.ReplayDeadlock as error:
         raise ReplayError(str(error)) from error
     common = ranks_results(request.machine, request.seed, report, report.finish_ps, began)
-    return ReplayResult(trace=request.trace, operations=report.operations, **common)
+    result = ReplayResult(trace=request.trace, operations=report.operations, **common)
+    if result.messages > MOST_MESSAGES:
+        return result
+    return replace(result, warnings=(*result.warnings, *warnings_of(request, schedule, result.trace_hash)))
 
 
 def summary(result: ReplayResult) -> str:
@@ -159,7 +165,7 @@ def summary(result: ReplayResult) -> str:
         f"ranks end: {ends}",
         f"{result.operations} operations, {result.messages} messages, {show_size(result.bytes)}; "
         f"{result.busiest_text}; {result.wall_time_s:.2f} s of wall time",
-        *([result.faults.summary()] if result.faults.summary() else []),
+        *(text for text in (result.flit_text, result.faults.summary()) if text),
         *(f"warning: {warning}" for warning in result.warnings),
     ]
     return "\n".join(lines)

@@ -5,18 +5,24 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apenet import _core
 from apenet._core import version as __version__
-from apenet.machine import Machine
+from apenet.base.errors import InputError
+from apenet.machine import BOTH, ENGINES, Machine
 from apenet.run.activity import NetworkActivity, network_activity
 
 PS_PER_US = 10**6
+PACKET_ENGINE = "packet engine: "
+"""Begins the core's warnings of the packet engine's accuracy."""
+
+
+Simulated = TypeVar("Simulated", bound="Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +36,10 @@ class Request:
     nodes: tuple[int, ...]
     engine: str
     seed: int
+
+    def description(self) -> _core.MachineDescription:
+        """The machine as the core takes it, with the packet engine if both are asked for."""
+        return self.machine.description(self.seed, ENGINES[0] if self.engine == BOTH else self.engine)
 
     def to_json(self) -> dict[str, Any]:
         """The contents of command.json."""
@@ -46,6 +56,13 @@ class Request:
             "seed": self.seed,
             "version": __version__,
         }
+
+
+def checked_engine(engine: str) -> str:
+    """One of the engines, or both. Raises InputError."""
+    if engine not in (*ENGINES, BOTH):
+        raise InputError("engine", engine, f"{', '.join(ENGINES)} or {BOTH}")
+    return engine
 
 
 @dataclass(frozen=True)
@@ -108,10 +125,19 @@ class Result(ABC):
     network: NetworkActivity | None = field(repr=False)
     warnings: tuple[str, ...]
     wall_time_s: float
+    flit_virtual_time_us: float | None = None
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """The contents of run.json."""
+
+    @property
+    def flit_text(self) -> str:
+        """The flit engine's time beside this one, for the short report; empty unless both were asked for."""
+        if self.flit_virtual_time_us is None:
+            return ""
+        percent = 100 * (self.flit_virtual_time_us / self.virtual_time_us - 1) if self.virtual_time_us > 0 else 0.0
+        return f"flit engine: {show_time(self.flit_virtual_time_us)} of virtual time, {percent:+.1f} %"
 
     def of_host(self) -> dict[str, Any]:
         """Values for host.json beside the wall time: they may vary."""
@@ -153,6 +179,7 @@ class RanksResult(Result):
             "seed": self.seed,
             "version": self.version,
             "virtual_time_us": self.virtual_time_us,
+            **({} if self.flit_virtual_time_us is None else {"flit_virtual_time_us": self.flit_virtual_time_us}),
             "finish_us": {
                 "min": float(self.finish_us.min()),
                 "mean": float(self.finish_us.mean()),
@@ -226,6 +253,12 @@ def ranks_results(
         "sends": np.asarray(report.sends),
         "sent_bytes": np.asarray(report.sent_bytes),
     }
+
+
+def with_flit_time(result: Simulated, flit_virtual_time_us: float) -> Simulated:
+    """A result of the packet engine whose time the flit engine has checked: no warning of that is left to say."""
+    warnings = tuple(warning for warning in result.warnings if not warning.startswith(PACKET_ENGINE))
+    return replace(result, flit_virtual_time_us=flit_virtual_time_us, warnings=warnings)
 
 
 def show_time(microseconds: float) -> str:

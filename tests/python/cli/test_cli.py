@@ -149,7 +149,7 @@ def test_bench_json(apenet):
         (["run", "-n", "2", "--map", "random:", "--", "true"], "random:SEED"),
         (["run", "-n", "2", "--compute", "guess", "--", "true"], "measured[:SCALE]"),
         (["run", "-n", "2", "--compute", "measured:0", "--", "true"], "measured[:SCALE]"),
-        (["run", "-n", "2", "--engine", "fast", "--", "true"], "packet or flit"),
+        (["run", "-n", "2", "--engine", "fast", "--", "true"], "packet, flit or both"),
         (["run", "-n", "2", "--machine", "ideal", "--engine", "flit", "--", "true"], '"ideal" has no network'),
         (["run", "-n", "2", "--out", "/proc/nowhere", "--", "true"], "a folder that can be written"),
         (["run", "-n", "two", "--", "true"], "'-n'"),

@@ -1,0 +1,92 @@
+"""A setting without effect on any event of a run is named, and no other. The judge is a second run without it."""
+
+import sys
+
+import pytest
+
+import apenet as package
+from apenet.run import settings_effect
+
+EXCHANGE = """
+from mpi4py import MPI
+import numpy
+world = MPI.COMM_WORLD
+mine, other = numpy.zeros(BYTES, dtype=numpy.int8), numpy.zeros(BYTES, dtype=numpy.int8)
+for shift in range(1, 3):
+    world.Sendrecv(mine, (world.rank + shift) % world.size, 0, other, (world.rank - shift) % world.size, 0)
+"""
+
+
+def run(settings, machine="ape16", n=8, size=2000, **options):
+    program = [sys.executable, "-c", EXCHANGE.replace("BYTES", str(size))]
+    return package.run(program, n=n, machine=package.machine(machine, settings), capture=True, **options)
+
+
+def ineffective(result):
+    return [words.split()[1] for words in result.warnings if "had no effect on any event" in words]
+
+
+@pytest.mark.parametrize(
+    ("machine", "setting", "is_ineffective"),
+    [
+        ("pax", "network.link.clock_mhz=312.5", True),  # between switches; eight nodes are on one
+        ("ape16", "bus.clock_mhz=66", False),
+        ("ape16", "router.buffer_flits=4096", True),  # every packet uses the buffers, none waits for room
+        ("ape16", "network.link.bit_error_rate=0", True),  # as it is
+        ("ape16", "network.link.latency_ns=500", False),
+        ("ape16", "software.mpi.clock_read_us=7", False),  # is in what a program computes: nothing is claimed
+    ],
+)
+def test_a_setting_is_without_effect_if_a_run_without_it_has_the_same_events(machine, setting, is_ineffective):
+    result = run([setting], machine)
+    assert ineffective(result) == ([setting] if is_ineffective else [])
+    if setting.startswith("software"):
+        return
+    without = run([], machine)
+    assert (without.trace_hash == result.trace_hash) == is_ineffective
+    assert (without.ranks == result.ranks) == is_ineffective
+
+
+def test_each_of_several_settings_is_judged_alone():
+    settings = ["bus.clock_mhz=90", "bus.clock_mhz=66", "router.buffer_flits=4096"]
+    assert ineffective(run(settings)) == ["bus.clock_mhz=90", "router.buffer_flits=4096"]
+
+
+def test_what_a_few_ranks_do_not_use_more_ranks_may():
+    """Eight nodes of PAX are on one switch; from seventeen on, messages cross to another."""
+    setting = "network.link.clock_mhz=62.5"
+    assert ineffective(run([setting], "pax", n=8)) == [setting]
+    assert ineffective(run([setting], "pax", n=20)) == []
+
+
+def test_a_recorded_run_and_its_replay_say_the_same(tmp_path):
+    settings = ["bus.clock_mhz=66", "router.buffer_flits=4096"]
+    trace = tmp_path / "t.goal"
+    result = run(settings, record=trace)
+    replayed = package.replay(trace, machine=package.machine("ape16", settings))
+    assert ineffective(result) == ineffective(replayed) == ["router.buffer_flits=4096"]
+
+
+def test_the_recording_changes_no_event(monkeypatch):
+    watched = run(["bus.clock_mhz=66"])
+    monkeypatch.setattr(settings_effect, "_candidates", lambda _machine: iter(()))
+    plain = run(["bus.clock_mhz=66"])
+    assert watched.trace_hash == plain.trace_hash
+    assert watched.ranks == plain.ranks
+
+
+def test_a_long_run_is_not_replayed(monkeypatch):
+    monkeypatch.setattr(settings_effect, "MOST_MESSAGES", 3)
+    assert ineffective(run(["router.buffer_flits=4096"])) == []
+
+
+def test_a_failed_run_says_nothing_of_its_settings():
+    program = [sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Abort(3)"]
+    machine = package.machine("ape16", ["router.buffer_flits=4096"])
+    assert ineffective(package.run(program, n=2, machine=machine, capture=True, check=False)) == []
+
+
+def test_the_command_line_says_it(apenet):
+    program = [sys.executable, "-c", EXCHANGE.replace("BYTES", "100")]
+    done = apenet("run", "-n", "8", "-m", "pax", "--set", "network.link.clock_mhz=312.5", "--", *program)
+    assert "apenet: warning: --set network.link.clock_mhz=312.5 had no effect on any event of this run\n" in done.stderr
