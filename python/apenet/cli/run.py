@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -22,9 +23,10 @@ from apenet.cli.common import (
     TraceOption,
     messages,
     path_of,
+    print_json,
     unkept,
 )
-from apenet.cli.streams import say
+from apenet.cli.streams import programs_on_errors, say
 from apenet.host.client_server import is_client_server, note
 from apenet.host.mpi_library import MpiChoice
 from apenet.machine import machine as read_machine
@@ -96,37 +98,51 @@ def run(
         float,
         typer.Option("--stall-timeout", metavar="SECONDS", help="Report a deadlock after this time without progress."),
     ] = STALL_TIMEOUT_S,
+    limit_wall: Annotated[
+        float | None,
+        typer.Option(
+            "--limit-wall", metavar="SECONDS", help="End the run after this wall time, and keep what was measured."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object; the program's output goes to standard error."),
+    ] = False,
 ) -> None:
     """Run a program on a simulated machine, in virtual time. Ends with the program's own exit status."""
     failure: NotWrittenError | None = None
     if is_client_server(command[0], n):
         say(note(command[0]))
     try:
-        result = run_program(
-            command,
-            n=n,
-            machine=read_machine(machine, settings or (), faults or (), rail),
-            ranks_per_node=ranks_per_node,
-            map=mapping,
-            compute=compute,
-            size=size,
-            engine=engine,
-            mpi=cast(MpiChoice, mpi),
-            out=out,
-            record=record,
-            trace=trace,
-            tag_output=tag_output,
-            output=output,
-            pin=pin,
-            trap_tsc=trap_tsc,
-            seed=seed,
-            stall_timeout=stall_timeout,
-            check=False,
-        )
+        with programs_on_errors() if as_json else nullcontext():
+            result = run_program(
+                command,
+                n=n,
+                machine=read_machine(machine, settings or (), faults or (), rail),
+                ranks_per_node=ranks_per_node,
+                map=mapping,
+                compute=compute,
+                size=size,
+                engine=engine,
+                mpi=cast(MpiChoice, mpi),
+                out=out,
+                record=record,
+                trace=trace,
+                tag_output=tag_output,
+                output=output,
+                pin=pin,
+                trap_tsc=trap_tsc,
+                seed=seed,
+                stall_timeout=stall_timeout,
+                limit_wall=limit_wall,
+                check=False,
+            )
     except NotWrittenError as error:
         result, failure = unkept(error, RunResult), error
     report = summary(result)
-    if report:
+    if as_json:
+        print_json(result.to_json())
+    elif report:
         messages().print(report, markup=False)
     if failure is not None:
         if result.ok:

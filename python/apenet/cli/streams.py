@@ -6,6 +6,8 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from apenet.base.errors import ApenetError
@@ -69,6 +71,19 @@ def _watched(given: TextIO | None, raw: io.FileIO) -> TextIO:
         errors="backslashreplace",  # file names may be any bytes
         line_buffering=raw.isatty() or raw.fileno() == 2,  # noqa: PLR2004 (standard error)
     )
+
+
+@contextmanager
+def programs_on_errors() -> Iterator[None]:
+    """Standard output goes to standard error meanwhile: that of a program, when the result is to stand alone."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        _put(kept, 1)
 
 
 def flush() -> None:

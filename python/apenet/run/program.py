@@ -32,6 +32,7 @@ from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.computation import Choice, Computation, choose
+from apenet.run.limits import WallLimit
 from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
 from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
@@ -95,6 +96,7 @@ def run(
     stall_timeout: float = STALL_TIMEOUT_S,
     tag_output: bool = False,
     output: str | Path | None = None,
+    limit_wall: float | None = None,
     check: bool = True,
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
@@ -109,7 +111,8 @@ def run(
     and the result has the time of that run beside its own. With `trap_tsc` the processor's cycle counter (rdtsc) is
     virtual, too, at one tick per nanosecond. By default the run uses one core or several, as its ranks communicate
     or compute; `pin` sets one core or, if false, all; the results are the same. `stall_timeout` is the time in
-    seconds without progress after which a run is ended as a deadlock; see docs/limits.md.
+    seconds without progress after which a run is ended as a deadlock, `limit_wall` the
+    wall time after which it is ended; see docs/limits.md.
     Raises InputError and MachineError for invalid input, and RunError
     for a program that does not complete with status 0: it has the result, the status, the ranks and the end of
     standard error. With `check` false a failed program is a result, whose `ok` is false.
@@ -118,6 +121,7 @@ def run(
     arguments = _checked_command(command)
     n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
     options = _session_options(pin, stall_timeout)
+    limit = WallLimit(limit_wall)
     options.tag_output = tag_output
     output_path = given_path("output", output, "a folder")
     if output_path is not None and (tag_output or capture):
@@ -163,10 +167,17 @@ def run(
         }
         lost = None
         with nullcontext() if output_path is None else OutputFolder(output_path, n) as folder:
-            look = computation.look
             loaded = loader_variables("intel" if family == "intel" else mpi)
             result = _run(
-                request, program, options, capture=capture, extra=extra, folder=folder, look=look, loaded=loaded
+                request,
+                program,
+                options,
+                capture=capture,
+                extra=extra,
+                folder=folder,
+                look=computation.look,
+                limit=limit,
+                loaded=loaded,
             )
             try:
                 if folder is not None:
@@ -197,6 +208,7 @@ def run(
                 capture=True,
                 environment=environment,
                 stall_timeout=stall_timeout,
+                limit_wall=limit_wall,
             )
             result = with_flit_time(result, again.virtual_time_us)
         outputs.keep(result, computation, lost)
@@ -292,6 +304,7 @@ def _run(
     extra: dict[str, str],
     folder: OutputFolder | None,
     look: Callable[[], None],
+    limit: WallLimit,
     loaded: dict[str, str],
 ) -> RunResult:
     description = request.description()
@@ -321,7 +334,7 @@ def _run(
         def is_interrupted() -> bool:
             look()
             openmpi.look()
-            return bool(seen)
+            return bool(seen) or limit.is_over()
 
         supervisor = launched.supervisor
         try:
@@ -332,7 +345,8 @@ def _run(
             raise refused_by_host(error) from error
         os.write(options.error_fd, openmpi.words())
         stdout, stderr = sinks.contents()
-    return _result(request, report, began, stdout, stderr)
+    result = _result(request, report, began, stdout, stderr)
+    return result if seen else limit.judge(result)
 
 
 def _pipe(stack: ExitStack) -> tuple[int, int]:
