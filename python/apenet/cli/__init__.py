@@ -15,6 +15,7 @@ from apenet.cli import (
     bench,
     calibrate,
     cc,
+    completion,
     doctor,
     fit,
     fit_compute,
@@ -60,6 +61,8 @@ app.command("machines", cls=HelpfulCommand)(machine.list_machines)
 app.add_typer(machine.app, name="machine")
 app.command(cls=HelpfulCommand)(doctor.doctor)
 app.command(cls=HelpfulCommand)(perf.perf)
+app.command("completion", cls=HelpfulCommand)(completion.complete)
+app.command("man", cls=HelpfulCommand)(completion.man)
 
 
 def _print_version(wanted: bool) -> None:

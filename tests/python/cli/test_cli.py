@@ -38,6 +38,8 @@ def test_version(apenet):
         "replay",
         "fit",
         "calibrate",
+        "completion",
+        "man",
     ],
 )
 def test_every_command_explains_itself(apenet, command):
