@@ -47,6 +47,7 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process
       drain_(view_, server_, options.drain_cpu_ms, count_),
       idle_(options),
       start_(view_.ranks, server_, options, lines_),
+      stopped_(server_, options),
       strays_(process_ids),
       stalled_(scheduler, server_, options, lines_),
       host_deadlock_(view_.ranks, server_, options),
@@ -269,6 +270,7 @@ void RunLoop::look_around(const std::function<bool()>& interrupted) {
   if (now < next_look_ || verdict_.is_stopped()) return;
   next_look_ = now + loop_look_interval;
   server_.watch_attached();
+  if (!view_.ranks.started() || all_finished_) stopped_.look();
   if (server_.processes().has_supervisor()) {
     std::string stray = strays_.look();
     if (!stray.empty()) verdict_.stop(SessionReport::Outcome::failed, 2, std::move(stray));

@@ -15,6 +15,7 @@
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stalled_ranks.hpp"
 #include "runtime/launch/start_watch.hpp"
+#include "runtime/launch/stopped_watch.hpp"
 #include "runtime/launch/stray_watch.hpp"
 #include "runtime/launch/verdict.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -62,6 +63,7 @@ class RunLoop {
   Drain drain_;
   IdleWatch idle_;
   StartWatch start_;
+  StoppedWatch stopped_;
   StrayWatch strays_;
   SourceLines lines_;
   StalledRanks stalled_;
