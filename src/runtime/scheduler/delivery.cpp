@@ -258,6 +258,7 @@ void Delivery::give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t 
 void Delivery::take_notice(std::uint32_t rank) {
   Rank& known = ranks_.at(rank);
   exchange_.take_notice(rank, [&](std::int64_t taken_ps, std::uint8_t rail, ipc::Interface interface) {
+    known.lower_horizon(taken_ps + bounds_.lookahead_ps());
     if (message::keeps_places(interface)) {
       ++known.kept[rail];
       return;

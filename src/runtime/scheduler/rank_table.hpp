@@ -1,6 +1,7 @@
 // RankTable: the state of every rank. Launch and session read it; only the scheduler changes it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -28,7 +29,7 @@ struct Rank {
   std::int64_t acts_on_ps = never_ps;
   std::uint32_t least_events = 1;
   std::int64_t woken_ps = before_time_ps;
-  std::int64_t horizon_ps = 0;      // lowered by each request
+  std::int64_t horizon_ps = 0;      // as the process knows it
   bool shares_memory = false;       // with other ranks of its node
   std::uint32_t events = 0;         // in the ring
   std::deque<ipc::Event> overflow;  // events for which the ring has no room
@@ -41,6 +42,9 @@ struct Rank {
   [[nodiscard]] bool computes() const {
     return state == RankState::computing || state == RankState::computing_ended;
   }
+  // As Client::lower_horizon() does: the rank has acted, and does not know what happens from this time on. A
+  // flush gives the process this horizon back.
+  void lower_horizon(std::int64_t effect_ps) { horizon_ps = std::min(horizon_ps, effect_ps); }
   // Another of its threads sleeps until deadline_ps.
   [[nodiscard]] bool has_alarm() const {
     return state == RankState::awaiting_event && deadline_ps != never_ps;

@@ -81,8 +81,7 @@ void Scheduler::take_state(std::uint32_t rank) {
 void Scheduler::take_requests(std::uint32_t rank) {
   Rank& known = ranks_.at(rank);
   exchange_.take_requests(rank, [&](const ipc::Request& request) {
-    // As Client::lower_horizon() does: a flush gives the process this horizon back.
-    known.horizon_ps = std::min(known.horizon_ps, request.time_ps + bounds_.lookahead_ps());
+    known.lower_horizon(request.time_ps + bounds_.lookahead_ps());
     posted_.push_back({request.time_ps, rank, static_cast<std::uint32_t>(requests_.size())});
     requests_.push_back(request);
   });

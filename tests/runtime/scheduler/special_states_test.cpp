@@ -12,11 +12,12 @@ constexpr std::int64_t us = ToyRank::us;
 // Ranks on nodes of their own, or all on one.
 class SpecialStates : public testing::Test {
  protected:
-  void start(const std::vector<std::vector<Action>>& actions, bool on_one_node = false) {
+  void start(const std::vector<std::vector<Action>>& actions, bool on_one_node = false,
+             const MachineDescription& machine = round_ideal()) {
     for (const auto& of_rank : actions) toys_.emplace_back(toys_.size(), actions.size(), of_rank);
     std::vector<NodeId> nodes;
     for (NodeId rank = 0; rank < toys_.size(); ++rank) nodes.push_back(on_one_node ? 0 : rank);
-    blocks_.emplace(round_ideal(), nodes, toys_, HostProperties{});
+    blocks_.emplace(machine, nodes, toys_, HostProperties{});
     blocks_->run_granted();
     step(Scheduler::Outcome::woken);  // virtual time begins
   }
@@ -307,6 +308,20 @@ TEST_F(SpecialStates, ARankThatHasFinishedMayEnd) {
   scheduler().remove(0);
   EXPECT_EQ(state(0), RankState::finished);
   EXPECT_EQ(ranks().alive(), 1U);
+}
+
+// The card learns when a message is taken from its mailbox, and may answer.
+TEST_F(SpecialStates, AFlushKeepsTheHorizonOfAMessageThatWasTaken) {
+  using enum Action;
+  start({{wait, flush, wait}, {post, wait, wait}}, false, machine("extoll-64"));
+  for (ToyRank& toy : toys_) blocks_->run(toy);
+  blocks_->block(1).rings.requests[0].flags |= message::from_cpu;  // by VELO, whose messages take a mailbox
+  step(Scheduler::Outcome::woken);
+  while (toys_[0].log.empty()) go_on();
+  EXPECT_EQ(blocks_->block(0).rings.events[0].mailbox_packets, 1U);
+  EXPECT_EQ(state(0), RankState::running);
+  EXPECT_EQ(blocks_->block(0).clock.horizon_ps,
+            toys_[0].log.front().at_ps + blocks_->view().bounds.lookahead_ps());
 }
 
 }  // namespace
