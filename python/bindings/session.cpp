@@ -74,7 +74,8 @@ void bind_reports(nb::module_& module) {
       .value("aborted", SessionReport::Outcome::aborted)
       .value("deadlock", SessionReport::Outcome::deadlock)
       .value("interrupted", SessionReport::Outcome::interrupted)
-      .value("output_closed", SessionReport::Outcome::output_closed);
+      .value("output_closed", SessionReport::Outcome::output_closed)
+      .value("limit", SessionReport::Outcome::limit);
   nb::class_<SessionReport>(module, "SessionReport")
       .def_ro("outcome", &SessionReport::outcome)
       .def_ro("exit_status", &SessionReport::exit_status)
@@ -124,6 +125,7 @@ void bind_session(nb::module_& module) {
       .def_rw("compute_scale", &SessionOptions::compute_scale)
       .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)
       .def_rw("stall_timeout_ms", &SessionOptions::stall_timeout_ms)
+      .def_rw("limit_virtual_ps", &SessionOptions::limit_virtual_ps)
       .def_rw("cores", &SessionOptions::cores)
       .def_rw("output_fd", &SessionOptions::output_fd)
       .def_rw("error_fd", &SessionOptions::error_fd)

@@ -104,6 +104,10 @@ def run(
             "--limit-wall", metavar="SECONDS", help="End the run after this wall time, and keep what was measured."
         ),
     ] = None,
+    limit_virtual: Annotated[
+        str | None,
+        typer.Option("--limit-virtual", metavar="TIME", help="End the run at this virtual time, such as 10ms."),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON object; the program's output goes to standard error."),
@@ -135,6 +139,7 @@ def run(
                 seed=seed,
                 stall_timeout=stall_timeout,
                 limit_wall=limit_wall,
+                limit_virtual=limit_virtual,
                 check=False,
             )
     except NotWrittenError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
+from decimal import Decimal
 
 from apenet.base.errors import InputError
 from apenet.run.program_result import RunResult
@@ -11,6 +13,22 @@ from apenet.run.program_result import RunResult
 MOST_SECONDS = 10**9
 LIMIT_STATUS = 124
 """As of timeout(1)."""
+MOST_PS = 8_985_600 * 10**12
+"""104 days: the end of virtual time."""
+_PS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3}
+
+
+def virtual_limit_ps(given: str | float | None) -> int:
+    """The virtual time of a limit, from seconds or a text such as 10ms; 0 for none. Raises InputError."""
+    if given is None:
+        return 0
+    expected = "a virtual time such as 10ms, 1.5s or 300us, above 0 and up to 104 days"
+    text = given if isinstance(given, str) else f"{given!r}s"
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,2})?)(s|ms|us|ns)", text)
+    ps = round(Decimal(found[1]) * _PS[found[2]]) if found is not None else 0
+    if not 0 < ps <= MOST_PS:
+        raise InputError("limit_virtual", given, expected)
+    return ps
 
 
 class WallLimit:

@@ -32,7 +32,7 @@ from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.computation import Choice, Computation, choose
-from apenet.run.limits import WallLimit
+from apenet.run.limits import WallLimit, virtual_limit_ps
 from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
 from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
@@ -40,7 +40,7 @@ from apenet.run.settings_effect import WatchedSettings
 
 _OUTCOMES = {
     getattr(_core.Outcome, name): name
-    for name in ("completed", "failed", "aborted", "deadlock", "interrupted", "output_closed")
+    for name in ("completed", "failed", "aborted", "deadlock", "interrupted", "output_closed", "limit")
 }
 MOST_RANKS = 65536
 STALL_TIMEOUT_S = 10.0
@@ -97,6 +97,7 @@ def run(
     tag_output: bool = False,
     output: str | Path | None = None,
     limit_wall: float | None = None,
+    limit_virtual: str | float | None = None,
     check: bool = True,
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
@@ -112,7 +113,8 @@ def run(
     virtual, too, at one tick per nanosecond. By default the run uses one core or several, as its ranks communicate
     or compute; `pin` sets one core or, if false, all; the results are the same. `stall_timeout` is the time in
     seconds without progress after which a run is ended as a deadlock, `limit_wall` the
-    wall time after which it is ended; see docs/limits.md.
+    wall time in seconds after which it is ended, and `limit_virtual` the virtual time, in seconds or as `10ms`; see
+    docs/limits.md.
     Raises InputError and MachineError for invalid input, and RunError
     for a program that does not complete with status 0: it has the result, the status, the ranks and the end of
     standard error. With `check` false a failed program is a result, whose `ok` is false.
@@ -122,6 +124,7 @@ def run(
     n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
     options = _session_options(pin, stall_timeout)
     limit = WallLimit(limit_wall)
+    options.limit_virtual_ps = virtual_limit_ps(limit_virtual)
     options.tag_output = tag_output
     output_path = given_path("output", output, "a folder")
     if output_path is not None and (tag_output or capture):
@@ -209,6 +212,7 @@ def run(
                 environment=environment,
                 stall_timeout=stall_timeout,
                 limit_wall=limit_wall,
+                limit_virtual=limit_virtual,
             )
             result = with_flit_time(result, again.virtual_time_us)
         outputs.keep(result, computation, lost)

@@ -45,6 +45,16 @@ bool Drain::acts_until(VirtualInstant first) {
   return false;
 }
 
+bool Drain::all_act_after(std::int64_t time_ps) {
+  constexpr std::uint32_t last_rank = UINT32_MAX;
+  bool any_is_left = false;
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    const bool is_left = scheduler_.ranks.computes_until_ps(rank) || !(server_.ended(rank) || has_left(rank));
+    any_is_left = any_is_left || is_left;
+  }
+  return any_is_left && !acts_until({time_ps, last_rank});
+}
+
 bool Drain::is_quiescent(std::uint32_t rank) const {
   if (server_.ended(rank)) return true;
   if (has_left(rank)) return false;

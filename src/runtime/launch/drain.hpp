@@ -28,6 +28,8 @@ class Drain {
 
   // `first`: when and where the first failure occurred.
   [[nodiscard]] Next next(VirtualInstant first, bool all_wait);
+  // Whether ranks are left and none of them acts until this time. Requires that all wait.
+  [[nodiscard]] bool all_act_after(std::int64_t time_ps);
   // Call when a step found nothing to do: no rank acts any more.
   void note_idle() { is_idle_ = true; }
   // After the last step: waits only for the ranks that have left the simulation, and the

@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 constexpr auto loop_look_interval = 20ms;
 constexpr auto idle_after_failure = 100ms;
 constexpr int most_yields = 2;
+constexpr int limit_status = 124;  // as of timeout(1)
 
 // While computation is recorded, one rank runs at a time: several cores serve only the rotation.
 CoreUse cores_of(const SessionOptions& options) {
@@ -91,7 +92,11 @@ void RunLoop::live(const std::function<bool()>& interrupted) {
     if (const auto first = server_.failures().first_to_end_others()) {
       drain(*first);
     } else if (!all_finished_ && view_.grants.nobody_runs() && !stalled_.waits_for_suspended()) {
-      step();
+      if (is_at_limit()) {
+        verdict_.stop(SessionReport::Outcome::limit, limit_status, "ended at the limit of virtual time");
+      } else {
+        step();
+      }
     } else {
       wait_for_processes();
       stalled_.suspend_sleepers();
@@ -100,6 +105,15 @@ void RunLoop::live(const std::function<bool()>& interrupted) {
     }
     look_around(interrupted);
   }
+}
+
+// No rank acts until the limit any more. As after a failure, a wait that a rank has begun before may end
+// after it.
+bool RunLoop::is_at_limit() {
+  if (options_.limit_virtual_ps == 0 || !view_.ranks.started()) return false;
+  const std::int64_t limit_ps = view_.ranks.epoch_ps() + options_.limit_virtual_ps;
+  scheduler_.end_at(limit_ps);
+  return drain_.all_act_after(limit_ps);
 }
 
 void RunLoop::step() {

@@ -41,6 +41,7 @@ class RunLoop {
   void guarded(Work work);
   void live(const std::function<bool()>& interrupted);
   void step();
+  [[nodiscard]] bool is_at_limit();
   void wait_for_processes();
   void let_another_run();
   void on_idle();

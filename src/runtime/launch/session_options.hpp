@@ -36,6 +36,7 @@ struct SessionOptions {
   int startup_wait_ms = 60000;  // the same limit before virtual time has begun
   // Total CPU time in which the other ranks have to become quiescent after one has failed.
   int drain_cpu_ms = 4000;
+  std::int64_t limit_virtual_ps = 0;  // virtual time after which the run is ended; 0: none
   // Wall time after which a notice is printed if all other ranks wait for one rank.
   int busy_notice_ms = 10000;
   CoreUse cores = CoreUse::adaptive;
@@ -91,7 +92,15 @@ struct RankReport {
 };
 
 struct SessionReport {
-  enum class Outcome : std::uint8_t { completed, failed, aborted, deadlock, interrupted, output_closed };
+  enum class Outcome : std::uint8_t {
+    completed,
+    failed,
+    aborted,
+    deadlock,
+    interrupted,
+    output_closed,
+    limit,  // SessionOptions::limit_virtual_ps
+  };
   Outcome outcome = Outcome::completed;
   int exit_status = 0;  // exit status for the shell: the program's own, 128 + signal, or 1
   std::string message;  // the reason if the run did not complete; empty otherwise
