@@ -1,12 +1,17 @@
 // How runs of real processes end: deadlocks, failures, exits and interrupts, and the output that is kept.
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <new>
 #include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -298,6 +303,55 @@ TEST(SessionEnd, AStoppedRankIsWaitedFor) {
   kill(process, SIGKILL);
   waitpid(process, nullptr, 0);
   EXPECT_FALSE(is_hopeless);
+}
+
+// Once it is named, the rank is let go on, and the run ends as if nothing had been.
+TEST(SessionEnd, ARankThatIsStoppedOutsideVirtualTimeIsNamed) {
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  auto* const stopped = new (page) std::atomic<pid_t>{0};
+  for (const Begin begin : {Begin::by_the_program, Begin::at_the_barrier}) {
+    const auto program = [&](bool stops) {
+      return [stops, begin, stopped](ipc::Client& client) {
+        const auto stop = [&] {
+          if (!stops) return;
+          stopped->store(getpid());
+          raise(SIGSTOP);
+        };
+        if (begin == Begin::by_the_program) {
+          stop();
+          client.block().identity.used_network = 1;
+          client.start();
+        }
+        send_word(client, stops ? 0 : 1, 0);
+        receive_word(client);
+        leave(client);
+        if (begin == Begin::at_the_barrier) stop();
+      };
+    };
+    int notices[2];
+    ASSERT_EQ(pipe2(notices, O_CLOEXEC | O_NONBLOCK), 0);
+    SessionOptions options;
+    options.busy_notice_ms = 100;
+    options.output_fd = options.error_fd = notices[1];
+    std::string said;
+    const Ran ran = run_ranks(
+        test::round_ideal(), {program(false), program(true)}, options,
+        [&] {
+          std::array<char, 256> text{};
+          const ssize_t bytes = read(notices[0], text.data(), text.size());
+          if (bytes > 0) said.append(text.data(), static_cast<std::size_t>(bytes));
+          if (bytes > 0) kill(stopped->load(), SIGCONT);
+          return false;
+        },
+        begin);
+    EXPECT_EQ(
+        said,
+        "apenet: rank 1 is stopped by a signal, and SIGCONT would let it go on; the run waits for it\n");
+    EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+    for (const int end : notices) close(end);
+  }
+  munmap(page, 4096);
 }
 
 TEST(SessionEnd, ARankThatNeverComesToRestIsEndedAndNamed) {
