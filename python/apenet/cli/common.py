@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, Group, RenderableType
 from rich.measure import Measurement
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table
@@ -136,13 +137,40 @@ def output() -> Console:
 def print_tables(content: RenderableType) -> None:
     """A table, or a group with tables.
 
-    Names, keys and values are never cut. On a terminal, columns of text are folded, and lines that are too long wrap.
+    Names, keys and values are never cut. On a terminal, columns of text are folded, and a table whose words do not fit
+    becomes a list: no row is broken.
     """
     console = output()
-    tables = content.renderables if isinstance(content, Group) else [content]
-    widths = [_width(console, table) for table in tables if isinstance(table, Table)]
-    console.size = ConsoleDimensions(max([console.width, *widths]), console.height)
-    console.print(content)
+    parts = content.renderables if isinstance(content, Group) else [content]
+    if console.is_terminal:
+        parts = [_fitting(console, part) if isinstance(part, Table) else part for part in parts]
+    else:
+        widths = [_width(console, table) for table in parts if isinstance(table, Table)]
+        console.size = ConsoleDimensions(max([console.width, *widths]), console.height)
+    console.print(Group(*parts))
+
+
+def _fitting(console: Console, table: Table) -> Table:
+    """The table, or its rows as a list if it is too wide: the first cell, and below it a line for each other one."""
+    for column in table.columns:
+        column.overflow = "fold"
+    if _width(console, table) <= console.width:
+        return table
+    rows = Table(box=None, show_header=False, pad_edge=False, title=table.title)
+    rows.add_column(overflow="fold")
+    for first, *others in zip(*(column.cells for column in table.columns), strict=True):
+        rows.add_row(first)
+        for column, cell in zip(table.columns[1:], others, strict=True):
+            if cell != "":
+                rows.add_row(Padding(_labelled(column.header, cell), (0, 0, 0, 2)))
+    return rows
+
+
+def _labelled(header: RenderableType, cell: RenderableType) -> RenderableType:
+    """`header: cell`, where both are texts as they are in tables of columns."""
+    if isinstance(header, str) and isinstance(cell, str):
+        return f"{header}: {cell}" if header else cell
+    return Group(header, cell)
 
 
 def _width(console: Console, table: Table) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import apenet as package
+from apenet.machine.keys import keys
 
 APENET = Path(sys.executable).parent / "apenet"
 CUT = "\N{HORIZONTAL ELLIPSIS}"
@@ -41,6 +42,19 @@ def test_machines(columns):
     words = said.split()
     for machine in package.machines():
         assert set(machine.file.machine.summary.split()) <= set(words)
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.parametrize("section", ["network", "router", "card hca", "software"])
+def test_keys_of_machines(section, columns):
+    """A table that does not fit is a list, so that each key begins a line and no row is broken."""
+    said = on_a_terminal(columns, "machine", "keys", section)
+    assert CUT not in said
+    assert max(map(len, said.splitlines())) <= columns
+    begins = {line.split(" ")[0] for line in said.splitlines()}
+    for key in keys(section):
+        assert key.key in begins
+        assert set(key.meaning.split()) <= set(said.replace("\n", " ").split())
 
 
 def test_published_results():
