@@ -45,7 +45,16 @@ def with_lines(name, *changes):
 
 def test_the_machines_are_listed():
     expected = {"ape128", "ape16", "apenet-2004", "ideal", "iq-router-v1", "iq-router-v2"}
-    expected |= {"my-cluster", "pax", "qpace", "qpace-8x16x16", "torus-slice", "extoll-64", "extoll-64-2d"}
+    expected |= {
+        "my-cluster",
+        "pax",
+        "qpace",
+        "qpace-8x16x16",
+        "torus-slice",
+        "extoll-64",
+        "extoll-64-2d",
+        "bluegene-l",
+    }
     assert expected <= set(NAMES)
     assert sorted(NAMES) == NAMES
     assert [found.name for found in apenet.machines()] == NAMES
