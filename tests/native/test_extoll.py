@@ -143,6 +143,13 @@ def test_random_calls_agree_with_a_model_in_memory(native, whole, nodes, sequenc
     assert first.trace_hash == second.trace_hash
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_descriptors_of_random_bits_change_registered_memory_only(native, seed):
+    first, second = (run(native("descriptors.c"), seed, 3000, n=2) for _ in range(2))
+    assert first.stdout == second.stdout
+    assert len(re.findall(rb"^[01]: [0-9]+ of 3000 accepted$", first.stdout, re.MULTILINE)) == 2
+
+
 def test_every_misuse_has_its_error(apenet, native):
     done = apenet("run", "-n", "2", "--machine", MACHINE, "--", native("errors.c"))
     assert done.returncode == 0, done.stderr
