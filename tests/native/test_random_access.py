@@ -35,7 +35,7 @@ def test_a_shipped_rate_is_measured_again(layer):
 
 
 def rates(layer, **options):
-    chosen = {"sizes": [1024], "count": 16, "look_ahead": 1} | options
+    chosen = {"sizes": [1024], "n": 16, "look_ahead": 1} | options
     return package.bench.randomaccess("extoll-64", layer=layer, **chosen).rates_per_s
 
 
@@ -48,17 +48,17 @@ def test_the_conduit_is_close_to_velo_and_mpi_below_both():
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_held_back_updates_travel_together_and_runs_repeat(layer):
-    alone = rates(layer, count=4)[0]
-    together = rates(layer, count=4, look_ahead=64)
+    alone = rates(layer, n=4)[0]
+    together = rates(layer, n=4, look_ahead=64)
     assert together[0] > 1.5 * alone
-    assert together.tolist() == rates(layer, count=4, look_ahead=64).tolist()
+    assert together.tolist() == rates(layer, n=4, look_ahead=64).tolist()
 
 
 @pytest.mark.parametrize(
     ("machine", "conduit"), [("pax", "ibv"), ("pax", "udp"), ("ape16", "apelink"), ("ideal", "mpi")]
 )
 def test_it_runs_over_every_conduit(machine, conduit):
-    options = {"layer": "gasnet", "conduit": conduit, "sizes": [1024], "count": 4}
+    options = {"layer": "gasnet", "conduit": conduit, "sizes": [1024], "n": 4}
     alone, together = (
         package.bench.randomaccess(machine, look_ahead=held, **options).rates_per_s[0] for held in (1, 64)
     )
@@ -67,7 +67,7 @@ def test_it_runs_over_every_conduit(machine, conduit):
 
 def test_the_improved_active_messages_gain_in_a_program_of_upc():
     """Up to 53 % are published (Kujat et al., Fig. 3); how the first implementation works is a reading."""
-    options = {"sizes": [8192], "count": 4, "iterations": 32}
+    options = {"sizes": [8192], "n": 4, "iterations": 32}
     first, improved = (rates("upc", active_messages=name, **options)[0] for name in ("first", "improved"))
     assert improved > 1.3 * first
 
@@ -75,7 +75,7 @@ def test_the_improved_active_messages_gain_in_a_program_of_upc():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"count": 12}, "n = 12: expected a power of two"),
+        ({"n": 12}, "n = 12: expected a power of two"),
         ({"look_ahead": 0}, "look_ahead = 0: expected 1 to 1024"),
         ({"look_ahead": 1025}, "look_ahead = 1025"),
         ({"sizes": [24]}, "sizes = 24: expected powers of two"),
