@@ -14,6 +14,7 @@ from apenet.base.errors import InputError
 from apenet.bench import CATALOGUE
 from apenet.bench.lqcd_scaling import TEST as LQCD
 from apenet.bench.request import MachineRequest, OptionField, Request, options_of
+from apenet.bench.settings_effect import with_settings_judged
 from apenet.cli import lqcd
 from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import (
@@ -52,7 +53,7 @@ def run(kind: type[MachineRequest[Any]], machine: str, **given: Any) -> None:  #
         task = progress.task_ids[0]
         progress.update(task, completed=-1)  # progress is called before each measurement
         steps.append(lambda: progress.advance(task))
-        result = request.measure()
+        result = with_settings_judged(request, request.measure())
     if as_json:
         print_json(result.to_json())
     else:

@@ -77,13 +77,18 @@ def warnings_of(request: Request, schedule: _core.GoalSchedule, trace_hash: str)
 
 def _candidates(machine: Machine) -> Iterator[tuple[str, Machine]]:
     """The settings of the hardware, and the machine without each of them."""
+    for setting, other in machines_without(machine):
+        steps = setting.split(".")
+        section = steps[2:3] if steps[0] == "rail" else steps[:1]
+        if set(section) <= set(_HARDWARE):
+            yield setting, other
+
+
+def machines_without(machine: Machine) -> Iterator[tuple[str, Machine]]:
+    """Each setting, and the machine without it."""
     if not machine.path.is_file():
         return
     for number, setting in enumerate(machine.settings):
-        steps = setting.split(".")
-        section = steps[2:3] if steps[0] == "rail" else steps[:1]
-        if not set(section) <= set(_HARDWARE):
-            continue
         others: Sequence[str] = [other for place, other in enumerate(machine.settings) if place != number]
         try:
             yield setting, read_machine(machine.path, others, machine.faults, machine.rail)
