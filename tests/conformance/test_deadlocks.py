@@ -133,7 +133,7 @@ def test_ranks_that_only_poll_are_reported_after_so_many_looks(run, case):
     done = run("deadlocks", case, stall_timeout="0.1")
     assert done.returncode == 1, done.stderr
     assert report_of(done.stderr) == POLLS[case]
-    assert ": 10.00" in done.stderr.splitlines()[0]
+    assert " after 10.00" in done.stderr.splitlines()[0]
 
 
 @pytest.fixture

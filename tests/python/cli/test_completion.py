@@ -32,7 +32,7 @@ def completed(apenet, tmp_path_factory):
     [
         (["apenet", "ru"], ["run"]),
         (["apenet", "machine", ""], ["show", "check", "keys", "-h", "--help"]),
-        (["apenet", "run", "--limit-"], ["--limit-wall"]),
+        (["apenet", "run", "--limit-"], ["--limit-wall", "--limit-virtual"]),
         (["apenet", "run", "--engine", ""], ["packet", "flit", "both"]),
         (["apenet", "run", "--engine", "both", "-m", "qp"], ["qpace", "qpace-8x16x16"]),
         (["apenet", "bench", "halo4"], ["halo4d"]),
