@@ -309,7 +309,10 @@ TEST(Boundary, AMessageBeyondTheEndOfTimeNamesItsSender) {
   };
   const Ran ran = run_ranks(test::round_ideal(), {[](ipc::Client& client) { receive_word(client); }, late});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
-  EXPECT_EQ(ran.report.message, "rank 1 has reached the end of virtual time, 104 days");
+  EXPECT_EQ(
+      ran.report.message,
+      "a message would still be under way after the end of virtual time, 104 days; the first one under way "
+      "is a send of 8 bytes from rank 1 to rank 0");
 }
 
 TEST(Boundary, TheMappingKeepsItsSize) {
