@@ -24,7 +24,7 @@ struct Allocator {
   void* (*realloc)(void* context, void* memory, std::size_t bytes);
   void (*free)(void* context, void* memory);
 };
-enum Domain : int { raw, memory, objects };
+enum class Domain : int { raw, memory, objects };
 
 template <typename Function>
 Function* python(const char* name) {
@@ -149,8 +149,8 @@ bool has_translating_card(const ipc::Client& client) {
 }  // namespace
 
 bool settle_interpreter(const ipc::Client& client) {
-  const auto get = python<void(int, Allocator*)>("PyMem_GetAllocator");
-  const auto set = python<void(int, Allocator*)>("PyMem_SetAllocator");
+  const auto get = python<void(Domain, Allocator*)>("PyMem_GetAllocator");
+  const auto set = python<void(Domain, Allocator*)>("PyMem_SetAllocator");
   const auto version = python<const char*()>("Py_GetVersion");
   const auto holds_lock = python<int()>("PyGILState_Check");
   if (get == nullptr || set == nullptr || version == nullptr || holds_lock == nullptr) return false;
@@ -159,7 +159,7 @@ bool settle_interpreter(const ipc::Client& client) {
   if (holds_lock() == 0 || std::strstr(version(), "free-threading") != nullptr) return true;
   auto* const small = new SmallBlocks;  // as long as the interpreter
   if (!small->reserve()) return true;
-  for (const Domain domain : {memory, objects}) {
+  for (const Domain domain : {Domain::memory, Domain::objects}) {
     Allocator own{};
     get(domain, &own);
     // A hook, such as that of tracemalloc or PYTHONMALLOC=debug, knows only what it has allocated.
