@@ -80,6 +80,6 @@ def test_a_partition_is_reported(run):
     assert 'there has been no path since 50 us, fault "node (3,1,1) down @50us"' in report["message"]
     assert "cannot reach" in done.stderr
     # Ranks have run ahead of the fault, and wait.
-    assert max(rank["virtual_time_us"] for rank in report["ranks"]) == report["virtual_time_us"] > 50
+    assert max(rank["virtual_time_us"] for rank in report["ranks"]) == report["ended_at_us"] > 50
     assert "at 70 us" in report["message"]
     assert report["message"].endswith("each rank's clock shows when it began to wait, before that or after")

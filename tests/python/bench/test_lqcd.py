@@ -299,6 +299,6 @@ def test_bad_input_is_refused(apenet, options, said):
 
 
 def test_its_options_belong_to_it(apenet):
-    refused = apenet("bench", "halo", "--ranks", "4")
+    refused = apenet("bench", "halo", "--scaling", "weak")
     assert refused.returncode == 2
-    assert 'ranks = "4": expected none for halo: it belongs to lqcd' in refused.stderr
+    assert 'scaling = "weak": expected none for halo: it belongs to lqcd' in refused.stderr

@@ -182,7 +182,7 @@ def test_a_machine_without_a_network_is_refused():
 @pytest.mark.parametrize(
     ("machine", "load", "may_deviate"),
     [
-        ("extoll-64", 0.3, False),
+        ("extoll-64", 0.25, False),
         ("extoll-64", 0.5, True),
         ("pax", 0.15, False),
         ("pax", 0.28, True),
