@@ -135,18 +135,21 @@ def _print(reproduction: Reproduction, as_json: bool) -> None:
     if as_json:
         print_json(reproduction.to_json())
         return
-    hard, soft = (reproduction.count(target) for target in ("hard", "soft"))
+    hard, soft, outside = (reproduction.count(target) for target in ("hard", "soft", "outside"))
+    shown = [row for row in reproduction.rows if row.target == "outside"]
     print_tables(
         Group(
-            *_lines(reproduction.rows),
+            *_lines([row for row in reproduction.rows if row.target != "outside"]),
             "",
+            *(_outside_lines(shown) if shown else []),
             _numbers_table(reproduction),
             "",
             _targets_table(reproduction),
             "",
             *_wrapped(
                 f"hard targets: {hard.met} met, {hard.missed} missed, {hard.unmeasured} not measured; "
-                f"soft: {soft.met} met, {soft.missed} missed, {soft.unmeasured} not measured"
+                f"soft: {soft.met} met, {soft.missed} missed, {soft.unmeasured} not measured; "
+                f"outside: {outside.met} met, {outside.missed} missed, {outside.unmeasured} not measured"
             ),
         )
     )
@@ -180,6 +183,16 @@ def _lines(rows: Sequence[Row]) -> list[Text]:
         lines[-1].highlight_words(["pass"], "green")
         lines[-1].highlight_words(["miss"], "red")
     return lines
+
+
+def _outside_lines(rows: Sequence[Row]) -> list[Text]:
+    """The section of results that were published elsewhere: below each key, how it is measured or why it is not."""
+    lines = [Text("outside: published elsewhere, and not fitted to unless the class says so", style="bold")]
+    for key in dict.fromkeys(row.key for row in rows):
+        mine = [row for row in rows if row.key == key]
+        how = [text for text in (mine[0].command, mine[0].reason) if text]
+        lines += [*_lines(mine)[1:], *(Text(line) for text in how for line in _wrapped("  " + text))]
+    return [*lines, Text("")]
 
 
 def _cells(row: Row) -> tuple[str, ...]:

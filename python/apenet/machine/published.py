@@ -94,7 +94,7 @@ class PublishedResult(Section):
     value: Positive | Annotated[list[Positive], Field(min_length=1)]
     tolerance_percent: NonNegative | None = None
     bound: Literal["upper", "lower"] | None = None
-    target: Literal["hard", "soft", "shape", "none"]
+    target: Literal["hard", "soft", "shape", "outside", "none"]
     role: Role | Annotated[list[Role], Field(min_length=1)]
     source: Text
     note: str = ""
@@ -134,6 +134,6 @@ class PublishedResult(Section):
         of_a_sweep = self.quantity.startswith("fit.") or self.quantity in ("crossover_bytes", "flat_until_bytes")
         if of_a_sweep != (self.statistic == "whole"):
             found.append(("statistic", self.statistic, f'{"" if of_a_sweep else "not "}"whole" for {self.quantity}'))
-        if self.target in ("hard", "soft") and self.tolerance_percent is None and self.bound is None:
+        if self.target in ("hard", "soft", "outside") and self.tolerance_percent is None and self.bound is None:
             found.append(("tolerance_percent", None, f'a tolerance or a bound with target = "{self.target}"'))
         return found

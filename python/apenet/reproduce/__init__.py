@@ -111,6 +111,7 @@ class Reproduction:
             "agrees": self.agrees,
             "hard": vars(self.count("hard")),
             "soft": vars(self.count("soft")),
+            "outside": vars(self.count("outside")),
             "machines": [vars(standing) for standing in self.standings],
             "rows": [row.to_json() for row in self.rows],
             "figures": [figure.to_json() for figure in self.figures],
@@ -159,7 +160,8 @@ def reproduce(planned: Plan, progress: Callable[[Task], None] = lambda _task: No
     for machine, key, result in planned.results:
         found = [measured[sweep] for sweep in sweeps_of(machine, result)]
         for point in result.points:
-            rows.append(row_of(machine, key, result, point, value_of(machine, result, found, point.size_bytes)))
+            value = value_of(machine, result, found, point.size_bytes)
+            rows.append(row_of(machine, key, result, point, value, sweeps_of(machine, result)[0].command))
     rows += [shape.row(measured) for shape in planned.shapes]
     # A figure shows all published values of its keys, also those outside the requested rows.
     published = {key: result for machine in machines() for key, result in machine.file.results.items()}

@@ -1,7 +1,7 @@
 """The figures of the literature: simulated curves, and the published points that are available.
 
-No figure was available as data. The drawn points of the literature are those that its text prints: a point at a size,
-or a line for a minimum, a peak or a bound.
+The drawn points of the literature are those that its text prints: a point at a size, or a line for a minimum, a peak or
+a bound. Only InfiniBand's two curves were printed as numbers.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ _2005 = "PoS(LAT2005)100"
 _V5 = "poster of CHEP 2016"
 _EXTOLL = "Kujat, Silla, Duato, Froening, The New EXTOLL Conduit for the GASNet Networking Layer"
 _QPACE = "slides of DESY Zeuthen, 18 January 2011"
+_OSU = "Open MPI users list, 2011-07-15, D. Warren: OSU benchmarks 3.3, Open MPI 1.5.3"
+_OTHER_HOSTS = "measured on hosts that are not named, with adapters of the same family"
 _FIT = "published points: the published parameters of the fit, evaluated (shown for 8 channels only), not measurements"
 _ACCESS = (
     "rates that come with the package, measured by `apenet reproduce --random-access` and not in this run; every "
@@ -141,6 +143,24 @@ FIGURES = [
         ),
         (),
         "the values of both figures are not in the text",
+    ),
+    FigureSpec(
+        "ib-osu-latency",
+        "InfiniBand: OSU latency through MPI",
+        _OSU,
+        "time_us",
+        (Curve("half round trip", Sweep("l5530-pair", "pingpong", "1:4M", layer="mpi")),),
+        ("ib.osu_latency",),
+        _OTHER_HOSTS,
+    ),
+    FigureSpec(
+        "ib-osu-bandwidth",
+        "InfiniBand: OSU bandwidth through MPI",
+        _OSU,
+        "bandwidth_mb_s",
+        (Curve("one direction, window 64", Sweep("l5530-pair", "unidirectional", "8:4M", layer="mpi", window=64)),),
+        ("ib.osu_bw",),
+        _OTHER_HOSTS,
     ),
     FigureSpec(
         "udp-pingpong-caches",

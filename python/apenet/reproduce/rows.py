@@ -23,7 +23,7 @@ class Row:
     unit: str
     tolerance_percent: float | None
     bound: Literal["upper", "lower"] | None
-    target: Literal["hard", "soft", "shape", "none"]
+    target: Literal["hard", "soft", "shape", "outside", "none"]
     role: Role | None
     source: str
     layer: str = ""
@@ -31,6 +31,8 @@ class Row:
     size_bytes: int | None = None
     note: str = ""
     reason: str = ""
+    command: str = ""
+    """The command that measures the simulated value."""
     holds: bool | None = None
     """For a published statement without a number: whether it holds in the simulation."""
 
@@ -82,10 +84,18 @@ class Row:
             "source": self.source,
             "note": self.note,
             "reason": self.reason,
+            "command": self.command,
         }
 
 
-def row_of(machine: str, key: str, published: PublishedResult, point: PublishedPoint, simulated: float | None) -> Row:
+def row_of(
+    machine: str,
+    key: str,
+    published: PublishedResult,
+    point: PublishedPoint,
+    simulated: float | None,
+    command: str = "",
+) -> Row:
     """The row of one point of a machine's published result."""
     reason = "no target: shown for comparison" if published.target == "none" else ""
     if simulated is None:
@@ -109,4 +119,5 @@ def row_of(machine: str, key: str, published: PublishedResult, point: PublishedP
         source=published.source,
         note=published.note,
         reason=reason,
+        command=command,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -44,6 +45,17 @@ class Sweep:
         """The options of the test that differ from the defaults."""
         options = fields(self)[len(("machine", "test", "sizes", "settings")) :]
         return {one.name: value for one in options if (value := getattr(self, one.name)) != one.default}
+
+    @property
+    def command(self) -> str:
+        """The command line that does the same."""
+        words = ["apenet", "bench", self.test, "--machine", self.machine, "--sizes", self.sizes]
+        for setting in self.settings:
+            words += ["--set", setting]
+        for name, value in self.options.items():
+            words.append("-n" if name == "n" else f"--{name.replace('_', '-')}")
+            words.append(",".join(map(str, value)) if isinstance(value, tuple) else str(value))
+        return shlex.join(words)
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Published results without a simulated counterpart, and unpublished quantities: unmeasured.toml."""
+"""Published results that `apenet reproduce` does not measure, and unpublished quantities: unmeasured.toml."""
 
 from __future__ import annotations
 
@@ -21,17 +21,23 @@ def unmeasured_rows() -> list[Row]:
             machine=entry.get("machine", NO_MACHINE),
             test=entry["test"],
             published=entry["published"],
-            simulated=None,
+            simulated=entry.get("simulated"),
             unit=entry.get("unit", ""),
-            tolerance_percent=None,
+            tolerance_percent=entry.get("tolerance_percent"),
             bound=entry.get("bound"),
             target=entry.get("target", "none"),
-            role=None,
+            role=entry.get("role"),
             source=entry["source"],
             reason=entry["reason"],
+            command=entry.get("command", ""),
         )
         for entry in _content()["result"]
     ]
+
+
+def shipped_digests() -> dict[str, str]:
+    """For each key whose simulated value comes with the package: the digest of the machine that gave it."""
+    return {entry["key"]: entry["machine_digest"] for entry in _content()["result"] if "simulated" in entry}
 
 
 def unknown() -> dict[str, list[str]]:

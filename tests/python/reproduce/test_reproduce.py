@@ -19,11 +19,11 @@ from apenet.reproduce import Reproduction, Row, Tally, plan, reproduce
 from apenet.reproduce.charts import chart
 from apenet.reproduce.figures import Figure, FigureSpec, Mark, Series, figures
 from apenet.reproduce.literature import FIGURES, LOADS
-from apenet.reproduce.random_access import PROCESSES, AccessRates
+from apenet.reproduce.random_access import PROCESSES, AccessRates, parameters_digest
 from apenet.reproduce.report import page, report_json
 from apenet.reproduce.rows import row_of
 from apenet.reproduce.shapes import shapes
-from apenet.reproduce.unmeasured import unmeasured_rows
+from apenet.reproduce.unmeasured import shipped_digests, unmeasured_rows
 from apenet.reproduce.values import path_coefficients, value_of
 
 
@@ -212,9 +212,10 @@ def test_each_result_has_one_entry():
 
 
 def test_values_without_a_counterpart_give_the_reason():
+    shipped = shipped_digests()
     for row in unmeasured_rows():
-        assert row.verdict == "n/a"
-        assert row.simulated is None
+        assert (row.simulated is not None) == (row.key in shipped)
+        assert row.verdict == "n/a" or row.key in shipped
         assert row.reason
     assert any("no published target" in str(row.published) for row in unmeasured_rows() if row.machine == "pax")
 
@@ -370,3 +371,58 @@ def test_loads_are_those_of_every_link():
     assert len(measured.links) == 128 * 6
     # A halo between neighbours crosses each link once, so all loads are equal.
     assert len({wire_bytes for _, _, wire_bytes in measured.links}) == 1
+
+
+def outside_of_the_literature():
+    """Key, size and value of every published number that is an outside check."""
+    found = {
+        (key, point.size_bytes): (point.value, result.unit)
+        for one in machines()
+        for key, result in one.file.results.items()
+        if result.target == "outside"
+        for point in result.points
+    }
+    return found | {(row.key, None): (row.published, row.unit) for row in unmeasured_rows() if row.target == "outside"}
+
+
+def test_outside_values_are_those_of_the_publications():
+    found = outside_of_the_literature()
+    assert found["ib.osu_latency", 1] == (1.66, "us")
+    assert found["ib.osu_latency", 4194304] == (1247.17, "us")
+    assert found["ib.osu_bw", 8] == (18.14, "MB/s")
+    assert found["ib.osu_bw", 4194304] == (3388.66, "MB/s")
+    assert found["ib.rc_pingpong", 4096] == (4.6, "us")
+    assert found["bgl.alltoall.16x8x8", None] == (64, "%")
+    assert found["tpu.bisection", None] == (24, "TB/s")
+    assert len([key for key, _ in found if key.startswith("ib.osu")]) == 21 + 20
+
+
+def test_an_outside_row_is_judged_and_is_no_target_of_the_status():
+    missed = row(machine="ape16", target="outside", simulated=111.0)
+    assert missed.verdict == "miss"
+    assert row(target="outside", simulated=109.0).verdict == "pass"
+    reproduction = Reproduction((row(machine="ape16"), missed), (), (), ())
+    assert reproduction.agrees
+    assert reproduction.to_json()["outside"] == {"met": 0, "missed": 1, "unmeasured": 0}
+
+
+def test_shipped_values_are_those_of_the_shipped_machines():
+    """The row's command after a change of the machine file gives the new one."""
+    digests = shipped_digests()
+    assert set(digests) == {"bgl.alltoall.16x8x8", "bgl.alltoall.10x8x4"}
+    assert set(digests.values()) == {parameters_digest("bluegene-l")}
+
+
+def test_a_section_shows_the_outside_rows_with_their_commands(apenet):
+    done = apenet("reproduce", "--only", "ib.rc_pingpong", "--only", "tpu.bisection", "--only", "bgl.alltoall.16x8x8")
+    assert done.returncode == 0, done.stderr
+    section = done.stdout[done.stdout.index("outside: ") :]
+    command = "apenet bench pingpong --machine l5530-pair --sizes 4096 --path send"
+    assert command in section
+    assert "45.2 %  -29.4 %" in section  # 45.2 of 64
+    assert "no machine of the package is this one" in section
+    # The command is the measurement.
+    rows = json.loads(apenet("reproduce", "--only", "ib.rc_pingpong", "--json").stdout)["rows"]
+    measured = json.loads(apenet(*command.split()[1:], "--json").stdout)
+    assert rows[0]["command"] == command
+    assert rows[0]["simulated"] == measured["points"][0]["time_us"]

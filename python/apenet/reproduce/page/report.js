@@ -46,7 +46,8 @@ for (const [section, content] of [["figures", data.figures], ["sensitivity", dat
 
 byId("version").textContent = data.version;
 
-for (const [target, title] of [["hard", "hard targets met"], ["soft", "soft targets met"], ["shape", "shapes hold"]]) {
+for (const [target, title] of [["hard", "hard targets met"], ["soft", "soft targets met"], ["shape", "shapes hold"],
+    ["outside", "outside values met"]]) {
   const asked = data.rows.filter((row) => row.target === target);
   const open = asked.filter((row) => row.verdict === "n/a").length;
   const met = asked.filter((row) => row.verdict === "pass").length;
@@ -63,7 +64,7 @@ for (const [name, title] of [["predicted", "predictions right"], ["assumed", "me
 // Filters: one group of buttons for each property, one of each pressed.
 const chosen = { target: "all", class: "all", verdict: "all" };
 const GROUPS = {
-  target: ["all", "hard", "soft", "shape", "none"],
+  target: ["all", "hard", "soft", "shape", "outside", "none"],
   class: ["all", "fitted", "follows", "assumed", "predicted"],
   verdict: ["all", "pass", "miss", "n/a"],
 };
