@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,11 @@ class RunResult(Result):
     def ok(self) -> bool:
         """Whether the program completed with status 0. If not, its times are those of the part that ran."""
         return self.outcome == "completed" and self.exit_status == 0
+
+    @property
+    def time(self) -> float:
+        """The virtual time in seconds; not a number for a failed program, so that it is less than no limit."""
+        return self.virtual_time_us * 1e-6 if self.ok else math.nan
 
     @property
     def waiting_share(self) -> float:
