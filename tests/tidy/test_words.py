@@ -11,7 +11,7 @@ GONE = {
     "warden": r"warden",
     "room, house (of code)": r"\bapenet_room\b|\bCMake room\b|\broom of src|\bhouse\b",
     "step aside, compute aside": r"(step|comput)\w*[ _]aside|aside_test",
-    "facts, habits": r"facts\b|[a-z]Facts?\b|\bhabits?\b",
+    "facts, habits": r"(?<!arti)facts\b|(?-i:[a-z]Facts?)\b|\bhabits?\b",
     "looks, kicks, in vain": r"\bkick(s|ed|ing)?\b|\bin[ _]vain|\bvain_|(begin|end|ipc::)_?look(ing)?\b",
     "hold-ups, settling, stage": r"hold_?ups?_?\b(?! to)|\bsettling|[Ll]aunch/stage|on_stage",
     "left out, absent, away": r"(?<!chrome_trace\.)\bleave_out_|waits_for_absent|is_away",

@@ -19,6 +19,7 @@ from apenet.cli import (
     doctor,
     fit,
     fit_compute,
+    gate,
     machine,
     perf,
     placing,
@@ -52,6 +53,7 @@ app.add_typer(bench.app, name="bench")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cc.cc)
 app.command(cls=HelpfulCommand)(replay.replay)
 app.command("map", cls=HelpfulCommand)(placing.place)
+app.command(cls=HelpfulCommand, context_settings={"allow_interspersed_args": False})(gate.gate)
 app.command(cls=HelpfulCommand)(reproduce.reproduce)
 app.command(cls=HelpfulCommand)(traffic.traffic)
 app.command(cls=HelpfulCommand)(fit.fit)

@@ -38,6 +38,7 @@ def test_version(apenet):
         "replay",
         "fit",
         "calibrate",
+        "gate",
         "completion",
         "man",
     ],

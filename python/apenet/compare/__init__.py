@@ -1,0 +1,1 @@
+"""Compares runs: with values that were accepted before, and with each other."""
