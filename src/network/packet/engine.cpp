@@ -141,12 +141,14 @@ std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
 }
 
 void PacketEngine::consumed(NodeId node, const Packet& packet) {
-  const std::uint32_t output = spec_.ejection_outputs[node] + packet.ejection_port;
-  std::int32_t& room_bytes = state_.queues[outputs_[output].spec.first_buffer].room_bytes;
+  // Not by the output's first_buffer: the two records are then read at the same time.
+  std::int32_t& room_bytes =
+      state_.queues[spec_.layout.ejection_buffer(node, packet.ejection_port)].room_bytes;
   room_bytes += static_cast<std::int32_t>(packet.wire_bytes);
   APENET_CHECK(room_bytes <= spec_.ejection_buffer_bytes,
                "node %u consumed more than arrived: room %d of %lld bytes", node, room_bytes,
                static_cast<long long>(spec_.ejection_buffer_bytes));
+  const std::uint32_t output = spec_.ejection_outputs[node] + packet.ejection_port;
   if (outputs_[output].state.waiting > 0) arbitrate(output);
 }
 

@@ -183,7 +183,10 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
     return std::min(port, spec_.layout.attachment_port);
   }
   [[nodiscard]] RouteSteps steps_of(const Flight& flight, std::uint32_t queue_index) const;
-  void want(Flight& flight, std::uint32_t first_output, RouteStep step) const;
+  void want(Flight& flight, std::uint32_t first_output, RouteStep step) const {
+    want(flight, first_output, step, spec_.layout.card_channel(flight.channel));
+  }
+  void want(Flight& flight, std::uint32_t first_output, RouteStep step, std::uint32_t card_channel) const;
   void use_routing(const Routing& routing);
   void choose_by_room(std::uint32_t queue_index);
   std::vector<std::uint32_t> take_refused(std::uint32_t output_index, std::uint64_t refused);
@@ -249,10 +252,10 @@ inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t que
   return steps;
 }
 
-inline void PacketEngine::want(Flight& flight, std::uint32_t first_output, RouteStep step) const {
+inline void PacketEngine::want(Flight& flight, std::uint32_t first_output, RouteStep step,
+                               std::uint32_t card_channel) const {
   flight.wanted_output = first_output + step.port;
-  flight.wanted_vc = static_cast<std::uint8_t>(
-      memo_.classes.channel(step.channel_class, spec_.layout.card_channel(flight.channel)));
+  flight.wanted_vc = static_cast<std::uint8_t>(memo_.classes.channel(step.channel_class, card_channel));
 }
 
 // For an adaptive routing this is a guess, which serves to prefetch: the packet chooses again when it is
@@ -262,8 +265,9 @@ inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_inde
     choose_among(flight, queue_index, from.spec.next_router);
     return;
   }
+  // Of a node with one FIFO for each channel of its card, Packet::channel is that channel.
   want(flight, from.spec.next_router * spec_.layout.ports,
-       memo_.plain_order->step_from(from.spec.next_place, flight.destination));
+       memo_.plain_order->step_from(from.spec.next_place, flight.destination), flight.channel);
 }
 
 // The arguments of an event are queue | flight << 32 and step | output << 8 | run << 40. All are filled for

@@ -51,6 +51,9 @@ struct PacketLayout {
   [[nodiscard]] std::uint32_t injection_queue(NodeId node, std::uint16_t channel) const {
     return first_injection_queue + node * fifos + channel;
   }
+  [[nodiscard]] std::uint32_t ejection_buffer(NodeId node, std::uint32_t port) const {
+    return first_ejection_buffer + node * ejection_ports + port;
+  }
   [[nodiscard]] std::uint32_t injection_output(NodeId node, std::uint16_t channel) const {
     if (injection_ports == 1) [[likely]]
       return routers * ports + node;

@@ -129,8 +129,7 @@ void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
     ejection.spec.first_queue = spec_.layout.first_queue(attachment.router);
     ejection.spec.next_router = attachment.router;
     ejection.spec.stage = static_cast<std::uint8_t>(stages_.size() - 2);
-    ejection.spec.first_buffer =
-        spec_.layout.first_ejection_buffer + node * spec_.layout.ejection_ports + number;
+    ejection.spec.first_buffer = spec_.layout.ejection_buffer(node, number);
     state_.queues[ejection.spec.first_buffer].room_bytes =
         static_cast<std::int32_t>(spec_.ejection_buffer_bytes);
   }
