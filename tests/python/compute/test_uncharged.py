@@ -44,7 +44,7 @@ def test_what_it_advises_charges_them(program):
 
 
 def test_many_short_regions_are_estimated(program):
-    """8 ms in all, of which one in eight is measured: three standard deviations are 9 %."""
+    """8 ms in all, of which 128 regions are measured, then one in 2, 4, 8, ...: three standard deviations are 9 %."""
     result = package.run([program, "short"], n=1, machine="ideal", capture=True)
     assert result.uncharged_cpu_s == pytest.approx(8e-3, rel=0.15)
 
