@@ -6,6 +6,7 @@ apenet.bench.pingpong(ape16, sizes="16:1M")
 apenet.run(["./program"], n=16, machine=ape16)
 apenet.replay("trace.goal", machine=ape16)
 apenet.traffic("iq-router-v1", loads="0.1:0.8:0.1", engine="flit")
+apenet.report("run")
 apenet.workload(program, n=16, machine=ape16)
 apenet.optimise_placement("trace.goal", machine=ape16)
 apenet.fit.fit("osu_latency.txt")
@@ -24,6 +25,7 @@ from apenet.base.errors import (
     NotWrittenError,
     PartitionError,
 )
+from apenet.explain import explain, report
 from apenet.fit import calibrate
 from apenet.machine import Machine, machine, machine_names, machines
 from apenet.placing import PlacementResult, optimise_placement
@@ -53,12 +55,14 @@ __all__ = [
     "__version__",
     "bench",
     "calibrate",
+    "explain",
     "fit",
     "machine",
     "machine_names",
     "machines",
     "optimise_placement",
     "replay",
+    "report",
     "reproduce",
     "run",
     "traffic",

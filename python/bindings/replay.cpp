@@ -4,9 +4,11 @@
 #include <nanobind/stl/vector.h>
 #include <nanobind/trampoline.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -141,12 +143,110 @@ nb::tuple traffic_of(const GoalSchedule& schedule) {
                         integers(columns[3]));
 }
 
+// A field of every operation of a rank as an array.
+template <typename Value>
+auto operations(Value GoalOperation::*field) {
+  return [field](const GoalRank& rank) {
+    std::vector<std::int64_t> values;
+    values.reserve(rank.operations.size());
+    for (const GoalOperation& operation : rank.operations)
+      values.push_back(static_cast<std::int64_t>(operation.*field));
+    return integers(values);
+  };
+}
+
+IntegerArray widened(const std::vector<std::uint32_t>& numbers) {
+  return integers({numbers.begin(), numbers.end()});
+}
+
+GoalSchedule changed(const GoalSchedule& schedule, std::size_t number,
+                     const std::vector<std::int64_t>& amounts, std::vector<std::uint32_t> first_successor,
+                     std::vector<std::uint32_t> successors) {
+  GoalSchedule other = schedule;
+  GoalRank& rank = other.ranks.at(number);
+  const std::size_t count = rank.operations.size();
+  const auto is_of_rank = [count](std::uint32_t one) { return (one & ~GoalRank::on_start) < count; };
+  if (amounts.size() != count || first_successor.size() != count + 1 || first_successor.front() != 0 ||
+      first_successor.back() != successors.size() ||
+      !std::is_sorted(first_successor.begin(), first_successor.end()) ||
+      !std::all_of(successors.begin(), successors.end(), is_of_rank)) {
+    throw std::invalid_argument("dependencies = those of other operations: expected one entry for each");
+  }
+  for (std::size_t i = 0; i < count; ++i) rank.operations[i].amount = amounts[i];
+  rank.first_successor = std::move(first_successor);
+  rank.successors = std::move(successors);
+  return other;
+}
+
+// A field of every wait as an array.
+template <typename Value>
+auto waits(Value WaitRecord::*field) {
+  return [field](const ReplayLog& log) {
+    std::vector<std::int64_t> values;
+    values.reserve(log.waits.size());
+    for (const WaitRecord& wait : log.waits) {
+      if constexpr (std::is_same_v<Value, Time>) {
+        values.push_back((wait.*field).ps());
+      } else {
+        values.push_back(static_cast<std::int64_t>(wait.*field));
+      }
+    }
+    return integers(values);
+  };
+}
+
+void bind_log(nb::module_& module) {
+  nb::class_<ReplayLog>(module, "ReplayLog")
+      .def(nb::init<>())
+      .def_prop_ro("wait_rank", waits(&WaitRecord::rank), nb::rv_policy::automatic)
+      .def_prop_ro("wait_source", waits(&WaitRecord::source), nb::rv_policy::automatic)
+      .def_prop_ro("wait_operation", waits(&WaitRecord::operation), nb::rv_policy::automatic)
+      .def_prop_ro("wait_from_ps", waits(&WaitRecord::from), nb::rv_policy::automatic)
+      .def_prop_ro("wait_until_ps", waits(&WaitRecord::until), nb::rv_policy::automatic)
+      .def_prop_ro("wait_posted_ps", waits(&WaitRecord::posted), nb::rv_policy::automatic)
+      .def_prop_ro("wait_bytes", waits(&WaitRecord::bytes), nb::rv_policy::automatic)
+      .def_prop_ro("wait_role", waits(&WaitRecord::role), nb::rv_policy::automatic)
+      .def_prop_ro("wait_is_arrival", waits(&WaitRecord::is_arrival), nb::rv_policy::automatic)
+      .def(
+          "began_ps",
+          [](const ReplayLog& self, std::size_t rank) { return picoseconds(self.began.at(rank)); },
+          nb::arg("rank"), nb::rv_policy::automatic)
+      .def(
+          "ended_ps",
+          [](const ReplayLog& self, std::size_t rank) { return picoseconds(self.ended.at(rank)); },
+          nb::arg("rank"), nb::rv_policy::automatic);
+}
+
 }  // namespace
 
 void bind_replay(nb::module_& module) {
   bind_ranks(module);
+  bind_log(module);
+  nb::class_<GoalRank>(module, "GoalRank",
+                       "The operations of one rank, as arrays; dependencies as in goal.hpp.")
+      .def_prop_ro("kinds", operations(&GoalOperation::kind), nb::rv_policy::automatic)
+      .def_prop_ro("amounts", operations(&GoalOperation::amount), nb::rv_policy::automatic)
+      .def_prop_ro("peers", operations(&GoalOperation::peer), nb::rv_policy::automatic)
+      .def_prop_ro("tags", operations(&GoalOperation::tag), nb::rv_policy::automatic)
+      .def_prop_ro("cpus", operations(&GoalOperation::cpu), nb::rv_policy::automatic)
+      .def_prop_ro("begun_in", operations(&GoalOperation::begun_in), nb::rv_policy::automatic)
+      .def_prop_ro("ended_in", operations(&GoalOperation::ended_in), nb::rv_policy::automatic)
+      .def_prop_ro(
+          "first_successor", [](const GoalRank& self) { return widened(self.first_successor); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "successors", [](const GoalRank& self) { return widened(self.successors); },
+          nb::rv_policy::automatic);
   nb::class_<GoalSchedule>(module, "GoalSchedule")
       .def_prop_ro("rank_count", [](const GoalSchedule& self) { return self.ranks.size(); })
+      .def_ro("calls", &GoalSchedule::calls)
+      .def(
+          "rank",
+          [](const GoalSchedule& self, std::size_t rank) -> const GoalRank& { return self.ranks.at(rank); },
+          nb::arg("rank"), nb::rv_policy::reference_internal)
+      .def("changed", &changed, nb::arg("rank"), nb::arg("amounts"), nb::arg("first_successor"),
+           nb::arg("successors"),
+           "A copy with other amounts and dependencies of one rank, which must contain no cycle.")
       .def("traffic", &traffic_of,
            "Arrays: sender, receiver, messages and bytes of each pair of ranks that sends.");
   module.def("read_goal", &read_goal, nb::arg("path"), nb::arg("name"),
@@ -164,7 +264,8 @@ void bind_replay(nb::module_& module) {
              nb::arg("description"), nb::arg("node_of_rank"), nb::arg("schedule"),
              nb::call_guard<nb::gil_scoped_release>());
   module.def("replay_goal", &replay_goal, nb::arg("description"), nb::arg("node_of_rank"),
-             nb::arg("schedule"), nb::arg("observed"), nb::call_guard<nb::gil_scoped_release>());
+             nb::arg("schedule"), nb::arg("observed"), nb::arg("log") = nb::none(),
+             nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace apenet

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/ipc/wait_note.hpp"
+
 namespace apenet {
 namespace {
 
@@ -192,6 +194,25 @@ TEST_F(GoalWriter, RemoteAccessesBecomeMessagesOnASecondCpu) {
             "}\n");
   EXPECT_EQ(summary_.puts, 1U);
   EXPECT_EQ(summary_.gets, 1U);
+}
+
+TEST_F(GoalWriter, NamesTheCallsThatBeganAnOperationAndSawItsEnd) {
+  const auto in = [](RecordingEntry entry, ipc::MpiCall call) {
+    entry.call = static_cast<std::uint32_t>(call);
+    return entry;
+  };
+  RecordingEntry message = matched(2, 1, 7, 8);
+  message.address = 0x10;
+  message.in_gpu = 1;
+  chunk(0, {in(sent(1, 1, 7, 8), ipc::MpiCall::MPI_Send), in(ended(1), ipc::MpiCall::MPI_Send),
+            in(received(2), ipc::MpiCall::MPI_Irecv), in(message, ipc::MpiCall::MPI_Barrier),
+            in(ended(2), ipc::MpiCall::MPI_Wait), in(sent(3, 1, 7, 0), ipc::MpiCall::count), closed()});
+  chunk(1, {sent(1, 0, 7, 8), closed()});
+  const std::string text = goal(2);
+  EXPECT_NE(text.find("l1: send 8b to 1 tag 0 // in MPI_Send\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("l2: recv 8b from 1 tag 0 // @0x10 gpu in MPI_Irecv MPI_Wait\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("l3: send 0b to 1 tag 0 // in MPI\n"), std::string::npos) << text;
 }
 
 TEST_F(GoalWriter, ABrokenRecordingIsRefused) {

@@ -17,6 +17,7 @@ from apenet.cli import (
     cc,
     completion,
     doctor,
+    explain,
     fit,
     fit_compute,
     gate,
@@ -52,6 +53,7 @@ app.command(cls=HelpfulCommand, context_settings={"allow_interspersed_args": Fal
 app.add_typer(bench.app, name="bench")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cc.cc)
 app.command(cls=HelpfulCommand)(replay.replay)
+app.command(cls=HelpfulCommand)(explain.explain)
 app.command("map", cls=HelpfulCommand)(placing.place)
 app.command(cls=HelpfulCommand, context_settings={"allow_interspersed_args": False})(gate.gate)
 app.command(cls=HelpfulCommand)(reproduce.reproduce)

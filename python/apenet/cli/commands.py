@@ -8,6 +8,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from apenet.base.errors import ApenetError, InputError
+from apenet.explain.report import DEFAULT
 from apenet.machine import machine as read_machine
 from apenet.machine.near import near_keys
 
@@ -27,6 +28,8 @@ _MEANT = {
     "--mca": ("--set", "one parameter of the machine"),
 }
 """Options of other launchers, and this package's for the same."""
+_OPTIONAL = {"--report": DEFAULT}
+"""Options whose value may be left out, and what it is then."""
 
 
 class HelpfulCommand(TyperCommand):
@@ -34,6 +37,7 @@ class HelpfulCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click has no public types here)
         """As of click. Raises InputError for an unknown option of which it knows what was meant."""
+        args = self._with_values(args)
         for flag, value in self._unknown(args):
             own, meaning = _MEANT.get(flag, ("", ""))
             if own in self._flags():
@@ -56,6 +60,21 @@ class HelpfulCommand(TyperCommand):
         if keys:
             expected = f"--set KEY=VALUE for a parameter of the machine, where KEY is {' or '.join(keys)}"
             raise InputError(flag, value, expected)
+
+    def _with_values(self, args: list[str]) -> list[str]:
+        """The arguments with a value behind each option that may stand without one."""
+        flags = self._flags()
+        is_interspersed = self.context_settings.get("allow_interspersed_args", True)
+        place = 0
+        while place < len(args) and args[place] != "--":
+            flag, equals, _ = args[place].partition("=")
+            if not flag.startswith("-") and not is_interspersed:
+                break
+            following = next(iter(args[place + 1 : place + 2]), "-")
+            if flag in _OPTIONAL and flag in flags and not equals and following.startswith("-"):
+                args = [*args[: place + 1], _OPTIONAL[flag], *args[place + 1 :]]
+            place += 2 if flags.get(flag, False) and not equals else 1
+        return args
 
     def _flags(self) -> dict[str, bool]:
         """The command's own options, and whether they take a value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -27,6 +27,7 @@ from apenet.cli.common import (
     unkept,
 )
 from apenet.cli.streams import programs_on_errors, say
+from apenet.explain.report import Reporting
 from apenet.host.client_server import is_client_server, note
 from apenet.host.mpi_library import MpiChoice
 from apenet.machine import machine as read_machine
@@ -76,6 +77,15 @@ def run(
         ),
     ] = None,
     trace: TraceOption = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="[FILE]",
+            parser=path_of("report", "a file"),
+            help="Explain the run's time in a page, by default report.html (apenet explain).",
+        ),
+    ] = None,
     tag_output: Annotated[
         bool, typer.Option("--tag-output", help="Put the rank in front of each line of the program's output: [3] .")
     ] = False,
@@ -115,10 +125,16 @@ def run(
 ) -> None:
     """Run a program on a simulated machine, in virtual time. Ends with the program's own exit status."""
     failure: NotWrittenError | None = None
+    said = ""
     if is_client_server(command[0], n):
         say(note(command[0]))
     try:
-        with programs_on_errors() if as_json else nullcontext():
+        with ExitStack() as stack:
+            if as_json:
+                stack.enter_context(programs_on_errors())
+            reporting = None if report is None else stack.enter_context(Reporting(report, out, record))
+            if reporting is not None:
+                out, record = reporting.out, reporting.record
             result = run_program(
                 command,
                 n=n,
@@ -142,13 +158,14 @@ def run(
                 limit_virtual=limit_virtual,
                 check=False,
             )
+            said = "" if reporting is None else reporting.keep(result)
     except NotWrittenError as error:
         result, failure = unkept(error, RunResult), error
-    report = summary(result)
+    text = "\n".join(part for part in (summary(result), said) if part)
     if as_json:
         print_json(result.to_json())
-    elif report:
-        messages().print(report, markup=False)
+    elif text:
+        messages().print(text, markup=False)
     if failure is not None:
         if result.ok:
             raise failure

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import ExitStack
-from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from apenet.base.outfiles import FolderKind, Held, OutFolder, contains
+from apenet.base.page import page as filled_page
 from apenet.machine import machine as read_machine
 from apenet.machine import machine_names
 from apenet.reproduce import Reproduction
@@ -98,12 +98,4 @@ def page(content: dict[str, Any]) -> str:
     """The page with style, scripts and data in it: it loads nothing, and its policy forbids to."""
     from plotly.offline import get_plotlyjs  # noqa: PLC0415 (slow to load, and needed here only)
 
-    parts = resources.files(__package__).joinpath("page")
-    # "</" would end the script element with the data.
-    data = json.dumps(content, allow_nan=False).replace("</", "<\\/")
-    script = "\n".join(parts.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    text = parts.joinpath("page.html").read_text(encoding="utf-8")
-    style = parts.joinpath("style.css").read_text(encoding="utf-8")
-    for mark, inner in (("STYLE", style), ("SCRIPT", script), ("PLOTLY", get_plotlyjs()), ("DATA", data)):
-        text = text.replace(f"/*{mark}*/", inner)
-    return text
+    return filled_page("apenet.reproduce", "page.html", _SCRIPTS, content, {"PLOTLY": get_plotlyjs()})

@@ -11,6 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -24,6 +25,8 @@ from apenet.run.results import Request, Result
 
 Kept = TypeVar("Kept", bound=Result)
 
+RECORDING = "recording.goal"
+"""The recording of a run in its own folder."""
 RESULTS = ("run.json", "network.json", "host.json")
 REQUEST = "command.json"
 TRACE_HEADING = b'{"displayTimeUnit": "ns", "otherData": {"writer": "apenet"}, "traceEvents": [\n'
@@ -65,7 +68,9 @@ class Outputs:
                 self._trace = stack.enter_context(OutFile("trace", trace_file, begins_with(TRACE_HEADING)))
             self.recording = stack.enter_context(Recording(record_file)) if record_file is not None else None
             if self._folder is not None:
-                self._folder.remove(RESULTS)
+                given = [path.resolve() for path in inputs.values() if path is not None]
+                of_earlier = [] if (self._folder.path / RECORDING).resolve() in given else [RECORDING]
+                self._folder.remove([*RESULTS, *of_earlier])
                 self._keep_request(request)
             self._closing = stack.pop_all()
 
@@ -93,6 +98,8 @@ class Outputs:
         Also for what was `lost` before.
         """
         failures = [] if lost is None else [lost]
+        if self._folder is not None:
+            result = replace(result, folder=self._folder.path)
         steps: list[Callable[[], None]] = [self._keep_recording, self._keep_trace, lambda: self._keep_results(result)]
         if computation is not None:
             steps.append(computation.keep)

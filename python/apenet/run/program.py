@@ -215,7 +215,7 @@ def run(
                 limit_virtual=limit_virtual,
             )
             result = with_flit_time(result, again.virtual_time_us)
-        outputs.keep(result, computation, lost)
+        result = outputs.keep(result, computation, lost)
     return _checked(result, folder) if check else result
 
 

@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -110,7 +111,7 @@ class FaultResult:
 class Result(ABC):
     """The part of a simulation's result that all kinds share. Only `wall_time_s` and `of_host` may vary.
 
-    `messages` and `bytes` count what is posted to the cards, including protocol overhead.
+    `messages` and `bytes` count what is posted to the cards, including protocol overhead. `folder` is that of the run.
     """
 
     machine: str
@@ -126,6 +127,7 @@ class Result(ABC):
     warnings: tuple[str, ...]
     wall_time_s: float
     flit_virtual_time_us: float | None = None
+    folder: Path | None = field(default=None, repr=False, compare=False)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

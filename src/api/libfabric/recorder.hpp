@@ -9,6 +9,7 @@
 #include "message/buffer.hpp"
 #include "runtime/ipc/client.hpp"
 #include "runtime/ipc/recording.hpp"
+#include "runtime/ipc/wait_note.hpp"
 
 namespace apenet::libfabric {
 
@@ -41,6 +42,7 @@ class Recorder {
   static constexpr std::size_t chunk_entries = 2048;
 
   void append(const ipc::RecordingEntry& entry);
+  [[nodiscard]] ipc::MpiCall current_call() const;
   void flush();
   bool write_chunk(std::size_t bytes);
   void give_up(int error);

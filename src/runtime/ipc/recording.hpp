@@ -32,7 +32,7 @@ struct RecordingEntry {
   std::uint8_t rail = 0;        // of the node's cards, the one that carries the message
   std::uint32_t operation = 0;  // the rank's own number for the operation, starting at 1
   std::uint32_t peer = 0;
-  std::uint32_t reserved_2 = 0;
+  std::uint32_t call = 0;  // MpiCall of the call that posted it; ended: that has seen the end; 0: not known
   std::uint64_t tag = 0;
   std::int64_t value = 0;
   std::uint64_t address = 0;         // sent, matched, put, got: of the buffer in the rank's memory

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/ipc/mpi_call_table.hpp"
 #include "runtime/ipc/protocol.hpp"
 
 namespace apenet {
@@ -102,7 +103,7 @@ class GoalWriter {
   void compute(std::int64_t ps);
   void write_passive(std::uint32_t rank);
   void end_line(const RecordingEntry& entry);
-  void end_line(std::uint64_t address, bool in_gpu);
+  void write_calls(const RecordingEntry& entry);
   void depend(std::uint32_t label);
 
   const Recording& recording_;
@@ -113,7 +114,8 @@ class GoalWriter {
   std::vector<std::vector<Access>> accesses_;  // by target, in rank order of their sources
 
   // State of the rank being written.
-  std::vector<Message> messages_;      // by operation: the message that a receive matched
+  std::vector<Message> messages_;        // by operation: the message that a receive matched
+  std::vector<std::uint32_t> ended_in_;  // by operation: the MPI call that has seen its end; 0: not known
   std::vector<std::uint32_t> labels_;  // by operation: label whose end is the operation's end; 0: not written
   std::vector<std::uint32_t> ended_;   // labels that have ended since the last operation began
   std::uint32_t last_ = 0;             // label of the last operation
@@ -193,7 +195,9 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   next_label_ = 1;
   unwritten_ps_ = 0;
   messages_.resize(recording_.entry_count(rank) + 1);
+  ended_in_.assign(messages_.size(), 0);
   recording_.for_each(rank, [this](const RecordingEntry& entry) {
+    if (entry.kind == RecordingKind::ended) ended_in_[entry.operation] = entry.call;
     if (entry.kind == RecordingKind::matched)
       messages_[entry.operation] = {true, entry.peer, tags_.of(entry), entry.value, entry};
   });
@@ -225,14 +229,21 @@ void GoalWriter::write_rank(std::uint32_t rank) {
 // Ends the line of a send or receive with its rail, and its buffer in a comment.
 void GoalWriter::end_line(const RecordingEntry& entry) {
   if (entry.rail != 0) out_.print(" nic %u", unsigned{entry.rail});
-  end_line(entry.address, entry.in_gpu != 0);
+  // Other readers of the format skip the comment.
+  if (entry.address != 0 || entry.call != 0) out_.put(" //");
+  if (entry.address != 0) {
+    out_.print(" @0x%llx%s", static_cast<unsigned long long>(entry.address), entry.in_gpu != 0 ? " gpu" : "");
+  }
+  if (entry.call != 0) write_calls(entry);
+  out_.put("\n");
 }
 
-// Ends a line with the buffer's address in a comment, which other readers of the format skip.
-void GoalWriter::end_line(std::uint64_t address, bool in_gpu) {
-  if (address != 0)
-    out_.print(" // @0x%llx%s", static_cast<unsigned long long>(address), in_gpu ? " gpu" : "");
-  out_.put("\n");
+// The MPI call that began the operation, and the one that has seen its end if that is another.
+void GoalWriter::write_calls(const RecordingEntry& entry) {
+  const auto name = [](std::uint32_t call) { return ipc::entry_of(static_cast<ipc::MpiCall>(call)).name; };
+  out_.print(" in %s", name(entry.call).data());
+  const std::uint32_t last = ended_in_[entry.operation];
+  if (last != 0 && last != entry.call) out_.print(" %s", name(last).data());
 }
 
 // Writes the dependencies of an operation, and makes it the last one.
@@ -253,7 +264,7 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
   labels_[entry.operation] = first;
   if (entry.kind == RecordingKind::got) {
     out_.print("l%u: send 0b to %u tag %u", first, entry.peer, tags_.request());
-    end_line({.rail = entry.rail});
+    end_line({.rail = entry.rail, .operation = entry.operation, .call = entry.call});
     depend(first);
     const std::uint32_t answer = next_label_++;
     out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
@@ -282,7 +293,9 @@ void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
   labels_[entry.operation] = operation;
   out_.print("l%u: recv %lldb from %u tag %u", operation, static_cast<long long>(message.bytes),
              message.source, message.tag);
-  end_line(message.entry);
+  RecordingEntry buffer = message.entry;
+  buffer.call = entry.call;
+  end_line(buffer);
   depend(operation);
 }
 

@@ -1,11 +1,11 @@
 #include "runtime/scheduler/rank_snapshot.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cctype>
 #include <cstring>
 
+#include "runtime/ipc/mpi_call_table.hpp"
 #include "runtime/ipc/program_tags.hpp"
 
 namespace apenet {
@@ -16,29 +16,6 @@ using ipc::MpiCall;
 
 // Limits how many requests of one waiting call are examined.
 constexpr std::uint64_t most_requests = 256;
-
-struct CallEntry {
-  std::string_view name;
-  CallKind kind;
-};
-
-constexpr std::array<CallEntry, static_cast<std::size_t>(MpiCall::count)> call_entries{{
-    {"MPI", CallKind::plain},
-    {"MPI_Finalize", CallKind::collective},
-    {"MPI_Comm_split_type", CallKind::collective},
-    {"MPI_Win_allocate_shared", CallKind::collective},
-#define APENET_MPI_CALL(name, arity, meaning, effect, kind, words) {#name, CallKind::kind},
-#define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words) {#name, CallKind::kind},
-#include "runtime/ipc/mpi_call_list.inc"
-#undef APENET_MPI_CALL
-#undef APENET_MPI_LARGE_CALL
-}};
-
-// A process may have written a number that is no call.
-const CallEntry& entry_of(MpiCall call) {
-  const auto index = static_cast<std::size_t>(call);
-  return index < call_entries.size() ? call_entries[index] : call_entries[0];
-}
 
 class Reader {
  public:
@@ -111,7 +88,7 @@ void Reader::receives(OperationSnapshot& snapshot, std::uint64_t source, std::ui
 OperationSnapshot Reader::operation(MpiCall call, const std::uint64_t (&words)[ipc::most_words]) const {
   OperationSnapshot snapshot;
   snapshot.call = call;
-  snapshot.kind = entry_of(call).kind;
+  snapshot.kind = ipc::entry_of(call).kind;
   const auto number = [&words](std::size_t at) { return static_cast<std::int32_t>(words[at]); };
   switch (snapshot.kind) {
     case CallKind::send:
@@ -256,7 +233,7 @@ ipc::WaitNote read_provider(const ipc::WaitNote& shared, std::uint32_t process_c
 }  // namespace
 
 std::string_view name_of(MpiCall call) {
-  return entry_of(call).name;
+  return ipc::entry_of(call).name;
 }
 
 RankSnapshot read_snapshot(const ipc::RankNotes& notes, const ipc::WaitNote& provider,

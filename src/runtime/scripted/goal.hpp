@@ -17,6 +17,8 @@ struct GoalOperation {
   std::uint32_t tag = 0;      // any_tag: a receive with any tag
   std::uint32_t line = 0;     // of the file
   std::uint16_t cpu = 0;
+  std::uint16_t begun_in = 0;  // index in GoalSchedule::calls
+  std::uint16_t ended_in = 0;
   Kind kind = Kind::calc;
   bool in_gpu = false;  // the buffer is in the memory of the node's GPU
 };
@@ -38,7 +40,8 @@ struct GoalSchedule {
   std::vector<GoalRank> ranks;
   std::uint64_t receives_at_no_address = 0;
   std::uint64_t buffers_in_gpu = 0;
-  std::set<std::uint16_t> nics;  // the network interfaces that operations name
+  std::set<std::uint16_t> nics;        // the network interfaces that operations name
+  std::vector<std::string> calls{""};  // the MPI calls that operations name; the first: none
 
   [[nodiscard]] std::uint64_t operation_count() const;
 };

@@ -28,6 +28,7 @@ constexpr std::int64_t most_bytes = std::int64_t{1} << 40;  // of a message
 constexpr std::int64_t most_ns = 1'000'000'000'000'000;     // 11 days, of a calculation
 constexpr std::int64_t most_tag = 0xfffffffe;               // the next value is any_tag
 constexpr std::int64_t most_cpus = 256;
+constexpr std::size_t most_calls = 0xffff;
 constexpr std::uint32_t most_operations = GoalRank::on_start - 1;
 constexpr std::uint64_t statements_between_looks = 4096;
 
@@ -58,6 +59,7 @@ class GoalParser {
   void parse_operation(std::string_view word);
   void parse_message(GoalOperation& operation, bool is_send);
   void parse_attributes(GoalOperation& operation);
+  [[nodiscard]] std::uint16_t number_of_call(std::string_view name);
   void define(std::string_view label, std::uint32_t line);
   void end_statement();
   void finish_rank();
@@ -167,7 +169,7 @@ void GoalParser::define(std::string_view label, std::uint32_t line) {
 void GoalParser::parse_operation(std::string_view word) {
   GoalOperation operation;
   operation.line = scan_.line();
-  std::ignore = scan_.take_buffer();
+  std::ignore = scan_.take_remark();
   if (word == "calc") {
     operation.amount = scan_.take_number("nanoseconds", 0, most_ns);
   } else if (word == "send" || word == "recv") {
@@ -180,13 +182,27 @@ void GoalParser::parse_operation(std::string_view word) {
   if (rank_->operations.size() == most_operations) scan_.refuse(word, "fewer operations of one rank");
   rank_->cpus = std::max(rank_->cpus, static_cast<std::uint16_t>(operation.cpu + 1));
   end_statement();
-  const GoalScanner::Buffer buffer = scan_.take_buffer();
-  operation.address = buffer.address;
-  operation.in_gpu = buffer.in_gpu && operation.kind != GoalOperation::Kind::calc;
+  const GoalScanner::Remark remark = scan_.take_remark();
+  operation.address = remark.address;
+  operation.begun_in = number_of_call(remark.begun_in);
+  operation.ended_in = number_of_call(remark.ended_in);
+  operation.in_gpu = remark.in_gpu && operation.kind != GoalOperation::Kind::calc;
   if (operation.in_gpu) ++schedule_.buffers_in_gpu;
   if (operation.kind == GoalOperation::Kind::receive && operation.address == 0 && operation.amount > 0)
     ++schedule_.receives_at_no_address;
   rank_->operations.push_back(operation);
+}
+
+// Few names are in a file: those of MPI's functions.
+std::uint16_t GoalParser::number_of_call(std::string_view name) {
+  if (name.empty()) return 0;
+  const auto found = std::find(schedule_.calls.begin(), schedule_.calls.end(), name);
+  const auto number = static_cast<std::size_t>(found - schedule_.calls.begin());
+  if (found == schedule_.calls.end()) {
+    if (number >= most_calls) return 0;
+    schedule_.calls.emplace_back(name);
+  }
+  return static_cast<std::uint16_t>(number);
 }
 
 void GoalParser::parse_message(GoalOperation& operation, bool is_send) {

@@ -13,7 +13,7 @@ namespace {
 class GoalReplay final : private RankProgram {
  public:
   GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-             const GoalSchedule& schedule, const ObservationOptions& observed);
+             const GoalSchedule& schedule, const ObservationOptions& observed, ReplayLog* log);
 
   ReplayReport run();
 
@@ -48,6 +48,7 @@ class GoalReplay final : private RankProgram {
   std::vector<std::string> rails_;  // of the machine
   std::vector<Rank> ranks_;
   std::uint64_t truncated_ = 0;
+  ReplayLog* log_;
   MessagePassing messages_;
 };
 
@@ -59,13 +60,21 @@ std::vector<std::uint16_t> GoalReplay::cpus_of(const GoalSchedule& schedule) {
 }
 
 GoalReplay::GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                       const GoalSchedule& schedule, const ObservationOptions& observed)
+                       const GoalSchedule& schedule, const ObservationOptions& observed, ReplayLog* log)
     : schedule_(schedule),
       has_gpu_(description.host.gpu_copy_bytes_per_second > 0),
       rails_{"first"},
       ranks_(schedule.ranks.size()),
+      log_(log),
       messages_(description, std::move(node_of_rank), cpus_of(schedule), *this, observed) {
   for (const RailDescription& rail : description.rails) rails_.push_back(rail.name);
+  if (log_ != nullptr) {
+    messages_.log_waits(*log_);
+    for (const GoalRank& rank : schedule.ranks) {
+      log_->began.emplace_back(rank.operations.size());
+      log_->ended.emplace_back(rank.operations.size());
+    }
+  }
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const GoalRank& trace = schedule.ranks[r];
     Rank& rank = ranks_[r];
@@ -86,7 +95,9 @@ bool GoalReplay::proceed(ProcessId id) {
   while (!ready.empty()) {
     const std::uint32_t operation = ready.top();
     ready.pop();
-    release(id, operation, start(id, operation), true);
+    const Time began = start(id, operation);
+    if (log_ != nullptr) log_->began[id][operation] = began;
+    release(id, operation, began, true);
   }
   return ranks_[id].left > 0;
 }
@@ -113,6 +124,7 @@ void GoalReplay::ended(ProcessId id, std::uint32_t operation, Time time, const E
   const GoalOperation& done = schedule_.ranks[id].operations[operation];
   if (done.kind == GoalOperation::Kind::receive && message.bytes > done.amount) ++truncated_;
   rank.finish = std::max(rank.finish, time);
+  if (log_ != nullptr) log_->ended[id][operation] = time;
   rank.is_ended[operation] = true;
   --rank.left;
   release(id, operation, time, false);
@@ -210,12 +222,12 @@ std::string GoalReplay::describe_waiting(ProcessId id) {
 }  // namespace
 
 ReplayReport replay_goal(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                         const GoalSchedule& schedule, const ObservationOptions& observed) {
+                         const GoalSchedule& schedule, const ObservationOptions& observed, ReplayLog* log) {
   if (node_of_rank.size() != schedule.ranks.size()) {
     throw std::invalid_argument("map = " + std::to_string(node_of_rank.size()) + " ranks: expected the " +
                                 std::to_string(schedule.ranks.size()) + " of " + schedule.file);
   }
-  return GoalReplay(description, std::move(node_of_rank), schedule, observed).run();
+  return GoalReplay(description, std::move(node_of_rank), schedule, observed, log).run();
 }
 
 PacketHops count_packet_hops(const MachineDescription& description, const std::vector<NodeId>& node_of_rank,

@@ -26,11 +26,11 @@ class ReplayDeadlock : public std::runtime_error {
 };
 
 // Runs each operation as soon as its dependencies are met and its CPU is free. Of several such operations,
-// the one that is first in the file runs first. Throws ReplayDeadlock, which lists the waiting ranks, and
-// std::invalid_argument like Machine.
+// the one that is first in the file runs first. `log`, if given, is filled. Throws ReplayDeadlock, which
+// lists the waiting ranks, and std::invalid_argument like Machine.
 [[nodiscard]] ReplayReport replay_goal(const MachineDescription& description,
                                        std::vector<NodeId> node_of_rank, const GoalSchedule& schedule,
-                                       const ObservationOptions& observed = {});
+                                       const ObservationOptions& observed = {}, ReplayLog* log = nullptr);
 
 // The work of all messages of the trace. Requires a node for each rank.
 [[nodiscard]] PacketHops count_packet_hops(const MachineDescription& description,

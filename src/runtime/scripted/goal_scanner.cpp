@@ -23,12 +23,7 @@ void GoalScanner::skip_comment() {
   if (at_[1] == '/') {
     const char* text = at_ + 2;
     at_ = std::find(at_, end_, '\n');
-    constexpr std::string_view mark = " @0x";
-    if (std::string_view(text, static_cast<std::size_t>(at_ - text)).starts_with(mark)) {
-      const char* const word = std::from_chars(text + mark.size(), at_, buffer_.address, 16).ptr;
-      const char* const end = std::find(word, at_, '\r');
-      buffer_.in_gpu = std::string_view(word, static_cast<std::size_t>(end - word)) == " gpu";
-    }
+    read_remark({text, static_cast<std::size_t>(std::find(text, at_, '\r') - text)});
     return;
   }
   const std::uint32_t begin = line_;
@@ -38,6 +33,28 @@ void GoalScanner::skip_comment() {
   }
   if (end_ - at_ < 2) refuse_line(begin, "/*", "a comment that ends with */");
   at_ += 2;
+}
+
+void GoalScanner::read_remark(std::string_view text) {
+  constexpr std::string_view address = " @0x";
+  constexpr std::string_view gpu = " gpu";
+  constexpr std::string_view calls = " in ";
+  if (text.starts_with(address)) {
+    const char* const end = text.data() + text.size();
+    const char* const word = std::from_chars(text.data() + address.size(), end, remark_.address, 16).ptr;
+    text = {word, static_cast<std::size_t>(end - word)};
+    remark_.in_gpu = text == gpu || text.starts_with(std::string(gpu) + std::string(calls));
+    if (remark_.in_gpu) text.remove_prefix(gpu.size());
+  }
+  if (!text.starts_with(calls)) return;
+  text.remove_prefix(calls.size());
+  const std::size_t first = text.find(' ');
+  const std::string_view begun = text.substr(0, first);
+  const std::string_view ended = first == std::string_view::npos ? begun : text.substr(first + 1);
+  if (begun.empty() || !std::all_of(begun.begin(), begun.end(), is_name)) return;
+  if (ended.empty() || !std::all_of(ended.begin(), ended.end(), is_name)) return;
+  remark_.begun_in = begun;
+  remark_.ended_in = ended;
 }
 
 void GoalScanner::skip_blanks() {

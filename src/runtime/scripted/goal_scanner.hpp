@@ -23,13 +23,16 @@ class GoalScanner {
   void skip_blanks();
   // Also skips line ends.
   void skip_lines();
-  // A buffer from a comment "// @ADDRESS" or "// @ADDRESS gpu" (written by `apenet run --record`).
-  struct Buffer {
+  // What a comment says of an operation: "// [@ADDRESS[ gpu]] [in CALL [CALL]]", written by `apenet run
+  // --record`: its buffer, and the MPI calls that began it and saw its end.
+  struct Remark {
     std::uint64_t address = 0;
     bool in_gpu = false;
+    std::string_view begun_in;
+    std::string_view ended_in;
   };
-  // The last such comment since the last call; address 0 if there was none.
-  [[nodiscard]] Buffer take_buffer() { return std::exchange(buffer_, {}); }
+  // The last such comment since the last call; empty if there was none.
+  [[nodiscard]] Remark take_remark() { return std::exchange(remark_, {}); }
   [[nodiscard]] bool at_end() const { return at_ == end_; }
   [[nodiscard]] bool at_end_of_statement() const { return at_ == end_ || *at_ == '\n' || *at_ == '}'; }
 
@@ -50,12 +53,13 @@ class GoalScanner {
 
  private:
   void skip_comment();
+  void read_remark(std::string_view text);
 
   const char* at_;
   const char* end_;
   const std::string& file_;
   std::uint32_t line_ = 1;
-  Buffer buffer_;
+  Remark remark_;
 };
 
 }  // namespace apenet

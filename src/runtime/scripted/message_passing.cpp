@@ -103,6 +103,28 @@ Time MessagePassing::receive(ProcessId rank, std::uint16_t cpu, Time earliest, s
 void MessagePassing::note_wait(ProcessId rank, Time from, Time until) {
   ranks_[rank].activity.waited += until - from;
   trace_wait(rank, from, until);
+  if (log_ == nullptr) return;
+  cause_.from = from;
+  cause_.until = until;
+  log_->waits.push_back(cause_);
+}
+
+void MessagePassing::log_cause(const Completion& completion, const Pending& pending) {
+  cause_ = {.rank = completion.process,
+            .source = pending.source,
+            .operation = pending.operation,
+            .posted = pending.posted,
+            .bytes = pending.bytes,
+            .is_arrival = completion.kind == Completion::Kind::arrived};
+  if (pending.verb == message::RequestVerb::put) {
+    cause_.role = MessageRole::payload;
+    return;
+  }
+  if (pending.verb != message::RequestVerb::send) return;
+  const message::MessageKind kind = message::decode_header({pending.inline_data, pending.inline_length}).kind;
+  if (message::is_eager(kind) || kind == message::MessageKind::piece) cause_.role = MessageRole::eager;
+  if (message::is_ready(kind)) cause_.role = MessageRole::ready;
+  if (kind == message::MessageKind::clear) cause_.role = MessageRole::clear;
 }
 
 void MessagePassing::ended(ProcessId rank, std::uint32_t operation, const Envelope& message) {
@@ -128,6 +150,7 @@ message::Event MessagePassing::event_of(const Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.message & index_mask);
   Pending& pending = pending_[index];
   hash_.record(completion_record(completion, Time::zero(), pending.source, pending.target, pending.bytes));
+  if (log_ != nullptr) log_cause(completion, pending);
   message::Event event;
   event.time_ps = completion.time.ps();
   event.message = completion.message;
@@ -155,6 +178,7 @@ std::uint32_t MessagePassing::add_pending(ProcessId rank, const message::Request
   pending.bytes = request.bytes;
   pending.immediate = request.immediate;
   pending.verb = request.verb;
+  pending.operation = ranks_[rank].transport.operation();
   const bool is_put = request.verb == message::RequestVerb::put;
   pending.completions_due = is_put ? 2 : 1;  // sent, and arrived
   pending.inline_length = request.inline_length;
@@ -165,8 +189,13 @@ std::uint32_t MessagePassing::add_pending(ProcessId rank, const message::Request
 std::uint64_t MessagePassing::post(ProcessId rank, const message::Request& request, Time when) {
   Descriptor descriptor = descriptor_of(request, rank, machine_, packet_interval_);
   descriptor.message = descriptors_++ << 32;
-  if (descriptor.verb != Verb::credit) descriptor.message |= add_pending(rank, request);
-  post_in_turn(descriptor, std::max(when, simulation_.now()));
+  const Time posted = std::max(when, simulation_.now());
+  if (descriptor.verb != Verb::credit) {
+    const std::uint32_t index = add_pending(rank, request);
+    pending_[index].posted = posted;
+    descriptor.message |= index;
+  }
+  post_in_turn(descriptor, posted);
   return descriptor.message;
 }
 

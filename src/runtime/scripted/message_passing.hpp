@@ -11,6 +11,7 @@
 
 #include "kernel/trace.hpp"
 #include "runtime/scripted/rank_transport.hpp"
+#include "runtime/scripted/replay_log.hpp"
 #include "runtime/scripted/scripted_machine.hpp"
 
 namespace apenet {
@@ -80,6 +81,9 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   Time receive(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation, ProcessId source,
                std::uint32_t tag, std::uint64_t address = 0, Memory memory = Memory::host);
 
+  // Lists the waits in `log`, which must outlive the run. Call before it.
+  void log_waits(ReplayLog& log) { log_ = &log; }
+
   // Runs from time zero until no event is left.
   void run();
 
@@ -118,6 +122,8 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
     ProcessId target = 0;
     std::int64_t bytes = 0;
     std::uint64_t immediate = 0;
+    Time posted;
+    std::uint32_t operation = 0;  // of the source
     message::RequestVerb verb = message::RequestVerb::send;
     std::uint8_t completions_due = 0;
     std::uint32_t inline_length = 0;
@@ -129,6 +135,7 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
 
   [[nodiscard]] std::uint32_t add_pending(ProcessId rank, const message::Request& request);
   [[nodiscard]] message::Event event_of(const Completion& completion);
+  void log_cause(const Completion& completion, const Pending& pending);
   void post_in_turn(const Descriptor& descriptor, Time when);
   void number_in_turn(const Descriptor& descriptor);
 
@@ -148,6 +155,8 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   std::unordered_map<std::uint64_t, std::uint32_t> next_sequence_;  // by (source, target); never iterated
   std::vector<EventSource> sources_;
   TraceHash hash_;
+  ReplayLog* log_ = nullptr;
+  WaitRecord cause_;  // of waits that end with the present completion
 };
 
 }  // namespace apenet

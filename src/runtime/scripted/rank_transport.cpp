@@ -23,6 +23,7 @@ void RankTransport::end_event() {
 
 void RankTransport::works_for(const message::Owner& owner) {
   cpu_ = owner.cpu;
+  operation_ = owner.number;
   works_ = true;
   RankCpu& chosen = cpus_[cpu_];
   if (!takes_event_ || event_time_ <= chosen.clock) return;

@@ -27,7 +27,8 @@ class RankTransport {
   [[nodiscard]] std::size_t cpu_count() const { return cpus_.size(); }
   [[nodiscard]] Time clock(std::uint16_t cpu) const { return cpus_[cpu].clock; }
   void advance(std::uint16_t cpu, Time to) { cpus_[cpu].advance(to); }
-  [[nodiscard]] std::uint16_t cpu() const { return cpu_; }  // the CPU that works now
+  [[nodiscard]] std::uint16_t cpu() const { return cpu_; }              // the CPU that works now
+  [[nodiscard]] std::uint32_t operation() const { return operation_; }  // for which it works
 
   // Call before and after the engine takes an event.
   void begin_event(Time time);
@@ -60,6 +61,7 @@ class RankTransport {
  private:
   MessagePassing& shared_;
   ProcessId id_;
+  std::uint32_t operation_ = 0;
   std::uint16_t cpu_ = 0;
   bool takes_event_ = false;
   bool works_ = false;  // a CPU has taken the event

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "kernel/random.hpp"
@@ -82,6 +83,23 @@ TEST(Goal, AddressesStandInComments) {
   EXPECT_EQ(schedule.buffers_in_gpu, 0U);
   EXPECT_EQ(schedule.receives_at_no_address, 1U)
       << "one of the three with bytes, the others have one or need none";
+}
+
+TEST(Goal, CallsStandInComments) {
+  const GoalSchedule schedule = parse(
+      "num_ranks 1\nrank 0 {\n"
+      "send 8b to 0 // @0x10 gpu in MPI_Isend MPI_Waitall\n"
+      "recv 8b from 0 // @0x20 in MPI_Recv\r\n"
+      "send 0b to 0 // in MPI_Isend MPI_Wait all\n"
+      "recv 0b from 0 // in <b>\n"
+      "calc 5 // in\n}");
+  EXPECT_EQ(schedule.calls, (std::vector<std::string>{"", "MPI_Isend", "MPI_Waitall", "MPI_Recv"}));
+  std::vector<std::pair<int, int>> calls;
+  for (const GoalOperation& one : schedule.ranks[0].operations)
+    calls.emplace_back(one.begun_in, one.ended_in);
+  EXPECT_EQ(calls, (std::vector<std::pair<int, int>>{{1, 2}, {3, 3}, {0, 0}, {0, 0}, {0, 0}}));
+  EXPECT_TRUE(schedule.ranks[0].operations[0].in_gpu);
+  EXPECT_EQ(schedule.ranks[0].operations[1].address, 0x20U);
 }
 
 TEST(Goal, LabelsMayBeUsedBeforeTheyAreGiven) {

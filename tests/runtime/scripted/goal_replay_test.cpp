@@ -68,6 +68,42 @@ TEST(Replay, AboveTheLimitItIsARendezvous) {
   EXPECT_EQ(report.messages, 3U);
 }
 
+TEST(Replay, TheLogHasOperationsAndWaits) {
+  const GoalSchedule schedule = parse_goal(
+      "num_ranks 2\nrank 0 {\na: calc 500\nb: send 1000b to 1\nb requires a\n}\nrank 1 {\nrecv 1000b from "
+      "0\n}\n",
+      "t.goal");
+  ReplayLog log;
+  const ReplayReport report = replay_goal(machine_with_costs(), {0, 1}, schedule, {}, &log);
+  const std::int64_t sent = 500 + 100;
+  EXPECT_EQ(log.began[0], (std::vector<Time>{Time::zero(), Time::from_ns(500)}));
+  EXPECT_EQ(log.ended[0], (std::vector<Time>{Time::from_ns(500), Time::from_ns(sent)}));
+  EXPECT_EQ(log.began[1], (std::vector<Time>{Time::zero()}));
+  EXPECT_EQ(log.ended[1], (std::vector<Time>{report.finish[1]}));
+  ASSERT_EQ(log.waits.size(), 1U);
+  const WaitRecord& wait = log.waits[0];
+  EXPECT_EQ(wait.rank, 1U);
+  EXPECT_EQ(wait.source, 0U);
+  EXPECT_EQ(wait.operation, 1U);
+  EXPECT_EQ(wait.from, Time::zero());
+  EXPECT_EQ(wait.posted, Time::from_ns(sent));
+  EXPECT_EQ(wait.until, Time::from_ns(sent + 1000 + header + 1000));
+  EXPECT_EQ(wait.role, MessageRole::eager);
+  EXPECT_TRUE(wait.is_arrival);
+}
+
+TEST(Replay, TheLogNamesTheMessagesOfARendezvous) {
+  const GoalSchedule schedule =
+      parse_goal("num_ranks 2\nrank 0 {\nsend 10000b to 1\n}\nrank 1 {\nrecv 10000b from 0\n}\n", "t.goal");
+  ReplayLog log;
+  (void)replay_goal(machine_with_costs(), {0, 1}, schedule, {}, &log);
+  std::vector<std::tuple<ProcessId, MessageRole, bool>> waits;
+  for (const WaitRecord& wait : log.waits) waits.emplace_back(wait.rank, wait.role, wait.is_arrival);
+  using enum MessageRole;
+  EXPECT_EQ(waits, (std::vector<std::tuple<ProcessId, MessageRole, bool>>{
+                       {1, ready, true}, {0, clear, true}, {0, payload, false}, {1, payload, true}}));
+}
+
 TEST(Replay, TheDeferredCostOfAReceiveDelaysTheNextOne) {
   const ReplayReport report = replay(
       "num_ranks 2\nrank 0 {\na: send 0b to 1\nb: send 0b to 1\nb requires a\n}\n"

@@ -76,8 +76,15 @@ class World {
     this.scale = Math.max(...this.loads.flatMap((one) => one.links.map((link) => link[5])));
     this.most.textContent = `${(this.scale * 100).toFixed(0)} % of the time busy`;
     const mean = busy.reduce((sum, value) => sum + value, 0) / busy.length;
-    this.text.textContent = `${load.machine}, ${load.dims.join("×")} nodes: ${load.time_us.toFixed(1)} us an iteration; busiest link ` +
+    this.text.textContent = `${load.machine}, ${load.dims.join("×")} nodes: ${load.time_us.toFixed(1)} us${load.of ?? " an iteration"}; busiest link ` +
       `${(Math.max(...busy) * 100).toFixed(1)} %, mean ${(mean * 100).toFixed(1)} %. Drag to turn.`;
+    this.render();
+  }
+
+  // A node by its number, x fastest.
+  mark(node) {
+    this.marked = node;
+    this.touched = true;
     this.render();
   }
 
@@ -150,13 +157,12 @@ class World {
       for (let y = 0; y < this.load.dims[1]; y += 1) {
         for (let z = 0; z < this.load.dims[2]; z += 1) {
           const [at, up] = this.project([x - middle[0], y - middle[1], z - middle[2]], width, height);
+          const isMarked = this.marked === x + this.load.dims[0] * (y + this.load.dims[1] * z);
           context.beginPath();
-          context.arc(at, up, 2, 0, 7);
+          context.arc(at, up, isMarked ? 7 : 2, 0, 7);
           context.fill();
         }
       }
     }
   }
 }
-
-if (data.loads.length > 0) byId("loads").append(new World(data.loads).element);

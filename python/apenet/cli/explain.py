@@ -1,0 +1,53 @@
+"""apenet explain: why a run takes its time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from apenet.base.outfiles import keep_apart
+from apenet.cli.common import JsonOption, output, path_of, print_json, progress_bar
+from apenet.explain.report import DEFAULT, ReportFile
+from apenet.explain.report import explain as explain_run
+from apenet.run.folder import RECORDING
+
+
+def explain(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", parser=path_of("RUN", "a run folder"), help="A folder of apenet run --out.")
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", parser=path_of("report", "a file"), help="The page; by default RUN/report.html."
+        ),
+    ] = None,
+    recording: Annotated[
+        Path | None,
+        typer.Option(
+            "--recording",
+            metavar="FILE",
+            parser=path_of("recording", "a GOAL file"),
+            help="The run's recording, if it is not in its folder.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain a run: what it waits for, and what would save how much, measured by replays. Writes a page."""
+    if as_json and report is None:
+        with progress_bar(f"replaying {run}", None):
+            content = explain_run(run, recording=recording)
+        print_json(content)
+        return
+    target = report or run / DEFAULT
+    keep_apart([("report", target)], [("RUN", run / name) for name in ("run.json", "command.json", RECORDING)])
+    with progress_bar(f"replaying {run}", None):
+        content = explain_run(run, recording=recording)
+        with ReportFile(target) as held:
+            held.keep(content)
+    if as_json:
+        print_json(content)
+    else:
+        output().print(f"{content['verdict']['text']}\n{target}", markup=False)

@@ -1,0 +1,269 @@
+"""Everything that the page shows, as one JSON object: docs/reference/explain.md describes its keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from apenet import _core
+from apenet.base.errors import ApenetError
+from apenet.explain import waiting
+from apenet.explain.alternatives import ideal_time_ps, measured
+from apenet.explain.critical_path import composition, contributors, critical_path
+from apenet.explain.efficiency import efficiencies, explained
+from apenet.explain.folder import RunFolder
+from apenet.explain.timed import CALC, SEND, Operations, Timed, operations_of, timed
+from apenet.explain.timeline import timeline
+from apenet.explain.verdict import percent, verdict
+from apenet.run.folder import RECORDING
+
+SCHEMA = 1
+PS_PER_US = 1e6
+_MOST_PATH_PARTS = 2000
+_MOST_PAIRS_OF_HOT_LINK = 512
+_HOT = 0.5  # busy share of a link that is worth a sentence
+_MOST_PAIRS = 60_000
+
+
+def analysed(run: RunFolder) -> dict[str, Any]:
+    """Measures what the recording of a run allows to know."""
+    content = _frame(run)
+    if run.schedule is None or content["outcome"] != "completed":
+        content["verdict"] = {"text": _without_recording(run), "advice": None, "limit": None, "gain": None}
+        return content
+    operations = operations_of(run.schedule)
+    replay = timed(run.request, run.schedule, operations)
+    alternatives = measured(run.request, run.schedule, operations, replay.time_ps)
+    ideal_ps = ideal_time_ps(run.request, run.schedule)
+    pieces = waiting.caused(replay)
+    path = critical_path(replay)
+    content["replay"] = _deviation(run, replay)
+    content["verdict"] = verdict(
+        _waiting_text(replay, pieces),
+        alternatives,
+        _hot_link(run, replay),
+        is_measured=bool(alternatives) or not replay.time_ps,
+    ).to_json()
+    content["efficiencies"] = explained(efficiencies(replay, ideal_ps))
+    content["ideal_time_us"] = None if ideal_ps is None else ideal_ps / PS_PER_US
+    content["alternatives"] = [one.to_json() for one in sorted(alternatives, key=lambda one: one.time_ps)]
+    content["waits"] = _waits(replay, pieces)
+    content["path"] = {
+        "composition": [{"kind": kind, "us": ps / PS_PER_US} for kind, ps in composition(path).items()],
+        "contributors": [
+            {"what": what, "count": count, "us": ps / PS_PER_US} for what, count, ps in contributors(path)[:12]
+        ],
+        "parts": [[part.kind, part.rank, part.source, part.start, part.until] for part in _longest(path)],
+        "left_out": max(0, len(path) - _MOST_PATH_PARTS),
+    }
+    content["timeline"] = timeline(replay, pieces)
+    content["pairs"] = _pairs(run, operations)
+    content["sizes"] = _sizes(operations)
+    content["calls"] = _calls(replay, pieces)
+    return content
+
+
+def _frame(run: RunFolder) -> dict[str, Any]:
+    """What the run folder says without a recording."""
+    machine, result, command = run.machine, run.result, run.command
+    ended_us = result.get("ended_at_us", result.get("virtual_time_us"))
+    return {
+        "schema": SCHEMA,
+        "version": command["version"],
+        "command": command.get("command") or ["replay", command.get("replay", "")],
+        "ranks": run.request.ranks,
+        "nodes": list(run.request.nodes),
+        "mapping": run.request.mapping,
+        "engine": command["engine"],
+        "seed": command["seed"],
+        "compute": command.get("compute"),
+        "trace_hash": result["trace_hash"],
+        "outcome": result.get("outcome", "completed"),
+        "message": result.get("message", ""),
+        "time_us": ended_us,
+        "messages": result["messages"],
+        "bytes": result["bytes"],
+        "warnings": list(result.get("warnings", [])),
+        "machine": {
+            "name": machine.name,
+            "title": machine.file.machine.title,
+            "shape": machine.shape,
+            "dims": list(machine.dims),
+            "settings": command.get("settings", []),
+            "classes": _classes(run),
+        },
+        "links": [[link["name"], link["utilisation"], link["wire_bytes"], link["packets"]] for link in result["links"]],
+        "link_history": _link_history(run),
+        "rank_times": [
+            {"waiting_us": rank["waiting_us"], "compute_us": rank["compute_us"]} for rank in result["ranks"]
+        ],
+    }
+
+
+def _classes(run: RunFolder) -> dict[str, int]:
+    """How many of the machine's numbers are of each class."""
+    counts: dict[str, int] = {}
+
+    def count(node: Any) -> None:  # noqa: ANN401 (any table of a machine file)
+        origin = getattr(node, "origin", None)
+        if origin is not None:
+            counts[str(origin)] = counts.get(str(origin), 0) + 1
+        for key in type(node).model_fields if hasattr(type(node), "model_fields") else ():
+            count(getattr(node, key))
+
+    for section in ("network", "router", "card", "bus", "host", "software"):
+        count(getattr(run.machine.file, section, None))
+    return dict(sorted(counts.items()))
+
+
+def _link_history(run: RunFolder) -> dict[str, Any] | None:
+    if run.network is None:
+        return None
+    links = {link["name"]: [round(value, 4) for value in link["utilisation"]] for link in run.network["links"]}
+    return {"bin_us": run.network.get("bin_us"), "links": links}
+
+
+def _without_recording(run: RunFolder) -> str:
+    outcome = run.result.get("outcome", "completed")
+    if outcome != "completed":
+        return f"The program did not complete: {outcome}."
+    return (
+        f"This run has no recording: apenet run --report, or --record {RECORDING} in its folder, makes one. Without it "
+        "neither waits nor alternatives are known; links and times of ranks are."
+    )
+
+
+def _deviation(run: RunFolder, replay: Timed) -> dict[str, Any]:
+    """How exactly the replay repeats the run."""
+    time_us = run.result.get("virtual_time_us")
+    replayed_us = replay.time_ps / PS_PER_US
+    return {
+        "time_us": replayed_us,
+        "deviation": replayed_us / time_us - 1 if time_us else None,
+        "is_exact": f"{replay.report.trace_hash:016x}" == run.result["trace_hash"],
+        "operations": int(replay.report.operations),
+        "has_calls": replay.operations.has_calls,
+    }
+
+
+def _waiting_text(replay: Timed, pieces: waiting.CausedWaits) -> str:
+    total = replay.time_ps * replay.operations.ranks
+    causes = waiting.by_cause(pieces)
+    if not causes or not total:
+        return "No rank waits for the network"
+    cause, longest = max(causes.items(), key=lambda one: one[1])
+    share = sum(causes.values()) / total
+    return f"{percent(share)} of the ranks' time is waiting, {percent(longest / total)} because {_BECAUSE[cause]}"
+
+
+_BECAUSE = {
+    "late sender": "a sender is late",
+    "late receiver": "a receiver is late for a rendezvous",
+    "handshake": "of the handshakes of rendezvous",
+    "transfer": "a message is on its way",
+    "own message": "a message of their own has not left",
+    "other": "of other messages",
+}
+
+
+def _hot_link(run: RunFolder, replay: Timed) -> str:
+    """The busiest link and how many pairs of ranks use it; empty if it is not busy."""
+    links = replay.report.links
+    busiest = max(range(len(links)), key=lambda number: links[number].busy_ps, default=None)
+    if busiest is None or links[busiest].busy_ps < _HOT * replay.time_ps:
+        return ""
+    link = links[busiest]
+    share = percent(link.busy_ps / replay.time_ps)
+    users = _users(run, busiest)
+    carried = f", and carries messages of {len(users)} pairs of ranks" if len(users) > 1 else ""
+    return f"Link {link.name} is busy for {share} of the time{carried}"
+
+
+def _users(run: RunFolder, link: int) -> list[tuple[int, int]]:
+    """Pairs of ranks whose messages may cross a link, by the machine's routing; empty if that is not known."""
+    if run.schedule is None or run.command.get("rail") or run.machine.file.rail:
+        return []
+    senders, receivers, _, _ = run.schedule.traffic()
+    if len(senders) > _MOST_PAIRS_OF_HOT_LINK:
+        return []
+    found = []
+    network = run.machine.description().network
+    for sender, receiver in zip(senders.tolist(), receivers.tolist(), strict=True):
+        nodes = run.request.nodes[sender], run.request.nodes[receiver]
+        if nodes[0] == nodes[1]:
+            continue
+        try:
+            loads = _core.link_loads(network, [nodes[0]], [nodes[1]], [1])
+        except (ValueError, ApenetError):
+            return []
+        if link < len(loads.bytes) and loads.bytes[link] > 0:
+            found.append((sender, receiver))
+    return found
+
+
+def _waits(replay: Timed, pieces: waiting.CausedWaits) -> dict[str, Any]:
+    return {
+        "causes": [
+            {"cause": cause, "us": ps / PS_PER_US, "meaning": waiting.MEANINGS[cause]}
+            for cause, ps in waiting.by_cause(pieces).items()
+        ],
+        "calls": [
+            {"call": call, "cause": cause, "us": ps / PS_PER_US}
+            for call, cause, ps in waiting.by_call_and_cause(replay, pieces)
+        ],
+        "ranks": (waiting.by_rank(replay, pieces) / PS_PER_US).round(6).tolist(),
+        "columns": list(waiting.CAUSES),
+    }
+
+
+def _longest(path: list[Any]) -> list[Any]:
+    if len(path) <= _MOST_PATH_PARTS:
+        return path
+    least = sorted((part.length for part in path), reverse=True)[_MOST_PATH_PARTS - 1]
+    return [part for part in path if part.length >= least][:_MOST_PATH_PARTS]
+
+
+def _pairs(run: RunFolder, operations: Operations) -> list[list[int]]:
+    """Sender, receiver, messages, bytes and, where the network is known, links between them."""
+    assert run.schedule is not None  # noqa: S101 (the caller has checked)
+    senders, receivers, messages, sent = (column.tolist() for column in run.schedule.traffic())
+    hops = _hops(run)
+    rows = []
+    for sender, receiver, count, size in zip(senders, receivers, messages, sent, strict=True):
+        row = [sender, receiver, count, size]
+        if hops is not None:
+            row.append(int(hops[run.request.nodes[sender], run.request.nodes[receiver]]))
+        rows.append(row)
+    return rows[:_MOST_PAIRS]
+
+
+def _hops(run: RunFolder) -> np.ndarray | None:
+    count = run.machine.node_count
+    if count is None or not run.machine.topology.has_routers or count > 4096:  # noqa: PLR2004
+        return None
+    try:
+        return np.asarray(_core.hop_counts(run.machine.description().network)).reshape(count, count)
+    except ValueError:
+        return None
+
+
+def _sizes(operations: Operations) -> list[list[int]]:
+    """Messages and bytes by size: the least size of a class, a power of two or 0."""
+    amounts = operations.amount[operations.kind == SEND]
+    classes = np.where(amounts > 0, 2 ** np.floor(np.log2(np.maximum(amounts, 1))).astype(np.int64), 0)
+    return [[int(one), int((classes == one).sum()), int(amounts[classes == one].sum())] for one in np.unique(classes)]
+
+
+def _calls(replay: Timed, pieces: waiting.CausedWaits) -> list[dict[str, Any]]:
+    """Waiting and operations of each MPI call."""
+    operations = replay.operations
+    began = np.bincount(operations.begun_in[operations.kind != CALC], minlength=len(operations.calls))
+    waited = np.zeros(len(operations.calls), dtype=np.int64)
+    np.add.at(waited, replay.waiting_call[pieces.wait], pieces.length)
+    rows = [
+        {"call": name, "operations": int(count), "waiting_us": int(ps) / PS_PER_US}
+        for name, count, ps in zip(operations.calls, began, waited, strict=True)
+        if count or ps
+    ]
+    return sorted(rows, key=lambda row: (-row["waiting_us"], row["call"]))

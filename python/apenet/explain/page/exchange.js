@@ -1,0 +1,106 @@
+// Who sends how much to whom, beside the network: choosing a rank in one marks it in the other.
+class Exchange {
+  constructor() {
+    this.measure = 3;
+    this.chosen = null;
+    const parts = [];
+    if (data.pairs && data.pairs.length) parts.push(this.matrix());
+    const loads = Exchange.loads();
+    if (loads) {
+      this.world = new World([loads]);
+      parts.push(this.world.element);
+    } else if (data.links.length) parts.push(make("div", { class: "panel" }, make("h3", {}, "links"), Exchange.hottest()));
+    if (!parts.length) return;
+    const found = section("exchange", "Who sends to whom, and over which links", "", make("div", { class: "two" }, ...parts));
+    if (loads && data.links.length) found.append(make("details", {}, make("summary", {}, "the busiest links"), Exchange.hottest()));
+  }
+
+  static loads() {
+    if (data.machine.dims.length !== 3) return null;
+    const links = [];
+    for (const [name, busy] of data.links) {
+      const found = /^\(([0-9]+),([0-9]+),([0-9]+)\)([+-])([xyz])$/.exec(name);
+      if (found) links.push([Number(found[1]), Number(found[2]), Number(found[3]), "xyz".indexOf(found[5]), found[4] === "+" ? 1 : -1, busy]);
+    }
+    if (!links.length) return null;
+    return { title: "links by busy share", machine: data.machine.name, dims: data.machine.dims, time_us: data.time_us, of: "", links };
+  }
+
+  static hottest() {
+    const links = [...data.links].sort((one, other) => other[1] - one[1]).slice(0, 12);
+    return bars(links.map(([name, busy, sent, packets]) => ({ label: name, value: busy, text: percent(busy), title: `${bytes(sent)} in ${plain(packets)} packets` })), 1);
+  }
+
+  matrix() {
+    const measures = [["bytes", 3], ["messages", 2], ["hops", 4]].filter(([, at]) => data.pairs[0].length > at);
+    const buttons = make("div", { class: "group", role: "group", "aria-label": "measure" });
+    for (const [name, at] of measures) {
+      buttons.append(make("button", { type: "button", "aria-pressed": at === this.measure, onclick: (event) => {
+        for (const button of buttons.children) button.setAttribute("aria-pressed", button === event.currentTarget);
+        this.measure = at;
+        this.draw();
+      } }, name));
+    }
+    this.canvas = make("canvas", { role: "img", tabindex: "0", "aria-label": "communication matrix: a row for each sender, a column for each receiver; arrow keys choose a sender" });
+    this.canvas.style.aspectRatio = "1";
+    this.said = make("p", { class: "quiet", "aria-live": "polite" }, "Rows send, columns receive. Choose a row to mark its node.");
+    this.canvas.addEventListener("pointermove", (event) => this.say(event));
+    this.canvas.addEventListener("click", (event) => this.choose(Math.floor((event.offsetY - 18) / this.cell())));
+    this.canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      this.choose(((this.chosen ?? -step) + step + data.ranks) % data.ranks);
+    });
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    document.addEventListener("themed", () => this.draw());
+    return make("div", { class: "panel" }, buttons, this.canvas, this.said);
+  }
+
+  cell() { return (this.canvas.clientWidth - 18) / data.ranks; }
+
+  choose(rank) {
+    if (rank < 0 || rank >= data.ranks) return;
+    this.chosen = rank;
+    const own = data.pairs.filter((pair) => pair[0] === rank);
+    const sum = own.reduce((all, pair) => all + pair[3], 0);
+    this.said.textContent = `rank ${rank} on node ${data.nodes[rank]} sends ${bytes(sum)} to ${own.length} ranks`;
+    if (this.world) this.world.mark(data.nodes[rank]);
+    this.draw();
+  }
+
+  say(event) {
+    const [from, to] = [event.offsetY, event.offsetX].map((at) => Math.floor((at - 18) / this.cell()));
+    const pair = data.pairs.find((one) => one[0] === from && one[1] === to);
+    if (pair) this.said.textContent = `${from} to ${to}: ${plain(pair[2])} messages, ${bytes(pair[3])}${pair.length > 4 ? `, ${pair[4]} links apart` : ""}`;
+  }
+
+  draw() {
+    const width = this.canvas.clientWidth;
+    if (!width) return;
+    const ratio = devicePixelRatio || 1;
+    this.canvas.width = width * ratio;
+    this.canvas.height = width * ratio;
+    const context = this.canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    const cell = this.cell();
+    const most = Math.max(...data.pairs.map((pair) => pair[this.measure]), 1);
+    context.fillStyle = variable("--soft");
+    context.fillRect(18, 18, cell * data.ranks, cell * data.ranks);
+    for (const pair of data.pairs) {
+      context.fillStyle = `rgb(${colour(pair[this.measure] / most)})`;
+      context.fillRect(18 + pair[1] * cell, 18 + pair[0] * cell, Math.max(cell - (cell > 6 ? 1 : 0), 0.7), Math.max(cell - (cell > 6 ? 1 : 0), 0.7));
+    }
+    if (this.chosen !== null) {
+      context.strokeStyle = variable("--ink");
+      context.strokeRect(18, 18 + this.chosen * cell, cell * data.ranks, cell);
+    }
+    context.fillStyle = variable("--quiet");
+    context.font = "10px system-ui, sans-serif";
+    const step = Math.max(1, Math.ceil(data.ranks / Math.floor(width / 40)));
+    for (let rank = 0; rank < data.ranks; rank += step) {
+      context.fillText(rank, 18 + rank * cell, 12);
+      context.fillText(rank, 0, 18 + rank * cell + Math.max(10, cell / 2 + 4));
+    }
+  }
+}

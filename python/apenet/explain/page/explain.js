@@ -1,0 +1,119 @@
+// The parts of the page, in the order in which a reader asks. A part without data does not appear.
+const time = (us) => {
+  if (us === null || us === undefined) return "–";
+  if (us < 1e3) return `${Number(us.toPrecision(4))} us`;
+  if (us < 1e6) return `${Number((us / 1e3).toPrecision(4))} ms`;
+  return `${Number((us / 1e6).toPrecision(4))} s`;
+};
+const percent = (share) => `${Math.abs(share) >= 0.1 ? (100 * share).toFixed(0) : (100 * share).toFixed(1)} %`;
+const plain = (count) => count.toLocaleString("en").replaceAll(",", " ");
+const bytes = (count) => {
+  for (const [unit, factor] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
+    if (count >= factor) return `${Number((count / factor).toPrecision(4))} ${unit}`;
+  }
+  return `${count} B`;
+};
+const variable = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+const causeColour = (cause) => `--${cause.replaceAll(" ", "-")}`;
+const callName = (name) => name || "call not recorded";
+
+function section(id, title, text, ...children) {
+  byId("nav").append(make("a", { href: `#${id}` }, title));
+  const element = make("section", { id }, make("h2", {}, title), text ? make("p", { class: "quiet" }, text) : null, ...children);
+  byId("main").append(element);
+  return element;
+}
+
+// Rows of label, bar and value; `of` is the value of a full bar.
+function bars(rows, of) {
+  return make("div", { class: "bars" }, ...rows.map(({ label, value, text, colour, kind, title }) => {
+    const bar = make("i");
+    bar.style.width = `${Math.max(0, Math.min(100, (100 * value) / of))}%`;
+    if (colour) bar.style.background = `var(${colour})`;
+    return make("div", { class: `line ${kind || ""}`, title }, make("span", {}, label), make("div", { class: "track" }, bar), make("b", {}, text));
+  }));
+}
+
+function table(head, rows) {
+  return make("div", { class: "wide" }, make("table", { class: "plain" },
+    make("thead", {}, make("tr", {}, ...head.map((cell) => make("th", { scope: "col" }, cell)))),
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, String(cell))))))));
+}
+
+byId("version").textContent = data.version;
+byId("subject").textContent = `${data.command.join(" ")} · ${data.ranks} ranks on ${data.machine.name}`;
+byId("verdict").textContent = data.verdict.text;
+const tile = (value, text, mood) => byId("tiles").append(make("div", { class: `tile ${mood || ""}` }, make("b", {}, value), make("span", {}, text)));
+tile(time(data.time_us), data.outcome === "completed" ? "virtual time" : `of virtual time, then ${data.outcome}`, data.outcome === "completed" ? "" : "bad");
+if (data.verdict.gain !== null) tile(percent(data.verdict.gain), "less with the advice, measured by a replay", "good");
+tile(plain(data.messages), "messages");
+tile(bytes(data.bytes), "payload and protocol");
+if (data.replay) {
+  byId("basis").textContent = data.replay.is_exact
+    ? "All numbers below are of a replay of the recorded operations. It repeats the run exactly: the same events at the same times."
+    : `All numbers below are of a replay of the recorded operations, which takes ${time(data.replay.time_us)}`
+      + (data.replay.deviation === null ? "." : `, ${(100 * data.replay.deviation).toFixed(2)} % from the run: polls and decisions that depend on time are not in it.`);
+}
+
+if (data.message) section("end", "How it ended", "", make("pre", {}, data.message));
+
+if (data.efficiencies && data.efficiencies.length) {
+  section("efficiency", "Efficiencies", "As the POP project defines them; each is the product of those below it. Serialisation and transfer come from a replay on a network without latency, with infinite bandwidth and software that costs nothing.",
+    bars(data.efficiencies.map((one) => ({ label: one.name, value: one.value, text: percent(one.value), title: one.meaning })), 1),
+    make("details", {}, make("summary", {}, "what they mean"), make("dl", {}, ...data.efficiencies.flatMap((one) => [make("dt", {}, one.name), make("dd", {}, one.meaning)]))));
+} else if (data.replay) {
+  section("efficiency", "Efficiencies", "The run charged no computation, so the efficiencies are not defined: --compute measured charges it.");
+}
+
+if (data.alternatives && data.alternatives.length) {
+  const own = data.replay.time_us;
+  const rows = [{ label: "as it is", value: own, text: time(own) }, ...data.alternatives.map((one) => ({
+    label: one.name, value: one.time_us, text: `${one.gain > 0 ? "−" : "+"}${percent(Math.abs(one.gain))}`,
+    kind: one.advice && one.gain > 0 ? "advice" : "", title: `${time(one.time_us)}${one.settings.length ? `: --set ${one.settings.join(" --set ")}` : ""}`,
+  }))];
+  const found = data.alternatives.find((one) => one.name === "found");
+  section("whatif", "What if", "The run's time with one thing changed, each measured by a replay of the same operations. Green: what a user can do; a program that is changed is replayed with its operations in the other order.",
+    bars(rows, Math.max(...rows.map((row) => row.value))),
+    found ? make("details", {}, make("summary", {}, "the placement that was found, a line for each rank"), make("pre", {}, found.nodes.join("\n"))) : null);
+}
+
+if (data.path) {
+  const whole = data.path.composition.reduce((sum, one) => sum + one.us, 0);
+  const colours = { computation: "--computation", software: "--other", "eager message": "--transfer", "ready to send": "--handshake", "clear to send": "--handshake", payload: "--transfer", message: "--other" };
+  section("path", "Critical path", `The chain that made the run as long as it is: its parts sum to ${time(whole)}. A shorter part shortens the run until another chain is the longest.`,
+    bars(data.path.composition.map((one) => ({ label: one.kind, value: one.us, text: percent(one.us / whole), colour: colours[one.kind], title: time(one.us) })), whole),
+    make("details", {}, make("summary", {}, "the largest contributors"),
+      table(["what", "times", "time"], data.path.contributors.map((one) => [one.what, plain(one.count), time(one.us)]))));
+}
+
+if (data.waits) {
+  const whole = data.replay.time_us * data.ranks;
+  const calls = data.waits.calls.slice(0, 20);
+  section("waits", "Waits", "Share of all ranks' time. A wait is cut where the message that ended it was posted: before that, its sender is late.",
+    data.waits.causes.length === 0 ? make("p", {}, "No rank waits.") : make("div", { class: "two" },
+      make("div", {}, make("h3", {}, "by cause"), bars(data.waits.causes.map((one) => ({ label: one.cause, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause), title: one.meaning })), whole)),
+      make("div", {}, make("h3", {}, "by MPI call"), bars(calls.map((one) => ({ label: `${callName(one.call)}, ${one.cause}`, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause) })), whole))),
+    make("details", {}, make("summary", {}, "what the causes mean"), make("dl", {}, ...data.waits.causes.flatMap((one) => [make("dt", {}, one.cause), make("dd", {}, one.meaning)]))));
+}
+
+if (data.timeline && data.timeline.ranks.length) new TimeLine(data.timeline, data.waits.columns, data.path);
+if (data.pairs && data.pairs.length) new Exchange();
+else if (data.links.length) new Exchange();
+
+if (data.sizes && data.sizes.length) {
+  const most = Math.max(...data.sizes.map((row) => row[1]));
+  section("sizes", "Message sizes", "Sends of the program, by powers of two.",
+    bars(data.sizes.map(([least, count, sum]) => ({ label: least === 0 ? "0 B" : `${bytes(least)} and more`, value: count, text: plain(count), title: bytes(sum) })), most));
+}
+if (data.calls && data.calls.length && data.replay.has_calls) {
+  section("calls", "MPI calls", "Sends and receives that each call has begun, and how long ranks waited in it, all ranks together.",
+    table(["call", "operations", "waiting"], data.calls.map((one) => [callName(one.call), plain(one.operations), time(one.waiting_us)])));
+}
+{
+  const classes = Object.entries(data.machine.classes).map(([name, count]) => `${count} ${name}`).join(", ");
+  const rows = [["command", data.command.join(" ")], ["machine", `${data.machine.name}: ${data.machine.title}, ${data.machine.shape}`],
+    ["numbers of the machine", classes], ["settings", data.machine.settings.join(" ") || "none"], ["placement", data.mapping],
+    ["engine", data.engine], ["seed", data.seed], ["computation", data.compute || "of the recording"], ["hash of all events", data.trace_hash], ["version", data.version]];
+  section("repeat", "To repeat it", "", data.warnings.length ? make("div", {}, make("h3", {}, "warnings"), make("ul", {}, ...data.warnings.map((text) => make("li", { class: "word" }, text)))) : null,
+    make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "word" }, String(value))])));
+}

@@ -1,0 +1,90 @@
+"""Waits by cause: who was late, and what the message spent on its way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apenet.explain.timed import CLEAR, EAGER, PAYLOAD, READY, Integers, Timed
+
+CAUSES = ("late sender", "late receiver", "handshake", "transfer", "own message", "other")
+"""What a rank waits for; `MEANINGS` explains each."""
+MEANINGS = {
+    "late sender": "the sender had not posted the message yet",
+    "late receiver": "the receiver of a rendezvous had not answered yet",
+    "handshake": "the control messages of a rendezvous were on their way",
+    "transfer": "the payload was on its way",
+    "own message": "a message of the rank itself had not left yet",
+    "other": "a message that the protocol does not name",
+}
+_SENDER, _RECEIVER, _HANDSHAKE, _TRANSFER, _OWN, _OTHER = range(len(CAUSES))
+
+
+@dataclass(frozen=True)
+class CausedWaits:
+    """Pieces of waits, each with one cause: a wait is cut where the awaited message was posted."""
+
+    wait: Integers  # the wait that it is a piece of
+    cause: Integers
+    start: Integers
+    until: Integers
+
+    @property
+    def length(self) -> Integers:
+        """Of each piece."""
+        return self.until - self.start
+
+
+def caused(timed: Timed) -> CausedWaits:
+    """Cuts each wait into the time before and after the message that ended it was posted."""
+    waits = timed.waits
+    cut = np.clip(waits.posted, waits.start, waits.until)
+    before = np.where(waits.role == CLEAR, _RECEIVER, np.where(waits.role <= PAYLOAD, _SENDER, _OTHER))
+    after = np.select(
+        [
+            ~waits.is_arrival,
+            (waits.role == READY) | (waits.role == CLEAR),
+            (waits.role == EAGER) | (waits.role == PAYLOAD),
+        ],
+        [_OWN, _HANDSHAKE, _TRANSFER],
+        _OTHER,
+    )
+    # A rank that waits for its own message has posted it before.
+    before = np.where(waits.is_arrival, before, _OWN)
+    number = np.arange(len(waits.rank))
+    pieces = CausedWaits(
+        wait=np.concatenate([number, number]),
+        cause=np.concatenate([before, after]),
+        start=np.concatenate([waits.start, cut]),
+        until=np.concatenate([cut, waits.until]),
+    )
+    order = np.lexsort((pieces.start, pieces.wait))
+    kept = order[pieces.length[order] > 0]
+    return CausedWaits(pieces.wait[kept], pieces.cause[kept], pieces.start[kept], pieces.until[kept])
+
+
+def by_cause(pieces: CausedWaits) -> dict[str, int]:
+    """Picoseconds of all ranks for each cause that occurs."""
+    sums = np.bincount(pieces.cause, weights=pieces.length, minlength=len(CAUSES))
+    return {name: int(value) for name, value in zip(CAUSES, sums, strict=True) if value > 0}
+
+
+def by_call_and_cause(timed: Timed, pieces: CausedWaits) -> list[tuple[str, str, int]]:
+    """MPI call, cause and picoseconds of all ranks; the longest first."""
+    calls = timed.waiting_call[pieces.wait]
+    table = np.zeros((len(timed.operations.calls), len(CAUSES)), dtype=np.int64)
+    np.add.at(table, (calls, pieces.cause), pieces.length)
+    rows = [
+        (timed.operations.calls[call], CAUSES[cause], int(table[call, cause]))
+        for call, cause in zip(*np.nonzero(table), strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-row[2], row[:2]))
+
+
+def by_rank(timed: Timed, pieces: CausedWaits) -> NDArray[np.int64]:
+    """Picoseconds of each rank and cause."""
+    table = np.zeros((timed.operations.ranks, len(CAUSES)), dtype=np.int64)
+    np.add.at(table, (timed.waits.rank[pieces.wait], pieces.cause), pieces.length)
+    return table

@@ -1,0 +1,35 @@
+// The names and kinds of the MPI functions that are noted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "runtime/ipc/wait_note.hpp"
+
+namespace apenet::ipc {
+
+struct MpiCallEntry {
+  std::string_view name;
+  CallKind kind = CallKind::plain;
+};
+
+inline constexpr std::array<MpiCallEntry, static_cast<std::size_t>(MpiCall::count)> mpi_call_entries = {{
+    {"MPI", CallKind::plain},
+    {"MPI_Finalize", CallKind::collective},
+    {"MPI_Comm_split_type", CallKind::collective},
+    {"MPI_Win_allocate_shared", CallKind::collective},
+#define APENET_MPI_CALL(name, arity, meaning, effect, kind, words) {#name, CallKind::kind},
+#define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words) {#name, CallKind::kind},
+#include "runtime/ipc/mpi_call_list.inc"
+#undef APENET_MPI_CALL
+#undef APENET_MPI_LARGE_CALL
+}};
+
+// A process may have written a number that is no call: then the entry "MPI".
+[[nodiscard]] constexpr const MpiCallEntry& entry_of(MpiCall call) {
+  const auto index = static_cast<std::size_t>(call);
+  return index < mpi_call_entries.size() ? mpi_call_entries[index] : mpi_call_entries[0];
+}
+
+}  // namespace apenet::ipc

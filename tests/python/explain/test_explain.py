@@ -1,0 +1,227 @@
+"""The numbers of a run's page, its input, and that nothing in it can run as a script."""
+
+import json
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import apenet
+from apenet.base.errors import InputError
+from apenet.cli import app
+from apenet.explain.critical_path import critical_path
+from apenet.explain.folder import read_folder
+from apenet.explain.frames import frames
+from apenet.explain.report import page
+from apenet.explain.timed import operations_of, timed
+from apenet.explain.waiting import caused
+
+SLOW = Path(__file__).with_name("slow_programs.c")
+HOSTILE = "</script><script>alert(1)</script><!-- \" onload=alert(2) '"
+
+
+@pytest.fixture(scope="module")
+def slow(build):
+    return build(SLOW)
+
+
+@pytest.fixture(scope="module")
+def run_folder(slow, tmp_path_factory):
+    out = tmp_path_factory.mktemp("explained") / "run"
+    apenet.run([slow, "serialised"], n=8, out=out, record=out / "recording.goal", capture=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def replayed(run_folder):
+    run = read_folder(run_folder)
+    return timed(run.request, run.schedule, operations_of(run.schedule))
+
+
+def copied(folder, tmp_path):
+    other = tmp_path / "copy"
+    other.mkdir()
+    for file in folder.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+    return other
+
+
+class TestPath:
+    def test_its_parts_sum_to_the_time_of_the_run(self, replayed):
+        parts = critical_path(replayed)
+        assert parts[0].start == 0
+        assert parts[-1].until == replayed.time_ps
+        assert all(one.until == following.start for one, following in pairwise(parts))
+        assert sum(part.length for part in parts) == replayed.time_ps
+
+    @pytest.mark.parametrize("card", ["ape16", "quong", "extoll-64", "qpace", "ideal"])
+    def test_on_every_card(self, run_folder, card):
+        run = read_folder(run_folder)
+        other = replace(run.request, machine=apenet.machine(card))
+        replay = timed(other, run.schedule, operations_of(run.schedule))
+        assert sum(part.length for part in critical_path(replay)) == replay.time_ps
+
+
+class TestWaits:
+    def test_the_pieces_sum_to_the_waiting_of_each_rank(self, replayed):
+        pieces = caused(replayed)
+        sums = np.zeros(8, dtype=np.int64)
+        np.add.at(sums, replayed.waits.rank[pieces.wait], pieces.length)
+        assert sums.tolist() == replayed.report.waited_ps.tolist()
+
+    def test_messages_are_matched(self, replayed):
+        sends, receives = replayed.matched
+        assert len(sends) == 70
+        assert (replayed.operations.amount[sends] == replayed.operations.amount[receives]).all()
+
+    def test_waits_are_of_the_call_in_which_the_program_waited(self, run_folder):
+        calls = {one["call"] for one in apenet.explain(run_folder)["waits"]["calls"]}
+        assert calls <= {"MPI_Send", "MPI_Recv", "MPI_Finalize", ""}
+        assert {"MPI_Send", "MPI_Recv"} <= calls
+
+
+def test_a_recording_repeats_the_run_exactly(run_folder):
+    assert apenet.explain(run_folder)["replay"]["is_exact"]
+
+
+def test_the_same_run_gives_the_same_page(run_folder, tmp_path):
+    one = apenet.report(run_folder, tmp_path / "one.html").read_bytes()
+    assert apenet.report(run_folder, tmp_path / "two.html").read_bytes() == one
+
+
+def test_the_page_loads_nothing_and_names_no_other_place(run_folder, tmp_path):
+    text = apenet.report(run_folder, tmp_path / "page.html").read_text()
+    assert len(text) < 500_000
+    assert "default-src 'none'" in text
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
+
+
+class TestHostileNames:
+    def test_no_text_ends_the_script_or_is_markup(self, run_folder):
+        content = apenet.explain(run_folder)
+        content["command"] = ["./program", HOSTILE]
+        content["warnings"] = [HOSTILE]
+        content["message"] = HOSTILE
+        content["machine"] = {**content["machine"], "name": HOSTILE, "title": HOSTILE}
+        text = page(content)
+        assert text.count("</script>") == page(apenet.explain(run_folder)).count("</script>")
+        assert "alert(1)</script>" not in text
+        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+        assert json.loads(data[1])["message"] == HOSTILE
+
+    def test_marks_of_the_template_in_a_name_are_text(self, run_folder):
+        content = {**apenet.explain(run_folder), "message": "/*SCRIPT*/ /*STYLE*/"}
+        data = re.search(r'id="data">(.*?)</script>', page(content), re.DOTALL)
+        assert json.loads(data[1])["message"] == "/*SCRIPT*/ /*STYLE*/"
+
+    def test_a_script_never_writes_markup(self):
+        folder = Path(apenet.__file__).parent / "explain" / "page"
+        scripts = [*folder.glob("*.js"), folder.parents[1] / "base" / "page" / "common.js"]
+        for script in scripts:
+            assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|eval\(", script.read_text()), script
+
+
+class TestInput:
+    def test_what_is_no_run(self, tmp_path):
+        with pytest.raises(InputError, match="a run folder"):
+            apenet.explain(tmp_path)
+        with pytest.raises(InputError, match="it does not exist"):
+            apenet.explain(tmp_path / "nowhere")
+        (tmp_path / "file").write_text("")
+        with pytest.raises(InputError, match="it is a file"):
+            apenet.explain(tmp_path / "file")
+
+    def test_another_version(self, run_folder, tmp_path):
+        other = copied(run_folder, tmp_path)
+        command = json.loads((other / "command.json").read_text())
+        (other / "command.json").write_text(json.dumps({**command, "version": "0.0.1"}))
+        with pytest.raises(InputError, match="run it again"):
+            apenet.explain(other)
+
+    def test_a_half_written_run(self, run_folder, tmp_path):
+        other = copied(run_folder, tmp_path)
+        (other / "run.json").unlink()
+        with pytest.raises(InputError, match="a run that has ended"):
+            apenet.explain(other)
+        (other / "run.json").write_text('{"version": ')
+        with pytest.raises(InputError, match="is no JSON"):
+            apenet.explain(other)
+
+    def test_a_recording_of_another_run(self, run_folder, tmp_path):
+        other = copied(run_folder, tmp_path)
+        (other / "recording.goal").write_text("num_ranks 1\nrank 0 {\n}\n")
+        with pytest.raises(InputError, match="the 8 ranks of the run"):
+            apenet.explain(other)
+
+    def test_without_recording_the_page_says_how_to_get_one(self, run_folder, tmp_path):
+        other = copied(run_folder, tmp_path)
+        (other / "recording.goal").unlink()
+        content = apenet.explain(other)
+        assert "--report" in content["verdict"]["text"]
+        assert "alternatives" not in content
+        assert content["links"]
+        assert apenet.report(other).name == "report.html"
+
+    def test_a_file_of_other_origin_is_kept(self, run_folder, tmp_path):
+        (tmp_path / "mine.html").write_text("<p>mine</p>")
+        with pytest.raises(InputError, match="not apenet's"):
+            apenet.report(run_folder, tmp_path / "mine.html")
+        assert (tmp_path / "mine.html").read_text() == "<p>mine</p>"
+
+    def test_a_result_without_folder(self, slow):
+        with pytest.raises(InputError, match="out="):
+            apenet.report(apenet.run([slow, "alone"], n=2, capture=True))
+
+    def test_a_new_run_deletes_the_recording_of_an_earlier_one(self, slow, run_folder, tmp_path):
+        other = copied(run_folder, tmp_path)
+        apenet.run([slow, "alone"], n=2, out=other, capture=True)
+        assert not (other / "recording.goal").exists()
+
+
+class TestCommand:
+    def test_run_with_a_report(self, slow, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        done = CliRunner().invoke(
+            app, ["run", "-n", "4", "--report", "--engine", "packet", "--", str(slow), "imbalance"]
+        )
+        assert done.exit_code == 0
+        assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+    def test_run_with_a_report_keeps_the_recording_in_its_folder(self, slow, tmp_path):
+        out = tmp_path / "run"
+        arguments = [
+            "-n",
+            "2",
+            "--out",
+            str(out),
+            "--report",
+            str(tmp_path / "why.html"),
+            str(slow),
+            "alone",
+            "--report",
+        ]
+        assert CliRunner().invoke(app, ["run", *arguments]).exit_code == 0
+        assert (out / "recording.goal").exists()
+        assert (tmp_path / "why.html").exists()
+
+    def test_explain_prints_the_verdict_and_writes_the_page(self, run_folder, tmp_path):
+        other = copied(run_folder, tmp_path)
+        done = CliRunner().invoke(app, ["explain", str(other)])
+        assert done.exit_code == 0
+        assert "MPI_Waitall would save" in done.stdout
+        assert (other / "report.html").exists()
+
+    def test_json(self, run_folder):
+        done = CliRunner().invoke(app, ["explain", str(run_folder), "--json"])
+        assert json.loads(done.stdout)["schema"] == 1
+
+
+def test_frames(run_folder):
+    pytest.importorskip("pandas")
+    found = frames(apenet.explain(run_folder))
+    assert found["pairs"]["messages"].sum() == 70
+    assert found["waits"]["us"].sum() == pytest.approx(found["ranks"]["waiting_us"].sum())
