@@ -20,6 +20,19 @@ namespace apenet {
 
 namespace {
 
+// ranks: numbers, none for all. to_ps: 0 for no end.
+void set_trace_filter(ObservationOptions& options, const std::vector<std::uint32_t>& ranks,
+                      std::int64_t from_ps, std::int64_t to_ps, std::uint64_t least_bytes) {
+  TraceFilter& filter = options.trace.filter;
+  for (const std::uint32_t rank : ranks) {
+    if (filter.ranks.size() <= rank) filter.ranks.resize(rank + 1);
+    filter.ranks[rank] = true;
+  }
+  filter.from = Time::from_ps(from_ps);
+  if (to_ps > 0) filter.to = Time::from_ps(to_ps);
+  filter.least_bytes = least_bytes;
+}
+
 void bind_reports(nb::module_& module) {
   nb::class_<LinkUse>(module, "LinkUse")
       .def_ro("name", &LinkUse::name)
@@ -99,7 +112,9 @@ void bind_session(nb::module_& module) {
   nb::class_<ObservationOptions>(module, "ObservationOptions")
       .def(nb::init<>())
       .def_rw("network_history", &ObservationOptions::network_history)
-      .def_rw("trace_path", &ObservationOptions::trace_path);
+      .def_rw("trace_path", &ObservationOptions::trace_path)
+      .def("set_trace_filter", &set_trace_filter, nb::arg("ranks"), nb::arg("from_ps"), nb::arg("to_ps"),
+           nb::arg("least_bytes"));
 
   nb::enum_<CoreUse>(module, "CoreUse")
       .value("adaptive", CoreUse::adaptive)

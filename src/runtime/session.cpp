@@ -20,6 +20,7 @@
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_names.hpp"
+#include "runtime/scheduler/rank_snapshot.hpp"
 #include "runtime/scheduler/request_validation.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
@@ -63,6 +64,12 @@ bool is_of_unfollowed(const std::string& sentence, const std::string& unfollowed
   return !unfollowed.empty() && unfollowed.starts_with(sentence.substr(0, end + 1));
 }
 
+ObservationOptions with_call_names(ObservationOptions options) {
+  for (std::uint32_t call = 0; call < static_cast<std::uint32_t>(ipc::MpiCall::count); ++call)
+    options.trace.call_names.emplace_back(name_of(static_cast<ipc::MpiCall>(call)));
+  return options;
+}
+
 }  // namespace
 
 void describe_grid(const TopologyDescription& topology, ipc::Grid& grid) {
@@ -79,7 +86,7 @@ struct Session::Parts {
         process_count(static_cast<std::uint32_t>(node_of_process.size())),
         simulation(description.seed),
         machine(simulation, description, std::move(node_of_process)),
-        observation(simulation, machine, given.observation),
+        observation(simulation, machine, with_call_names(given.observation)),
         shared(process_count),
         manager(shared.header()),
         process_ids(shared),

@@ -64,8 +64,20 @@ TraceOption = Annotated[
         "--trace",
         metavar="FILE",
         parser=path_of("trace", "a file"),
-        help="Write a timeline of the run, for ui.perfetto.dev.",
+        help="Write a timeline of the run, for ui.perfetto.dev; compressed if its name ends in .gz.",
     ),
+]
+TraceRanksOption = Annotated[
+    str | None, typer.Option("--trace-ranks", metavar="0-3,8", help="Only the events of these ranks in the timeline.")
+]
+TraceFromOption = Annotated[
+    str | None, typer.Option("--trace-from", metavar="TIME", help="Only events from this virtual time on, such as 2ms.")
+]
+TraceToOption = Annotated[
+    str | None, typer.Option("--trace-to", metavar="TIME", help="Only events up to this virtual time.")
+]
+TraceLeastOption = Annotated[
+    str | None, typer.Option("--trace-least", metavar="BYTES", help="Only messages of at least this size, such as 4K.")
 ]
 ToMachineOption = Annotated[
     Path | None,

@@ -18,10 +18,11 @@ from typing import Any, Self, TypeVar
 
 from apenet import _core
 from apenet.base.errors import InputError, NotWrittenError
-from apenet.base.outfiles import FolderKind, OutFile, OutFolder, begins_with, given_path, holds_json, keep_apart
+from apenet.base.outfiles import FolderKind, OutFolder, given_path, holds_json, keep_apart
 from apenet.run.computation import Computation
 from apenet.run.recording import Recording
 from apenet.run.results import Request, Result
+from apenet.run.trace_file import ALL, TraceFile, TraceFilter
 
 Kept = TypeVar("Kept", bound=Result)
 
@@ -29,8 +30,6 @@ RECORDING = "recording.goal"
 """The recording of a run in its own folder."""
 RESULTS = ("run.json", "network.json", "host.json")
 REQUEST = "command.json"
-TRACE_HEADING = b'{"displayTimeUnit": "ns", "otherData": {"writer": "apenet"}, "traceEvents": [\n'
-TRACE_END = b"\n]}\n"
 KIND = FolderKind(REQUEST, holds_json({"machine", "ranks", "engine", "version"}.issubset), "run")
 
 
@@ -47,10 +46,13 @@ class Outputs:
         *,
         out: str | Path | None,
         trace: str | Path | None,
+        trace_filter: TraceFilter = ALL,
         record: str | Path | None = None,
         profile: Path | None = None,
         inputs: Mapping[str, Path | None],
     ) -> None:
+        trace_filter.require_ranks(request.ranks)
+        self._trace_filter = trace_filter
         folder = given_path("out", out, "a folder")
         trace_file = given_path("trace", trace, "a file")
         record_file = given_path("record", record, "a file")
@@ -65,7 +67,7 @@ class Outputs:
                 self._folder = stack.enter_context(OutFolder("out", folder, KIND, names))
             self._trace = None
             if trace_file is not None:
-                self._trace = stack.enter_context(OutFile("trace", trace_file, begins_with(TRACE_HEADING)))
+                self._trace = stack.enter_context(TraceFile(trace_file))
             self.recording = stack.enter_context(Recording(record_file)) if record_file is not None else None
             if self._folder is not None:
                 given = [path.resolve() for path in inputs.values() if path is not None]
@@ -80,6 +82,7 @@ class Outputs:
         options = _core.ObservationOptions()
         options.network_history = self._folder is not None
         options.trace_path = "" if self._trace is None else self._trace.writable
+        self._trace_filter.apply(options)
         return options
 
     def __enter__(self) -> Self:
@@ -89,7 +92,7 @@ class Outputs:
         """Keeps the trace of a failed simulation, which has no result but shows how far it came."""
         if kind is not None and self._trace is not None and not issubclass(kind, InputError | NotWrittenError):
             with suppress(NotWrittenError):
-                self._trace.keep(TRACE_END)
+                self._trace.keep()
         self._closing.close()
 
     def keep(self, result: Kept, computation: Computation | None = None, lost: NotWrittenError | None = None) -> Kept:
@@ -125,7 +128,7 @@ class Outputs:
 
     def _keep_trace(self) -> None:
         if self._trace is not None:
-            self._trace.keep(TRACE_END)
+            self._trace.keep()
 
     def _keep_results(self, result: Result) -> None:
         if self._folder is None:

@@ -15,6 +15,7 @@ LIMIT_STATUS = 124
 """As of timeout(1)."""
 MOST_PS = 8_985_600 * 10**12
 """104 days: the end of virtual time."""
+_VIRTUAL_TIME = "a virtual time such as 10ms, 1.5s or 300us, above 0 and up to 104 days"
 _PS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3}
 
 
@@ -22,12 +23,19 @@ def virtual_limit_ps(given: str | float | None) -> int:
     """The virtual time of a limit, from seconds or a text such as 10ms; 0 for none. Raises InputError."""
     if given is None:
         return 0
-    expected = "a virtual time such as 10ms, 1.5s or 300us, above 0 and up to 104 days"
+    ps = virtual_time_ps("limit_virtual", given)
+    if ps == 0:
+        raise InputError("limit_virtual", given, _VIRTUAL_TIME)
+    return ps
+
+
+def virtual_time_ps(name: str, given: str | float) -> int:
+    """A virtual time from seconds or a text such as 10ms. Raises InputError."""
     text = given if isinstance(given, str) else f"{given!r}s"
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,2})?)(s|ms|us|ns)", text)
-    ps = round(Decimal(found[1]) * _PS[found[2]]) if found is not None else 0
-    if not 0 < ps <= MOST_PS:
-        raise InputError("limit_virtual", given, expected)
+    ps = round(Decimal(found[1]) * _PS[found[2]]) if found is not None else -1
+    if not 0 <= ps <= MOST_PS:
+        raise InputError(name, given, _VIRTUAL_TIME)
     return ps
 
 

@@ -37,6 +37,7 @@ from apenet.run.program_result import RankResult, RouteChange, RunError, RunResu
 from apenet.run.recording import Recording
 from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
 from apenet.run.settings_effect import WatchedSettings
+from apenet.run.trace_file import trace_filter
 
 _OUTCOMES = {
     getattr(_core.Outcome, name): name
@@ -86,6 +87,10 @@ def run(
     mpi: MpiChoice = "auto",
     out: str | Path | None = None,
     trace: str | Path | None = None,
+    trace_ranks: str | Sequence[int] | None = None,
+    trace_from: str | float | None = None,
+    trace_to: str | float | None = None,
+    trace_least: str | int | None = None,
     pin: bool | None = None,
     trap_tsc: bool = False,
     seed: int = 1,
@@ -107,7 +112,8 @@ def run(
     is `none`, `measured[:SCALE]`, `record:FILE` or the FILE[:SCALE] of a profile; `size` is that of a rank's part of
     the problem, for profiles. `out` names a folder for the run's files and adds network statistics over time to the
     result. `record` names a file for a GOAL trace, the input of `apenet.replay`; `trace` names a file
-    for a timeline, which ui.perfetto.dev opens. `faults` are links and nodes that die and revive
+    for a timeline, which ui.perfetto.dev opens, of the events that `trace_ranks` ("0-3,8"), `trace_from`, `trace_to`
+    (virtual times) and `trace_least` (bytes) leave. `faults` are links and nodes that die and revive
     (`Machine.with_faults`). With `engine` both the program runs again with the flit engine, its output is dropped,
     and the result has the time of that run beside its own. With `trap_tsc` the processor's cycle counter (rdtsc) is
     virtual, too, at one tick per nanosecond. By default the run uses one core or several, as its ranks communicate
@@ -120,6 +126,7 @@ def run(
     standard error. With `check` false a failed program is a result, whose `ok` is false.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
+    chosen_events = trace_filter(trace, trace_ranks, trace_from, trace_to, trace_least)
     arguments = _checked_command(command)
     n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
     options = _session_options(pin, stall_timeout)
@@ -156,7 +163,13 @@ def run(
     inputs = {"program": program, "machine": chosen.path, "map": map_file(map), "profile": choice.profile}
     with (
         runfolder.Outputs(
-            request, out=out, trace=trace, record=record, profile=choice.record, inputs=inputs
+            request,
+            out=out,
+            trace=trace,
+            trace_filter=chosen_events,
+            record=record,
+            profile=choice.record,
+            inputs=inputs,
         ) as outputs,
         Computation(choice, job) as computation,
         WatchedSettings(chosen, outputs.recording) as watched,

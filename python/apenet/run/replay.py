@@ -20,6 +20,7 @@ from apenet.run import folder as runfolder
 from apenet.run.long_runs import require_ends, require_soon
 from apenet.run.results import RanksResult, Request, checked_engine, ranks_results, show_size, show_time, with_flit_time
 from apenet.run.settings_effect import MOST_MESSAGES, warnings_of
+from apenet.run.trace_file import trace_filter
 
 MOST_UNPACKED_BYTES = 2**36
 """The most bytes of a trace packed by gzip, which is unpacked to a temporary file."""
@@ -62,17 +63,23 @@ def replay(
     engine: str = "packet",
     out: str | Path | None = None,
     trace_out: str | Path | None = None,
+    trace_ranks: str | Sequence[int] | None = None,
+    trace_from: str | float | None = None,
+    trace_to: str | float | None = None,
+    trace_least: str | int | None = None,
     seed: int = 1,
     faults: Sequence[str] = (),
     allow_long: bool = False,
 ) -> ReplayResult:
     """Replays a GOAL trace, with ranks placed as by `apenet.run`.
 
-    `out`, `trace_out` and `faults` correspond to `out`, `trace` and `faults` of `apenet.run`. Raises InputError for a
+    `out`, `trace_out` and `faults` correspond to `out`, `trace` and `faults` of `apenet.run`, `trace_ranks`,
+    `trace_from`, `trace_to` and `trace_least` to those of the same name. Raises InputError for a
     file that is not GOAL (it names the line), and for messages that would take hours unless `allow_long`; ReplayError
     if ranks wait for ever, and PartitionError if faults leave no path.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
+    chosen_events = trace_filter(trace_out, trace_ranks, trace_from, trace_to, trace_least)
     checked_engine(engine)
     seed = checked_seed(seed)
     began = time.monotonic()
@@ -96,7 +103,7 @@ def replay(
         seed=seed,
     )
     inputs = {"the GOAL file": file, "machine": chosen.path, "map": map_file(map)}
-    with runfolder.Outputs(request, out=out, trace=trace_out, inputs=inputs) as outputs:
+    with runfolder.Outputs(request, out=out, trace=trace_out, trace_filter=chosen_events, inputs=inputs) as outputs:
         result = _replayed(request, schedule, outputs.observation, began)
         if engine == BOTH:
             flit = _replayed(replace(request, engine=ENGINES[1]), schedule, _core.ObservationOptions(), began)
@@ -144,8 +151,6 @@ def _replayed(
         raise ReplayError(str(error)) from error
     common = ranks_results(request.machine, request.seed, report, report.finish_ps, began)
     result = ReplayResult(trace=request.trace, operations=report.operations, **common)
-    if report.operations == 0:
-        return replace(result, warnings=(*result.warnings, "the trace has no operations: nothing was simulated"))
     if result.messages > MOST_MESSAGES:
         return result
     return replace(result, warnings=(*result.warnings, *warnings_of(request, schedule, result.trace_hash)))

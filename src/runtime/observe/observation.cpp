@@ -13,6 +13,13 @@ std::vector<std::string> link_names(const Machine& machine) {
   return names;
 }
 
+std::vector<std::uint32_t> nodes_of(const Machine& machine) {
+  std::vector<std::uint32_t> nodes;
+  for (ProcessId process = 0; process < machine.process_count(); ++process)
+    nodes.push_back(machine.node_of(process));
+  return nodes;
+}
+
 }  // namespace
 
 Observation::Observation(Simulation& simulation, const Machine& machine, const ObservationOptions& options)
@@ -21,8 +28,7 @@ Observation::Observation(Simulation& simulation, const Machine& machine, const O
     first_links_.push_back(machine.first_link(rail));
   if (options.network_history) report_.emplace(link_names(machine));
   if (!options.trace_path.empty()) {
-    trace_.emplace(options.trace_path, machine.process_count(), link_names(machine),
-                   options.trace_limit_bytes);
+    trace_.emplace(options.trace_path, nodes_of(machine), link_names(machine), options.trace);
   }
   if (report_ || trace_) simulation_.attach_trace(this);
 }

@@ -17,7 +17,7 @@ namespace apenet {
 struct ObservationOptions {
   bool network_history = false;
   std::string trace_path;  // empty: no trace
-  std::uint64_t trace_limit_bytes = ChromeTrace::default_limit_bytes;
+  ChromeTrace::Options trace{};
 };
 
 // Attached to the simulation for its lifetime. If no option is set, the simulation records nothing.

@@ -4,6 +4,7 @@
 
 #include "machine/rails.hpp"
 #include "runtime/observe/process_trace.hpp"
+#include "runtime/scheduler/rank_snapshot.hpp"
 
 namespace apenet {
 
@@ -217,9 +218,7 @@ void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_
     shared_.block(rank).progress.grant();
     to_wake_.push_back(rank);
   }
-  // What a released rank posts may arrive before the horizons that ranks have had since.
-  bounds_.find_horizons_of_released(to_wake_);
-  wake([this](std::uint32_t rank) { return std::min(ranks_[rank].horizon_ps, bounds_.horizon_ps(rank)); });
+  wake([this](std::uint32_t rank) { return ranks_[rank].horizon_ps; });
 }
 
 void Scheduler::wake(const std::function<std::int64_t(std::uint32_t rank)>& horizon_of) {
@@ -262,7 +261,8 @@ void Scheduler::trace_wait(std::uint32_t rank) const {
   if (!ranks_.started() || known.state != RankState::awaiting_event || known.events == 0) return;
   if (known.first_event_ps <= known.clock_ps || shared_.block(rank).clock.held()) return;
   simulation_.trace(process_record(ProcessTrace::waited, Time::from_ps(known.clock_ps),
-                                   Time::from_ps(known.first_event_ps), rank));
+                                   Time::from_ps(known.first_event_ps), rank,
+                                   static_cast<std::uint64_t>(only_call(shared_.notes(rank)))));
 }
 
 }  // namespace apenet

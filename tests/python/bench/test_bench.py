@@ -1,11 +1,14 @@
 """Benchmarks as Python functions."""
 
 import json
+import re
+import sys
 
 import numpy as np
 import pytest
 
 import apenet
+from apenet.base.errors import InputError
 from apenet.base.gather import gather_warnings
 from apenet.bench import conduits
 from apenet.bench.fanout import neighbours_of_0
@@ -133,6 +136,61 @@ def test_a_slower_bus_is_slower():
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"sizes": [0]}, "sizes"),
+        ({"sizes": "0:16"}, "sizes"),
+        ({"sizes": "\u0661\u0666"}, "sizes"),
+        ({"nodes": "\u0660,\u0661"}, "nodes"),
+        ({"nodes": [0]}, "nodes"),
+        ({"nodes": [0, 0]}, "nodes"),
+        ({"nodes": [0, 16]}, "nodes"),
+        ({"nodes": [0, 1, 2, 3]}, "nodes"),
+        ({"layer": "wire"}, "layer"),
+        ({"channels": 0}, "channels"),
+        ({"channels": [1, 99]}, "channels"),
+        ({"window": 0}, "window"),
+        ({"window": 4}, "window"),
+        ({"window": 4, "layer": "mpi"}, "window"),
+        ({"memory": "disk"}, "memory"),
+        ({"memory": "host,host,host"}, "memory"),
+        ({"memory": "gpu"}, "memory"),
+        ({"memory": "host,gpu-staged"}, "memory"),
+        ({"memory": "host-copied", "layer": "mpi"}, "memory"),
+        ({"memory": "gpu", "layer": "mpi"}, "memory"),
+        ({"memory": "gpu", "test": "halo"}, "memory"),
+        ({"path": "wormhole"}, "path"),
+        ({"path": "send", "test": "rate"}, "path"),
+        ({"until": "landed"}, "until"),
+        ({"until": "dawn", "test": "oneway"}, "until"),
+        ({"region": 8}, "region"),
+        ({"test": "get", "layer": "mpi"}, "test"),
+        ({"test": "halo", "window": 4}, "window"),
+        ({"test": "rate", "sizes": "8M"}, "sizes"),
+        ({"channels": 99}, "channels"),
+        ({"channels": 2, "layer": "mpi"}, "channels"),
+        ({"iterations": 0}, "iterations"),
+        ({"nodes": [0, 1, 2], "layer": "mpi"}, "nodes"),
+        ({"sizes": "16:2G", "layer": "mpi"}, "sizes"),
+        ({"sizes": "2G", "layer": "apelib"}, "sizes"),
+        ({"test": "put", "window": 2**17, "layer": "gasnet"}, "window"),
+        ({"iterations": 2**31 - 1, "layer": "mpi"}, "iterations"),
+        ({"iterations": 2**31 - 1, "layer": "apelib"}, "iterations"),
+        ({"test": "fanout", "iterations": 2**31 - 1}, "iterations"),
+        ({"test": "flush", "iterations": 2**31 - 1, "sizes": [16]}, "iterations"),
+        ({"test": "randompairs", "machine": "ideal", "iterations": 2**28, "sizes": [16], "n": 2}, "iterations"),
+        ({"machine": "ape17"}, "machine"),
+        ({"test": "flood"}, "test"),
+    ],
+)
+def test_bad_input_is_named(options, name):
+    arguments = {"test": "pingpong", "machine": "ape16", **options}
+    with pytest.raises(InputError) as caught:
+        apenet.bench.measure(arguments.pop("test"), arguments.pop("machine"), **arguments)
+    assert caught.value.name == name
+
+
 def test_stretches_of_doubling_sizes():
     assert list(doubling_stretches([1, 2, 4, 5, 10, 3])) == [(1, 4), (5, 10), (3, 3)]
 
@@ -175,6 +233,282 @@ def test_neighbours_are_one_cable_away():
     assert neighbours_of_0(apenet.machine("extoll-64")) == [1, 4, 16]
     assert neighbours_of_0(apenet.machine("l5530-pair")) == [1]
     assert neighbours_of_0(apenet.machine("ideal")) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "name"),
+    [
+        ("fanout", {"layer": "card"}, "layer"),
+        ("fanout", {"neighbors": [5]}, "neighbors"),
+        ("fanout", {"nodes": [0, 1], "neighbors": [2]}, "neighbors"),
+        ("fanout", {"window": 4}, "window"),
+        ("fanout", {"memory": "gpu"}, "memory"),
+        ("fanout", {"memory": "host,gpu"}, "memory"),
+        ("pingpong", {"neighbors": [1]}, "neighbors"),
+        ("halo", {"neighbors": [1]}, "neighbors"),
+    ],
+)
+def test_bad_fan_outs_are_named(test, options, name):
+    with pytest.raises(InputError, match=f"^{name} = "):
+        apenet.bench.measure(test, "quong", sizes=[64], **options)
+
+
+def test_workloads_on_the_teaching_machine_are_their_closed_forms():
+    """1 us, 1000 MiB/s, no software: latency and bytes per step."""
+    size = 2**20
+    on_the_wire_us = 1000.0
+    halo = apenet.bench.halo("ideal", sizes=[size], n=27)
+    assert halo.grid == (3, 3, 3)
+    assert halo.times_us[0] == pytest.approx(1 + 6 * on_the_wire_us, rel=1e-6)
+    ring = apenet.bench.allreduce("ideal", sizes=[size], n=8)
+    assert ring.times_us[0] == pytest.approx(2 * 7 * (1 + on_the_wire_us / 8), rel=1e-6)
+    doubling = apenet.bench.allreduce("ideal", sizes=[size], n=8, algorithm="recursive-doubling")
+    assert doubling.times_us[0] == pytest.approx(3 * (1 + on_the_wire_us), rel=1e-6)
+    everybody = apenet.bench.alltoall("ideal", sizes=[size], n=5, algorithm="ring")
+    assert everybody.times_us[0] == pytest.approx(4 * (1 + on_the_wire_us), rel=1e-6)
+    four = apenet.bench.halo4d("ideal", sizes=[size], n=27 * 8)
+    assert four.grid == (3, 6, 6, 2)
+    assert four.times_us[0] == pytest.approx(1 + 8 * on_the_wire_us, rel=1e-6)
+    twice = apenet.bench.checkerboard("ideal", sizes=[size], n=27)
+    assert twice.times_us[0] == pytest.approx(2 * halo.times_us[0], rel=1e-6)
+    sums = apenet.bench.globalsum("ideal", sizes=[size], n=8)
+    assert sums.times_us[0] == pytest.approx(2 * doubling.times_us[0], rel=1e-6)
+    lines = apenet.bench.fft("ideal", sizes=[size], n=12)
+    assert lines.grid == (3, 2, 2)
+    assert lines.times_us[0] == pytest.approx((2 + 1 + 1) * (1 + on_the_wire_us), rel=1e-6)
+    assert lines.to_json()["bandwidth_of"] == "node"
+    assert lines.bandwidths_mib_s[0] == pytest.approx(1000, rel=1e-2)
+    across = apenet.bench.bisection("ideal", sizes=[size], n=16)
+    assert across.bandwidths_mib_s[0] == pytest.approx(16 * 1000 / 1.001, rel=1e-6)
+
+
+def test_an_all_to_all_is_sent_as_its_size_asks():
+    """1 us, 1000 MiB/s: Bruck's blocks to 256 bytes, windows of 32 to 32 KiB, then steps of pairs."""
+    sizes = [256, 257, 32768, 32769]
+    result = apenet.bench.alltoall("ideal", sizes=sizes, n=8)
+    content = result.to_json()
+    assert content["algorithm"] == "auto"
+    assert [point["algorithm"] for point in content["points"]] == ["bruck", "direct", "direct", "pairwise"]
+    assert "(auto)" in result.to_table()
+    assert "pairwise" in result.to_table()
+    on_the_wire_us = [size / 2**20 * 1000 for size in sizes]
+    expected = [
+        3 * (1 + 4 * on_the_wire_us[0]),
+        *(1 + 7 * one for one in on_the_wire_us[1:3]),
+        7 * (1 + on_the_wire_us[3]),
+    ]
+    assert result.times_us == pytest.approx(expected, rel=1e-3)
+    assert "bisection_percent" not in content["points"][0]
+    with pytest.raises(InputError, match="algorithm"):
+        apenet.bench.alltoall("ideal", sizes=[8], n=4, algorithm="rings")
+
+
+def test_an_all_to_all_says_what_it_uses_of_the_bisection():
+    """4x2x2: 8 x 8 messages cross 8 links of 16 bytes in 3 cycles of 115 MHz, from either half."""
+    result = apenet.bench.alltoall("ape16", sizes=[4096], algorithm="direct")
+    least_us = 64 * 4096 / (8 * 16 * 115e6 / 3) * 1e6
+    assert result.bisection_percent == pytest.approx(100 * least_us / result.times_us)
+    assert result.bisection_percent < 100
+    assert apenet.bench.alltoall("ape16", sizes=[4096], n=8).bisection_percent is None
+    assert apenet.bench.alltoall("pax", sizes=[4096], n=8).bisection_percent is None
+
+
+@pytest.mark.parametrize("algorithm", apenet._core.workload("allreduce").algorithms)
+def test_a_workload_reports_each_node_and_counts(algorithm):
+    result = apenet.bench.allreduce("ape16", sizes=[1024], algorithm=algorithm, iterations=2)
+    content = json.loads(json.dumps(result.to_json()))
+    assert content["algorithm"] == algorithm
+    assert (content["nodes"], content["grid"], content["iterations"]) == (16, [4, 2, 2], 2)
+    assert result.finish_us.shape == (1, 16)
+    assert result.finish_us.max() / 2 == pytest.approx(content["points"][0]["time_us"])
+    assert content["points"][0]["messages"] == result.messages[0] > 0
+    if algorithm != "recursive-doubling":
+        assert result.payload_bytes[0] == 2 * 2 * 15 * 1024
+
+
+@pytest.mark.parametrize("test", apenet.bench.WORKLOADS)
+def test_a_trace_of_a_workload_has_its_messages(test, tmp_path):
+    """Replayed, the ranks send as much and all end; an odd number of nodes leaves processes without partner."""
+    for count in (16, 7) if test != "halo4d" else (16,):
+        trace = tmp_path / f"{count}.goal"
+        options = {"sizes": [48], "n": count, "iterations": 2}
+        result = getattr(apenet.bench, test)("ape16", goal=trace, **options)
+        plain = getattr(apenet.bench, test)("ape16", **options)
+        assert result.to_json() == plain.to_json()
+        text = trace.read_text()
+        sent = [int(size) for size in re.findall(r": send (\d+)b", text)]
+        assert len(sent) == result.messages[0] == text.count(": recv ")
+        assert sum(sent) == result.payload_bytes[0]
+        assert apenet.replay(trace, machine="ape16").virtual_time_us > 0
+
+
+def test_a_part_of_a_machine_is_a_grid_of_its_own():
+    assert apenet.bench.halo("ape128", sizes=[64], n=12).grid == (3, 2, 2)
+    assert apenet.bench.halo("ape128", sizes=[64]).grid == (8, 4, 4)
+    assert apenet.bench.alltoall("ape128", sizes=[64], nodes=[0, 5, 9]).grid == (3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "name"),
+    [
+        ("alltoall", {"layer": "mpi"}, "layer"),
+        ("halo", {"channels": 2}, "channels"),
+        ("halo", {"algorithm": "ring"}, "algorithm"),
+        ("allreduce", {"algorithm": "tree"}, "algorithm"),
+        ("pingpong", {"algorithm": "ring"}, "algorithm"),
+        ("pingpong", {"n": 4}, "n"),
+        ("halo", {"n": 17}, "n"),
+        ("halo", {"n": 1}, "n"),
+        ("halo", {"n": 4, "nodes": [0, 1]}, "n"),
+        ("halo", {"nodes": [0, 99]}, "nodes"),
+    ],
+)
+def test_invalid_workload_options_are_named(test, options, name):
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure(test, "ape16", sizes=[16], **options)
+    assert refused.value.name == name
+
+
+def test_an_option_that_no_test_has_is_a_type_error():
+    with pytest.raises(TypeError, match="unknown option chanels: one of sizes, nodes,"):
+        apenet.bench.pingpong("ideal", sizes=[16], chanels=2)
+
+
+def test_a_lattice_gives_the_messages_of_its_surfaces():
+    """64x64x64x192 on 8x4x4: parts of 8x16x16x192 sites."""
+    halo = apenet.bench.halo("ape128", sizes=[16], lattice="64x64x64x192", site_bytes=24, iterations=1)
+    faces = [16 * 16 * 192 * 24, 8 * 16 * 192 * 24, 8 * 16 * 192 * 24]
+    assert list(halo.face_bytes) == faces
+    assert halo.payload_bytes[0] == 128 * 2 * sum(faces)
+    assert halo.to_json()["face_bytes"] == faces
+    with pytest.raises(InputError, match="lattice"):
+        apenet.bench.halo("ape128", lattice="63x64x64x192")
+    with pytest.raises(InputError, match="lattice"):
+        apenet.bench.halo("ape128", lattice="64x64")
+
+
+def test_partitions_are_machines_of_that_size():
+    grown = apenet.bench.bisection("ape128", sizes=[4096], partitions=[16, 64, 128], iterations=1)
+    assert grown.grids == ((4, 2, 2), (4, 4, 4), (8, 4, 4))
+    assert grown.nodes.tolist() == [16, 64, 128]
+    points = grown.to_json()["points"]
+    assert [point["nodes"] for point in points] == [16, 64, 128]
+    # The longer the torus, the smaller is a node's share of the cut.
+    assert points[2]["node_mib_s"] < points[0]["node_mib_s"]
+    # A halo's bandwidth is per node, and is the same on the larger machine, whose cuts the halo does not cross.
+    halo = apenet.bench.halo("ape128", sizes=[4096], partitions=[64, 128], iterations=1)
+    assert [point["node_mib_s"] for point in halo.to_json()["points"]] == halo.bandwidths_mib_s.tolist()
+    assert halo.bandwidths_mib_s[1] == pytest.approx(halo.bandwidths_mib_s[0], rel=0.2)
+    rows = [line.split() for line in halo.to_table().splitlines()]
+    assert "All nodes (MiB/s)" in halo.to_table()
+    assert float(rows[-1][-2]) == pytest.approx(128 * halo.bandwidths_mib_s[1], rel=1e-3)
+    whole = apenet.bench.bisection("ape128", sizes=[4096], iterations=1)
+    assert whole.bandwidths_mib_s[0] == grown.bandwidths_mib_s[2]
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "name"),
+    [
+        ("allreduce", {"partitions": [16]}, "partitions"),
+        ("pingpong", {"partitions": [16]}, "partitions"),
+        ("bisection", {"partitions": [16], "n": 4}, "n"),
+        ("bisection", {"partitions": [16], "sizes": "16:64"}, "sizes"),
+        ("alltoall", {"lattice": "8x8x8x8"}, "lattice"),
+        ("halo", {"lattice": "8x8x8x"}, "lattice"),
+        ("halo", {"lattice": "8x8x8x8", "site_bytes": 0}, "site-bytes"),
+    ],
+)
+def test_bad_partitions_and_lattices_are_named(test, options, name):
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure(test, "ape16", **{"sizes": [64], **options})
+    assert refused.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("machine", "options", "named"),
+    [
+        ("ape16", {"memory": "gpu"}, "memory = gpu: expected host: the card of ape16 does not reach a GPU's memory"),
+        ("pax", {"memory": "gpu-staged"}, "expected host: pax has no host.gpu_copy_bandwidth_mib_s"),
+        (
+            "pax",
+            {"memory": "host,gpu", "layer": "mpi"},
+            "expected host: pax has no GPU (host.gpu_copy_bandwidth_mib_s)",
+        ),
+        ("quong", {"memory": "host-copied", "layer": "mpi"}, "expected one of host, gpu, gpu-staged at layer mpi"),
+        ("extoll-64", {"channels": 2}, "channels = 2: expected at most the 1 of the card of extoll-64"),
+    ],
+)
+def test_options_that_a_card_lacks_are_refused(machine, options, named):
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure("pingpong", machine, sizes=[16], **options)
+    assert named in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [
+        ("alltoall", {}),
+        ("alltoall", {"sizes": [2048], "iterations": 10**9}),
+        ("halo", {"n": 100, "sizes": "16:16M"}),  # of 5x5x4 processes, whose neighbours are not those of the nodes
+        ("bisection", {"sizes": [2**20], "partitions": [512, 1024]}),
+    ],
+)
+def test_what_software_would_forward_for_long_is_refused_at_once(test, options):
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure(test, "qpace", **options)
+    assert refused.value.name == "sizes"
+    assert f"expected {test} to need at most 5e+07 packet-hops" in str(refused.value)
+    assert "--sizes, fewer --iterations or fewer nodes (-n)" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "hops"),
+    [
+        ("halo", {"sizes": "128G"}, "2.6e+11"),  # 5 rounds of 16 nodes, 6 messages of 2^29 packets of 256 bytes
+        ("alltoall", {"sizes": "1G"}, "1.1e+10"),
+        ("randompairs", {"sizes": [16], "iterations": 2**31 - 1}, ""),
+        ("allreduce", {"machine": "ideal", "n": 2**22, "sizes": [16]}, ""),
+        ("halo", {"sizes": [2**39], "partitions": [4, 8]}, ""),
+        ("pingpong", {"sizes": "1024G"}, "1.9e+11"),
+        ("randomaccess", {"sizes": "1024G"}, "8.8e+12"),
+        ("pingpong", {"layer": "mpi", "sizes": "1G", "iterations": 10**6}, ""),
+        ("halo", {"layer": "apelib", "sizes": "64M", "iterations": 10**6}, ""),
+        ("fanout", {"sizes": "64M", "iterations": 10**6}, ""),
+    ],
+)
+def test_what_would_take_hours_is_refused_at_once_with_its_number(test, options, hops):
+    chosen = {"machine": "ape16", **options}
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure(test, chosen.pop("machine"), **chosen)
+    assert refused.value.name == "sizes"
+    assert f"expected {test} to need at most 1e+10 packet-hops" in str(refused.value)
+    assert f"not {hops}" in str(refused.value)
+    assert "choose smaller --sizes, fewer --iterations or fewer nodes (-n), or wait with --allow-long" in str(
+        refused.value
+    )
+
+
+def test_what_takes_long_runs_if_it_is_allowed(monkeypatch):
+    monkeypatch.setattr(sys.modules["apenet.run.long_runs"], "MOST_PACKET_HOPS", 100)
+    with pytest.raises(InputError, match="at most 1e"):
+        apenet.bench.halo("ape16", sizes=[256], iterations=2)
+    assert apenet.bench.halo("ape16", sizes=[256], iterations=2, allow_long=True).messages[0] == 2 * 16 * 6
+    assert apenet.bench.halo("ape16", sizes=[256], iterations=1).messages[0] == 16 * 6
+
+
+# A byte a second: 2^20 bytes take 12 days, and 20 of them end after the simulator's clocks do.
+def test_messages_beyond_the_end_of_virtual_time_are_refused():
+    slow = apenet.machine("ideal", [f"card.bandwidth_mib_s={2**-20}"])
+    for test, options in (("pingpong", {"iterations": 20}), ("oneway", {}), ("halo", {"n": 4, "iterations": 20})):
+        with pytest.raises(InputError, match="sizes = 1048576: expected messages that end within 104 days"):
+            apenet.bench.measure(test, slow, sizes=[16, 2**20], **options)
+    assert apenet.bench.pingpong(slow, sizes=[2**16], iterations=2).times_us[0] == pytest.approx(65536e6 + 1)
+
+
+def test_what_software_forwards_soon_runs():
+    assert apenet.bench.alltoall("qpace", sizes=[16], n=8, iterations=1).times_us[0] > 0
+    assert apenet.bench.halo("qpace", sizes=[2**16], iterations=1).times_us[0] > 0  # only between neighbours
 
 
 def test_large_pages_outrun_the_soft_processor():

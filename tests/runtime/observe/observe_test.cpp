@@ -7,6 +7,7 @@
 
 #include "network/network_trace.hpp"
 #include "network/topology/cube.hpp"
+#include "nic/messages.hpp"
 #include "runtime/observe/chrome_trace.hpp"
 #include "runtime/observe/network_report.hpp"
 #include "runtime/observe/process_trace.hpp"
@@ -171,6 +172,42 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+// The sum of the numbers behind each `key` of a text.
+std::uint64_t sum_of(const std::string& text, const std::string& key) {
+  std::uint64_t sum = 0;
+  for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
+    sum += std::stoull(text.substr(at + key.size()));
+  return sum;
+}
+
+// What a trace of these records holds; call 1 is MPI_Recv, on one node a process.
+template <typename Records>
+std::string trace_of(const Records& records, TraceFilter filter = {}, std::uint32_t processes = 3) {
+  const std::string path = testing::TempDir() + "apenet-observe-own.json";
+  std::vector<std::uint32_t> nodes(processes);
+  std::iota(nodes.begin(), nodes.end(), 0);
+  {
+    ChromeTrace trace(path, nodes, {"one", "two"},
+                      {.filter = std::move(filter), .call_names = {"", "MPI_Recv"}});
+    trace.begin(us(0));
+    records(trace);
+    EXPECT_TRUE(trace.finish());
+  }
+  std::string text = contents(path);
+  std::remove(path.c_str());
+  return text;
+}
+
+TraceRecord landed(Time from, Time until, std::uint32_t source, std::uint32_t target, std::uint64_t bytes) {
+  return {.time = from,
+          .until = until,
+          .kind = EventKind::nic,
+          .what = static_cast<std::uint16_t>(CardTrace::landed),
+          .place = source,
+          .other = target,
+          .b = bytes << 2U | static_cast<std::uint64_t>(Verb::send)};
+}
+
 TEST(ChromeTrace, HoldsEveryMessageAndEveryCrossing) {
   const std::string path = testing::TempDir() + "apenet-observe-test.json";
   std::uint64_t crossings = 0;
@@ -182,20 +219,100 @@ TEST(ChromeTrace, HoldsEveryMessageAndEveryCrossing) {
   }
   const std::string text = contents(path);
   std::remove(path.c_str());
-  EXPECT_EQ(count_of(text, "\"ph\": \"b\""), 40U);
-  EXPECT_EQ(count_of(text, "\"ph\": \"e\""), 40U);
-  EXPECT_EQ(count_of(text, "\"name\": \"packet\""), crossings);
-  EXPECT_GT(count_of(text, "\"name\": \"wait\""), 0U);
+  EXPECT_EQ(count_of(text, "\"name\":\"send to 2\""), 40U);
+  EXPECT_EQ(sum_of(text, "{\"packets\":"), crossings);
+  EXPECT_LT(count_of(text, "{\"packets\":"), crossings);
+  EXPECT_GT(count_of(text, "\"name\":\"wait\""), 0U);
   EXPECT_EQ(text.substr(text.size() - 3), "]}\n");
+}
+
+TEST(ChromeTrace, JoinsPacketsOfOneMessageThatFollowEachOther) {
+  const std::string text = trace_of([](ChromeTrace& trace) {
+    // Two packets, a pause of four packets' time, and one more; then a longer pause.
+    for (const int begin : {0, 1, 6}) trace.record(at(NetworkTrace::crossed, us(begin), us(begin + 1), 0, 0));
+    trace.record(at(NetworkTrace::crossed, us(12), us(13), 0, 0));
+    // Another message comes between, and on another link nothing does.
+    for (const std::uint64_t message : {1U, 2U, 1U}) {
+      TraceRecord packet = at(NetworkTrace::crossed, us(20), us(21), 0, 0);
+      packet.a = message;
+      trace.record(packet);
+      packet.a = 5;
+      packet.place = 1;
+      trace.record(packet);
+    }
+  });
+  EXPECT_EQ(count_of(text, "\"ts\":0.000000,\"dur\":7.000000"), 1U);
+  EXPECT_EQ(count_of(text, "\"packets\":3,\"from node\":0,\"wire bytes\":300,\"busy us\":3.000000"), 2U);
+  EXPECT_EQ(count_of(text, "{\"packets\":1,"), 4U);
+}
+
+TEST(ChromeTrace, LeadsFromAMessageToTheWaitThatItEnded) {
+  const std::string text = trace_of([](ChromeTrace& trace) {
+    trace.record(landed(us(3), us(8), 1, 0, 1000));
+    trace.record(landed(us(4), us(8), 2, 0, 2000));
+    trace.record(process_record(ProcessTrace::waited, us(2), us(8), 0, 1));
+    trace.record(process_record(ProcessTrace::waited, us(9), us(10), 0, 7));
+  });
+  EXPECT_EQ(count_of(text,
+                     "\"dur\":6.000000,\"cat\":\"wait\",\"name\":\"MPI_Recv\",\"args\":{\"ended by "
+                     "rank\":1,\"bytes\":1000}"),
+            1U);
+  EXPECT_EQ(count_of(text, "\"name\":\"wait\"}"), 1U);
+  EXPECT_EQ(count_of(text, "\"ph\":\"s\""), 1U);
+  EXPECT_EQ(count_of(text, "\"pid\":2,\"tid\":1,\"ts\":3.000000}"), 1U);
+  EXPECT_EQ(count_of(text, "\"pid\":1,\"tid\":0,\"ts\":7.999000}"), 1U);
+}
+
+TEST(ChromeTrace, PutsMessagesThatOverlapOnTracksOfTheirOwn) {
+  const std::string text = trace_of([](ChromeTrace& trace) {
+    trace.record(landed(us(0), us(4), 1, 0, 1));
+    trace.record(landed(us(2), us(5), 1, 0, 1));
+    trace.record(landed(us(4), us(6), 1, 0, 1));
+  });
+  EXPECT_EQ(count_of(text, "\"pid\":2,\"tid\":1,\"ts\""), 2U);
+  EXPECT_EQ(count_of(text, "\"pid\":2,\"tid\":4,\"ts\":2.000000"), 1U);
+  EXPECT_EQ(count_of(text, "from rank 1 (2)"), 1U);
+}
+
+TEST(ChromeTrace, LeavesOutWhatItsFilterDoesNotWant) {
+  const auto records = [](ChromeTrace& trace) {
+    trace.record(landed(us(0), us(2), 0, 1, 10));
+    trace.record(landed(us(3), us(5), 1, 2, 1000));
+    trace.record(landed(us(6), us(9), 2, 0, 20));
+    for (std::uint32_t process = 0; process < 3; ++process)
+      trace.record(process_record(ProcessTrace::waited, us(4 * process), us(4 * process + 1), process, 1));
+    trace.record(at(NetworkTrace::crossed, us(1), us(2), 0, 0));
+  };
+  const auto messages = [](const std::string& text) { return count_of(text, "\"bytes\":"); };
+  const auto waits = [](const std::string& text) { return count_of(text, "\"MPI_Recv\""); };
+  const std::string all = trace_of(records);
+  EXPECT_EQ(messages(all), 3U);
+  EXPECT_EQ(waits(all), 3U);
+  EXPECT_EQ(sum_of(all, "{\"packets\":"), 1U);
+  const std::string of_rank_1 = trace_of(records, {.ranks = {false, true}});
+  EXPECT_EQ(messages(of_rank_1), 2U);
+  EXPECT_EQ(waits(of_rank_1), 1U);
+  EXPECT_EQ(sum_of(of_rank_1, "{\"packets\":"), 0U);
+  const std::string large = trace_of(records, {.least_bytes = 20});
+  EXPECT_EQ(messages(large), 2U);
+  EXPECT_EQ(waits(large), 3U);
+  const std::string late = trace_of(records, {.from = us(5), .to = us(7)});
+  EXPECT_EQ(messages(late), 2U);
+  EXPECT_EQ(waits(late), 1U);
+  EXPECT_EQ(sum_of(late, "{\"packets\":"), 0U);
 }
 
 TEST(ChromeTrace, StopsAtItsLimitAndReportsIt) {
   const std::string path = testing::TempDir() + "apenet-observe-limit.json";
   constexpr std::uint64_t limit = 4000;
   {
-    ChromeTrace trace(path, 1, {"one"}, limit);
+    ChromeTrace trace(path, {0}, {"one"}, {.limit_bytes = limit});
     trace.begin(us(0));
-    for (std::uint32_t i = 0; i < 1000; ++i) trace.record(at(NetworkTrace::crossed, us(i), us(i + 1), 0, i));
+    for (std::uint32_t i = 0; i < 1000; ++i) {
+      TraceRecord packet = at(NetworkTrace::crossed, us(i), us(i + 1), 0, i);
+      packet.a = i;
+      trace.record(packet);
+    }
     EXPECT_GT(trace.dropped(), 900U);
   }
   const std::string text = contents(path);
@@ -209,7 +326,7 @@ TEST(ChromeTrace, ItsWarningDoesNotDependOnTheFileName) {
   for (const std::string name : {"apenet-one.json", "apenet-another.json"}) {
     const std::string path = testing::TempDir() + name;
     {
-      ScriptedRun run(ring(), {}, {0, 1, 2}, {.trace_path = path, .trace_limit_bytes = 4000});
+      ScriptedRun run(ring(), {}, {0, 1, 2}, {.trace_path = path, .trace = {.limit_bytes = 4000}});
       contend(run);
       warnings.push_back(run.observation().finish());
     }
@@ -229,7 +346,7 @@ TEST(ChromeTrace, ReportsAFullDisk) {
 }
 
 TEST(ChromeTrace, RefusesAFileThatCannotBeWritten) {
-  EXPECT_THROW(ChromeTrace("/nowhere/trace.json", 1, {}), std::invalid_argument);
+  EXPECT_THROW(ChromeTrace("/nowhere/trace.json", {0}, {}, {}), std::invalid_argument);
 }
 
 }  // namespace
