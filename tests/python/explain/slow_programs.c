@@ -82,6 +82,12 @@ static void computing(int is_equal) {
   }
 }
 
+// Each rank waits for a message that the next one sends only afterwards.
+static void deadlock(void) {
+  MPI_Recv(in, 8, MPI_CHAR, (rank + 1) % ranks, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Send(out[0], 8, MPI_CHAR, (rank + ranks - 1) % ranks, 5, MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -94,6 +100,7 @@ int main(int argc, char** argv) {
   if (strcmp(name, "far-partner") == 0) far_partner(most_bytes);
   if (strcmp(name, "serialised") == 0) serialised(mended);
   if (strcmp(name, "imbalance") == 0) computing(mended);
+  if (strcmp(name, "deadlock") == 0) deadlock();
   if (strcmp(name, "alone") == 0) ape_compute_seconds(1e-3);
   MPI_Finalize();
   return 0;
