@@ -11,6 +11,7 @@ from apenet.base.errors import ApenetError
 from apenet.explain import waiting
 from apenet.explain.alternatives import ideal_time_ps, measured
 from apenet.explain.critical_path import composition, contributors, critical_path
+from apenet.explain.deadlock import cycle
 from apenet.explain.efficiency import efficiencies, explained
 from apenet.explain.folder import RunFolder
 from apenet.explain.timed import CALC, SEND, Operations, Timed, operations_of, timed
@@ -81,6 +82,7 @@ def _frame(run: RunFolder) -> dict[str, Any]:
         "trace_hash": result["trace_hash"],
         "outcome": result.get("outcome", "completed"),
         "message": result.get("message", ""),
+        "cycle": cycle(result.get("outcome", ""), result.get("message", "")),
         "time_us": ended_us,
         "messages": result["messages"],
         "bytes": result["bytes"],
@@ -126,6 +128,10 @@ def _link_history(run: RunFolder) -> dict[str, Any] | None:
 
 def _without_recording(run: RunFolder) -> str:
     outcome = run.result.get("outcome", "completed")
+    found = cycle(outcome, run.result.get("message", ""))
+    if found is not None:
+        ranks = " → ".join(str(rank) for rank in [*found["ranks"], found["ranks"][0]])
+        return f"Deadlock: ranks {ranks} wait for each other."
     if outcome != "completed":
         return f"The program did not complete: {outcome}."
     return (

@@ -220,6 +220,18 @@ class TestCommand:
         assert json.loads(done.stdout)["schema"] == 1
 
 
+def test_the_cycle_of_a_deadlock(slow, tmp_path):
+    out = tmp_path / "run"
+    apenet.run([slow, "deadlock"], n=3, out=out, capture=True, check=False)
+    content = apenet.explain(out)
+    assert content["verdict"]["text"] == "Deadlock: ranks 0 → 1 → 2 → 0 wait for each other."
+    assert content["cycle"]["rows"][2] == {
+        "rank": 2,
+        "waits": "MPI_Recv from rank 0, tag 5",
+        "freed_by": "a message from rank 0 to rank 2 with tag 5",
+    }
+
+
 def test_frames(run_folder):
     pytest.importorskip("pandas")
     found = frames(apenet.explain(run_folder))

@@ -40,6 +40,37 @@ function table(head, rows) {
     make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, String(cell))))))));
 }
 
+function shape(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// Who waits for whom in a deadlock; of a long circle every rank is a point, and some have their number.
+function circle({ ranks }) {
+  const at = (number, radius) => {
+    const turn = (2 * Math.PI * number) / ranks.length - Math.PI / 2;
+    return [160 + radius * Math.cos(turn), 160 + radius * Math.sin(turn)];
+  };
+  const drawing = shape("svg", { viewBox: "0 0 320 320", class: "circle", role: "img", "aria-label": `ranks ${ranks.join(", ")} wait for each other in a circle` });
+  drawing.append(shape("defs", {}, shape("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, shape("path", { d: "M0 0L8 4L0 8z" }))));
+  const room = Math.min(17, 320 / ranks.length);
+  ranks.forEach((rank, number) => {
+    const [[x, y], [tox, toy]] = [at(number, 120), at(number + 1, 120)];
+    const length = Math.hypot(tox - x, toy - y) || 1;
+    const [dx, dy] = [(tox - x) / length, (toy - y) / length];
+    drawing.append(shape("line", { x1: x + dx * room, y1: y + dy * room, x2: tox - dx * room, y2: toy - dy * room, "marker-end": "url(#head)" }));
+  });
+  const step = Math.ceil(ranks.length / 24);
+  ranks.forEach((rank, number) => {
+    const [x, y] = at(number, 120);
+    drawing.append(shape("circle", { cx: x, cy: y, r: Math.max(2, room - 2) }));
+    if (number % step === 0) drawing.append(shape("text", { x: room > 12 ? x : at(number, 145)[0], y: (room > 12 ? y : at(number, 145)[1]) + 4 }, String(rank)));
+  });
+  return drawing;
+}
+
 byId("version").textContent = data.version;
 byId("subject").textContent = `${data.command.join(" ")} · ${data.ranks} ranks on ${data.machine.name}`;
 byId("verdict").textContent = data.verdict.text;
@@ -55,7 +86,11 @@ if (data.replay) {
       + (data.replay.deviation === null ? "." : `, ${(100 * data.replay.deviation).toFixed(2)} % from the run: polls and decisions that depend on time are not in it.`);
 }
 
-if (data.message) section("end", "How it ended", "", make("pre", {}, data.message));
+if (data.message) {
+  section("end", "How it ended", "", data.cycle ? make("div", { class: "two" }, circle(data.cycle),
+    table(["rank", "waits in", "freed by"], data.cycle.rows.map((one) => [one.rank, one.waits || "–", one.freed_by || "–"]))) : null,
+  make("pre", {}, data.message));
+}
 
 if (data.efficiencies && data.efficiencies.length) {
   section("efficiency", "Efficiencies", "As the POP project defines them; each is the product of those below it. Serialisation and transfer come from a replay on a network without latency, with infinite bandwidth and software that costs nothing.",
