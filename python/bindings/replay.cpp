@@ -70,6 +70,7 @@ void bind_ranks(nb::module_& module) {
       .def_ro("bytes", &RanksReport::bytes)
       .def_ro("trace_hash", &RanksReport::trace_hash)
       .def_ro("links", &RanksReport::links)
+      .def_ro("ports", &RanksReport::ports)
       .def_ro("faults", &RanksReport::faults)
       .def_ro("network", &RanksReport::network)
       .def_ro("warnings", &RanksReport::warnings);

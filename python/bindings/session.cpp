@@ -34,6 +34,15 @@ void set_trace_filter(ObservationOptions& options, const std::vector<std::uint32
 }
 
 void bind_reports(nb::module_& module) {
+  nb::class_<PortUse>(module, "PortUse")
+      .def_ro("name", &PortUse::name)
+      .def_ro("packets", &PortUse::packets)
+      .def_prop_ro(
+          "busy_ps", [](const PortUse& self) { return picoseconds(self.busy); }, nb::rv_policy::automatic)
+      .def_prop_ro("waited_ps", [](const PortUse& self) -> std::optional<std::int64_t> {
+        if (self.waited == Time::never()) return std::nullopt;
+        return self.waited.ps();
+      });
   nb::class_<LinkUse>(module, "LinkUse")
       .def_ro("name", &LinkUse::name)
       .def_ro("packets", &LinkUse::packets)
@@ -99,6 +108,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("bytes", &SessionReport::bytes)
       .def_ro("trace_hash", &SessionReport::trace_hash)
       .def_ro("links", &SessionReport::links)
+      .def_ro("ports", &SessionReport::ports)
       .def_ro("faults", &SessionReport::faults)
       .def_ro("route_changes", &SessionReport::route_changes)
       .def_ro("network", &SessionReport::network)

@@ -369,6 +369,28 @@ std::vector<LinkUse> Machine::link_use() const {
   return use;
 }
 
+std::vector<PortUse> Machine::port_use() const {
+  parts_->require_settled();
+  std::vector<PortUse> all;
+  for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
+    const Rail& rail = parts_->rails[number];
+    const std::string prefix = rail_prefix(parts_->description, number);
+    if (rail.network != nullptr) {
+      for (PortUse& use : rail.network->port_use()) {
+        use.name = prefix + use.name;
+        all.push_back(std::move(use));
+      }
+    }
+    PortUse buses{.name = prefix + "buses", .busy = {}};
+    for (NodeId node = 0; node < parts_->nodes; ++node) {
+      const Bus* bus = rail.cards->bus(node);
+      if (bus != nullptr) buses.busy.push_back(bus->counters().busy);
+    }
+    if (!buses.busy.empty()) all.push_back(std::move(buses));
+  }
+  return all;
+}
+
 std::uint32_t Machine::first_link(std::uint8_t rail) const {
   std::uint32_t first = 0;
   for (std::uint8_t before = 0; before < rail; ++before) {

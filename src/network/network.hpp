@@ -59,6 +59,15 @@ class NetworkPartitioned : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The use of one kind of shared resource: links, ports between routers and cards, buses.
+struct PortUse {
+  std::string name;
+  std::vector<Time> busy;  // of each of them
+  std::uint64_t packets = 0;
+  // All packet headers, from when they could leave until they did; never where the model does not count it.
+  Time waited = Time::never();
+};
+
 // Packets that had to be held at destinations to restore their order. Zero with a routing that keeps order.
 struct ReorderUse {
   std::uint64_t held_packets = 0;
@@ -123,6 +132,8 @@ class Network {
     return packets;
   }
   [[nodiscard]] virtual ReorderUse reorder_use() const { return {}; }
+  // By kind of port. Empty if the engine does not count it.
+  [[nodiscard]] virtual std::vector<PortUse> port_use() const { return {}; }
   // One sentence for each deviation of this engine from its description.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
   [[nodiscard]] virtual FaultUse fault_use() const { return {}; }

@@ -217,6 +217,7 @@ void Session::Parts::report_on(SessionReport& report) {
   report.trace_hash = delivery.trace_hash();
   machine.settle();
   report.links = delivery.link_use();
+  report.ports = delivery.port_use();
   report.faults = machine.fault_use();
   report.route_changes = delivery.route_changes();
   for (RouteChange& change : report.route_changes) change.at_ps -= scheduler.view().ranks.epoch_ps();

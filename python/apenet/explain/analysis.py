@@ -97,6 +97,8 @@ def _frame(run: RunFolder) -> dict[str, Any]:
         },
         "links": [[link["name"], link["utilisation"], link["wire_bytes"], link["packets"]] for link in result["links"]],
         "link_history": _link_history(run),
+        "ports": list(result["ports"]),
+        "cpu": _cpu(run),
         "rank_times": [
             {"waiting_us": rank["waiting_us"], "compute_us": rank["compute_us"]} for rank in result["ranks"]
         ],
@@ -117,6 +119,15 @@ def _classes(run: RunFolder) -> dict[str, int]:
     for section in ("network", "router", "card", "bus", "host", "software"):
         count(getattr(run.machine.file, section, None))
     return dict(sorted(counts.items()))
+
+
+def _cpu(run: RunFolder) -> dict[str, float]:
+    """What all ranks do with their time: what is neither computation nor waiting is software of MPI and copies."""
+    ranks = run.result["ranks"]
+    ended = sum(rank.get("virtual_time_us", rank.get("finish_us", 0.0)) for rank in ranks)
+    computing = sum(rank["compute_us"] for rank in ranks)
+    waiting_us = sum(rank["waiting_us"] for rank in ranks)
+    return {"computation": computing, "software": max(0.0, ended - computing - waiting_us), "waiting": waiting_us}
 
 
 def _link_history(run: RunFolder) -> dict[str, Any] | None:

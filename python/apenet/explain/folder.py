@@ -54,7 +54,7 @@ def read_folder(path: str | Path, recording: str | Path | None = None) -> RunFol
         )
     if not (folder / "run.json").exists():
         raise InputError("RUN", folder, "a run that has ended: it has no run.json. Repeat the run")
-    result = _json(folder, "run.json", {"version", "trace_hash", "messages", "links", "ranks"})
+    result = _json(folder, "run.json", {"version", "trace_hash", "messages", "links", "ports", "ranks"})
     network = _json(folder, "network.json", {"links"}) if (folder / "network.json").exists() else None
     rail = command.get("rail")
     request = Request(

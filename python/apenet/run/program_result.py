@@ -99,6 +99,7 @@ class RunResult(Result):
             "warnings": list(self.warnings),
             "ranks": [vars(rank) for rank in self.ranks],
             "links": [vars(link) for link in self.links if link.packets > 0],
+            "ports": [vars(port) for port in self.ports],
         }
 
     def of_host(self) -> dict[str, Any]:

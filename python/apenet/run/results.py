@@ -83,6 +83,23 @@ class LinkResult:
 
 
 @dataclass(frozen=True)
+class PortResult:
+    """The use of one kind of shared resource: links, ports between routers and cards, buses.
+
+    `busy_us` is the sum of all, `busiest_us` that of the busiest, `waited_us` the time for which packets could have
+    left and did not, None where the model does not count it. `used` of `count` were busy at all.
+    """
+
+    name: str
+    count: int
+    used: int
+    packets: int | None
+    busy_us: float
+    busiest_us: float
+    waited_us: float | None
+
+
+@dataclass(frozen=True)
 class FaultResult:
     """Faults of the network; `events` counts links and nodes that died or revived."""
 
@@ -127,6 +144,7 @@ class Result(ABC):
     warnings: tuple[str, ...]
     wall_time_s: float
     flit_virtual_time_us: float | None = None
+    ports: tuple[PortResult, ...] = field(default=(), repr=False)
     folder: Path | None = field(default=None, repr=False, compare=False)
 
     @abstractmethod
@@ -198,6 +216,7 @@ class RanksResult(Result):
                 for finish, waiting, compute in zip(self.finish_us, self.waiting_us, self.compute_us, strict=True)
             ],
             "links": [vars(link) for link in self.links if link.packets > 0],
+            "ports": [vars(port) for port in self.ports],
         }
 
 
@@ -217,6 +236,23 @@ def link_results(links: Sequence[_core.LinkUse], virtual_ps: int) -> tuple[LinkR
     )
 
 
+def port_results(ports: Sequence[_core.PortUse]) -> tuple[PortResult, ...]:
+    """The use of every kind of shared resource that was used."""
+    return tuple(
+        PortResult(
+            name=port.name,
+            count=len(port.busy_ps),
+            used=int((port.busy_ps > 0).sum()),
+            packets=None if port.waited_ps is None else port.packets,
+            busy_us=int(port.busy_ps.sum()) / PS_PER_US,
+            busiest_us=int(port.busy_ps.max()) / PS_PER_US,
+            waited_us=None if port.waited_ps is None else port.waited_ps / PS_PER_US,
+        )
+        for port in ports
+        if len(port.busy_ps) > 0 and port.busy_ps.max() > 0
+    )
+
+
 def common_results(
     machine: Machine, seed: int, report: _core.RanksReport | _core.SessionReport, virtual_ps: int, began: float
 ) -> dict[str, Any]:
@@ -230,6 +266,7 @@ def common_results(
         "bytes": report.bytes,
         "trace_hash": f"{report.trace_hash:016x}",
         "links": link_results(report.links, virtual_ps),
+        "ports": port_results(report.ports),
         "faults": FaultResult(
             events=report.faults.events,
             reconfigurations=report.faults.reconfigurations,

@@ -45,6 +45,7 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
     return engine_->link_statistics(link);
   }
   [[nodiscard]] std::uint64_t link_crossings() const override { return engine_->link_crossings(); }
+  [[nodiscard]] std::vector<PortUse> port_use() const override { return engine_->port_use(); }
   [[nodiscard]] std::vector<std::string> warnings() const override;
   [[nodiscard]] FaultUse fault_use() const override;
   [[nodiscard]] std::size_t faults_ahead() const override { return state_.scheduled; }

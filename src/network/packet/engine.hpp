@@ -70,6 +70,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   [[nodiscard]] bool list_state(NodeId source, NodeId destination, StateList& list) override;
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
   [[nodiscard]] std::uint64_t link_crossings() const override;
+  [[nodiscard]] std::vector<PortUse> port_use() const override;
   [[nodiscard]] std::vector<std::string> warnings() const override;
   void begin(Time zero) override;
   [[nodiscard]] FaultUse fault_use() const override;

@@ -226,6 +226,22 @@ LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {
           errors.retransmitted_bytes};
 }
 
+std::vector<PortUse> PacketEngine::port_use() const {
+  std::vector<PortUse> use(3);
+  use[static_cast<std::size_t>(StageKind::link)].name = "links";
+  use[static_cast<std::size_t>(StageKind::ejection)].name = "ports to cards";
+  use[static_cast<std::size_t>(StageKind::injection)].name = "ports from cards";
+  for (PortUse& kind : use) kind.waited = Time::zero();
+  for (const Stage& stage : stages_)
+    use[static_cast<std::size_t>(stage.spec.kind)].waited += stage.counters.waited;
+  for (const Output& output : outputs_) {
+    PortUse& kind = use[static_cast<std::size_t>(stages_[output.spec.stage].spec.kind)];
+    kind.busy.push_back(output.counters.busy);
+    kind.packets += output.counters.packets;
+  }
+  return use;
+}
+
 std::uint64_t PacketEngine::link_crossings() const {
   std::uint64_t packets = 0;
   for (const std::uint32_t output : spec_.links) packets += outputs_[output].counters.packets;

@@ -44,6 +44,7 @@ class Resequencer final : public Network {
   }
   [[nodiscard]] std::uint64_t link_crossings() const override { return network_->link_crossings(); }
   [[nodiscard]] ReorderUse reorder_use() const override { return use_; }
+  [[nodiscard]] std::vector<PortUse> port_use() const override { return network_->port_use(); }
   [[nodiscard]] std::vector<std::string> warnings() const override { return network_->warnings(); }
   void begin(Time zero) override { network_->begin(zero); }
   [[nodiscard]] FaultUse fault_use() const override { return network_->fault_use(); }

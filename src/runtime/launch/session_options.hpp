@@ -110,6 +110,7 @@ struct SessionReport {
   std::uint64_t bytes = 0;
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;
+  std::vector<PortUse> ports;
   FaultUse faults;
   std::vector<RouteChange> route_changes;
   std::optional<NetworkHistory> network;

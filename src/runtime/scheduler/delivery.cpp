@@ -46,6 +46,17 @@ std::vector<LinkUse> Delivery::link_use() const {
   return links;
 }
 
+std::vector<PortUse> Delivery::port_use() const {
+  std::vector<PortUse> ports = machine_.port_use();
+  for (std::size_t i = 0; i < startup_port_use_.size(); ++i) {
+    const PortUse& before = startup_port_use_[i];
+    ports[i].packets -= before.packets;
+    if (before.waited != Time::never()) ports[i].waited -= before.waited;
+    for (std::size_t port = 0; port < before.busy.size(); ++port) ports[i].busy[port] -= before.busy[port];
+  }
+  return ports;
+}
+
 bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
   if (request.verb == ipc::RequestVerb::release) {
     release(rank, request);

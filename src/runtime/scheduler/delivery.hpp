@@ -42,6 +42,7 @@ class Delivery final : public CompletionSink {
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
   // Use of the links since virtual time began.
   [[nodiscard]] std::vector<LinkUse> link_use() const;
+  [[nodiscard]] std::vector<PortUse> port_use() const;
   [[nodiscard]] const std::vector<RouteChange>& route_changes() const { return route_orders_.changes(); }
   // PendingRequests::oldest().
   [[nodiscard]] std::string oldest_message() const { return pending_.oldest(); }
@@ -49,7 +50,10 @@ class Delivery final : public CompletionSink {
   [[nodiscard]] const UnreceivedMessages& untaken() const { return untaken_; }
 
   // What was sent before is part of the start.
-  void end_startup() { startup_link_use_ = machine_.link_use(); }
+  void end_startup() {
+    startup_link_use_ = machine_.link_use();
+    startup_port_use_ = machine_.port_use();
+  }
   // Returns whether the request is one of the machine's cards.
   bool post(std::uint32_t rank, const ipc::Request& request);
   // Reads which events the rank has taken, and moves overflow events into the ring while it has room.
@@ -98,6 +102,7 @@ class Delivery final : public CompletionSink {
   std::vector<RailCosts> rail_costs_;
   RunTotals totals_;
   std::vector<LinkUse> startup_link_use_;
+  std::vector<PortUse> startup_port_use_;
   UnreceivedMessages untaken_;
   TraceHash hash_;
 };

@@ -240,6 +240,7 @@ RanksReport MessagePassing::report() {
   }
   report.trace_hash = hash_.value();
   report.links = machine_.link_use();
+  report.ports = machine_.port_use();
   report.faults = machine_.fault_use();
   report.network = observation_.network_history();
   report.warnings = machine_.warnings();

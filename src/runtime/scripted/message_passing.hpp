@@ -56,6 +56,7 @@ struct RanksReport {
   std::uint64_t bytes = 0;     // of these messages
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;
+  std::vector<PortUse> ports;
   FaultUse faults;
   std::optional<NetworkHistory> network;
   std::vector<std::string> warnings;

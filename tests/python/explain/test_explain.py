@@ -84,6 +84,37 @@ class TestWaits:
         assert {"MPI_Send", "MPI_Recv"} <= calls
 
 
+class TestPorts:
+    @pytest.fixture
+    def result(self, run_folder):
+        return json.loads((run_folder / "run.json").read_text())
+
+    def test_links_are_as_busy_as_each_of_them(self, result):
+        links = next(port for port in result["ports"] if port["name"] == "links")
+        busy = [link["busy_us"] for link in result["links"]]
+        assert links["busy_us"] == pytest.approx(sum(busy))
+        assert links["busiest_us"] == max(busy)
+        assert links["used"] == len(busy)
+        assert links["packets"] == sum(link["packets"] for link in result["links"])
+
+    def test_every_packet_leaves_one_card_and_reaches_another(self, result):
+        ports = {port["name"]: port for port in result["ports"]}
+        assert ports["ports from cards"]["packets"] == ports["ports to cards"]["packets"] > 0
+        assert ports["ports from cards"]["count"] == 16
+
+    def test_the_bus_of_the_sender_is_the_busiest(self, result):
+        """Rank 0 sends 70 messages of 40000 bytes over 8 bytes a clock of 100 MHz; each burst has 16 clocks more."""
+        buses = next(port for port in result["ports"] if port["name"] == "buses")
+        bursts = 70 * -(-40000 // 256)
+        clocks = 70 * 40000 / 8 + bursts * 16
+        assert buses["busiest_us"] == pytest.approx(clocks / 100, rel=0.05)
+        assert buses["waited_us"] is None
+
+    def test_replay_counts_the_same(self, run_folder, result, tmp_path):
+        apenet.replay(run_folder / "recording.goal", out=tmp_path / "again")
+        assert json.loads((tmp_path / "again" / "run.json").read_text())["ports"] == result["ports"]
+
+
 def test_a_recording_repeats_the_run_exactly(run_folder):
     assert apenet.explain(run_folder)["replay"]["is_exact"]
 
@@ -234,6 +265,7 @@ def test_the_cycle_of_a_deadlock(slow, tmp_path):
 
 def test_frames(run_folder):
     pytest.importorskip("pandas")
-    found = frames(apenet.explain(run_folder))
+    content = apenet.explain(run_folder)
+    found = frames(content)
     assert found["pairs"]["messages"].sum() == 70
-    assert found["waits"]["us"].sum() == pytest.approx(found["ranks"]["waiting_us"].sum())
+    assert found["waits"]["us"].sum() == pytest.approx(sum(map(sum, content["waits"]["ranks"])))

@@ -131,6 +131,15 @@ if (data.waits) {
     make("details", {}, make("summary", {}, "what the causes mean"), make("dl", {}, ...data.waits.causes.flatMap((one) => [make("dt", {}, one.cause), make("dd", {}, one.meaning)]))));
 }
 
+{
+  const cpu = Object.entries(data.cpu);
+  const whole = cpu.reduce((sum, [, us]) => sum + us, 0) || 1;
+  const colours = { computation: "--computation", software: "--other", waiting: "--transfer" };
+  const share = (us) => (data.time_us ? percent(us / data.time_us) : "–");
+  section("resources", "Resources", "Processors: all ranks together, of the run. Below, what messages share: the busy share of the busiest one and of all that were used on average, and how long packets could have gone on and did not.",
+    bars(cpu.map(([name, us]) => ({ label: name === "software" ? "software of MPI, copies" : name, value: us, text: percent(us / whole), colour: colours[name] })), whole),
+    data.ports.length ? table(["", "used", "busiest", "mean", "packets waited"], data.ports.map((one) => [one.name, `${plain(one.used)} of ${plain(one.count)}`, share(one.busiest_us), share(one.busy_us / one.used), one.waited_us === null ? "not counted" : time(one.waited_us)])) : null);
+}
 if (data.timeline && data.timeline.ranks.length) new TimeLine(data.timeline, data.waits.columns, data.path);
 if (data.pairs && data.pairs.length) new Exchange();
 else if (data.links.length) new Exchange();
