@@ -147,12 +147,14 @@ class RealGpuMemory : public GpuMemory {
   RealGpuMemory() {
     void* library = dlopen(FAKE_CUDA, RTLD_NOW);
     EXPECT_NE(library, nullptr) << dlerror();
+    find(library, "cuInit", init_);
     find(library, "cuCtxCreate_v2", create_);
     find(library, "cuCtxPopCurrent_v2", pop_);
     find(library, "cuMemAlloc_v2", allocate_);
     find(library, "cuMemFree_v2", release_);
     find(library, "cuMemcpyHtoD_v2", copy_to_);
     find(library, "cuMemcpyDtoH_v2", copy_from_);
+    EXPECT_EQ(init_(0), 0);
     EXPECT_EQ(create_(&context_, 0, 0), 0);
   }
   ~RealGpuMemory() override { EXPECT_EQ(pop_(&context_), 0); }
@@ -191,6 +193,7 @@ class RealGpuMemory : public GpuMemory {
     function = reinterpret_cast<Function>(dlsym(library, name));
     EXPECT_NE(function, nullptr) << name;
   }
+  int (*init_)(unsigned) = nullptr;
   int (*create_)(void**, unsigned, int) = nullptr;
   int (*pop_)(void**) = nullptr;
   int (*allocate_)(unsigned long long*, std::size_t) = nullptr;

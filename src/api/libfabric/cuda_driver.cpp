@@ -69,6 +69,8 @@ CudaDriver::CudaDriver(void* library) {
   find_function(library, "cuStreamSynchronize", synchronize_);
   find_function(library, "cuCtxPushCurrent_v2", push_context_);
   find_function(library, "cuCtxPopCurrent_v2", pop_context_);
+  find_function(library, "cuCtxGetCurrent", current_context_);
+  find_function(library, "cuCtxGetDevice", current_device_);
   find_function(library, "cuDevicePrimaryCtxRetain", retain_primary_);
   find_function(library, "cuDevicePrimaryCtxRelease_v2", release_primary_);
   find_function(library, "cuGetErrorName", error_name_);
@@ -86,15 +88,27 @@ void CudaDriver::call(const char* name, Result (*function)(Parameters...), Argum
   if (result != cuda_success) throw DeviceError(FI_EIO, describe(name, result));
 }
 
+// nullptr: the thread has none, or one of another device.
+CudaDriver::Context CudaDriver::current_of(int device) const {
+  Context context = nullptr;
+  int its_device = -1;
+  const bool is_of_device = current_context_(&context) == cuda_success && context != nullptr &&
+                            current_device_(&its_device) == cuda_success && its_device == device;
+  return is_of_device ? context : nullptr;
+}
+
 // The memory's context is that of the calling thread while it lives: a driver's context belongs to a thread,
-// and MPI may make progress in another one than the program's.
+// and MPI may make progress in another one than the program's. For memory of no context that is the thread's
+// own, if it has one of the device: the driver orders copies within a context only, and a copy of the program
+// may return before its end. Otherwise it is the device's primary context, of which the first reference
+// stays: a driver needs a good part of a second to create one that nothing else holds.
 class CudaDriver::Current {
  public:
-  Current(const CudaDriver& driver, const DeviceMemory& memory) : driver_(driver), device_(memory.device) {
-    Context context = memory.context;
+  Current(CudaDriver& driver, const DeviceMemory& memory) : driver_(driver), device_(memory.device) {
+    Context context = memory.context != nullptr ? memory.context : driver_.current_of(device_);
     if (context == nullptr) {
       driver_.call("cuDevicePrimaryCtxRetain", driver_.retain_primary_, &context, device_);
-      retained_ = true;
+      retained_ = !driver.primaries_.insert(device_).second;
     }
     const Result result = driver_.push_context_(context);
     if (result == cuda_success) return;
@@ -119,9 +133,17 @@ class CudaDriver::Current {
   bool retained_ = false;
 };
 
-// Nothing if the address is in no memory of a device that only the driver reaches.
-CudaDriver::Result CudaDriver::look_up(std::uint64_t address, std::optional<DeviceMemory>& found) const {
+// What the driver says about an address. A range of mapped memory is that of its reservation; it is reported
+// for the parts that are not mapped, too, which are no device memory.
+struct CudaDriver::Answer {
+  Result result = cuda_success;
+  bool is_device = false;  // in memory of a device that only the driver reaches
   DeviceMemory memory;
+};
+
+CudaDriver::Answer CudaDriver::look_up(std::uint64_t address) const {
+  Answer answer;
+  DeviceMemory& memory = answer.memory;
   unsigned type = 0;
   unsigned is_managed = 0;
   std::array attributes = {int{attribute_memory_type}, int{attribute_is_managed},
@@ -130,43 +152,40 @@ CudaDriver::Result CudaDriver::look_up(std::uint64_t address, std::optional<Devi
   std::array<void*, attributes.size()> values = {&type,          &is_managed,   &memory.context,
                                                  &memory.device, &memory.begin, &memory.bytes};
   const ipc::HostTime host_time;
-  const Result result = get_attributes_(attributes.size(), attributes.data(), values.data(), address);
-  if (result == cuda_success && type == device_memory_type && is_managed == 0) found = memory;
-  return result;
+  answer.result = get_attributes_(attributes.size(), attributes.data(), values.data(), address);
+  answer.is_device = answer.result == cuda_success && type == device_memory_type && is_managed == 0;
+  return answer;
 }
 
 bool CudaDriver::holds(std::uint64_t address) const {
-  std::optional<DeviceMemory> found;
-  look_up(address, found);
-  return found.has_value();
+  return look_up(address).is_device;
 }
 
 bool CudaDriver::has(const DeviceMemory& memory) const {
-  std::optional<DeviceMemory> found;
-  look_up(memory.begin, found);
-  return found && found->begin == memory.begin && found->bytes == memory.bytes;
+  const Answer answer = look_up(memory.begin);
+  return answer.result == cuda_success && answer.memory.begin == memory.begin &&
+         answer.memory.bytes == memory.bytes;
 }
 
 std::optional<DeviceMemory> CudaDriver::find(std::uint64_t address) const {
-  std::optional<DeviceMemory> memory;
-  const Result result = look_up(address, memory);
-  if (memory) return memory;
+  const Answer answer = look_up(address);
+  if (answer.is_device) return answer.memory;
   // The driver fails for memory of the host, too, for example where it has no device.
   if (is_memory_of_process(address)) return std::nullopt;
-  const std::string why = result == cuda_success ? "CUDA knows no device memory there, either"
-                                                 : describe("cuPointerGetAttributes", result);
+  const std::string why = answer.result == cuda_success ? "CUDA knows no device memory there, either"
+                                                        : describe("cuPointerGetAttributes", answer.result);
   throw DeviceError(FI_EFAULT, "a buffer that is no memory of the process (freed device memory?): " + why);
 }
 
 void CudaDriver::copy_from(const DeviceMemory& memory, std::uint64_t address, std::byte* to,
-                           std::size_t bytes) const {
+                           std::size_t bytes) {
   const ipc::HostTime host_time;
   const Current current(*this, memory);
   call("cuMemcpyDtoH_v2", copy_from_, to, address, bytes);
 }
 
 void CudaDriver::copy_to(const DeviceMemory& memory, std::uint64_t address, const std::byte* from,
-                         std::size_t bytes) const {
+                         std::size_t bytes) {
   const ipc::HostTime host_time;
   const Current current(*this, memory);
   call("cuMemcpyHtoD_v2", copy_to_, address, from, bytes);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "api/libfabric/guard.hpp"
@@ -21,11 +22,11 @@ class DeviceError : public FabricError {
   using FabricError::FabricError;
 };
 
-// An allocation of device memory.
+// An allocation of device memory, or a reserved range of addresses of which parts are mapped.
 struct DeviceMemory {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
-  void* context = nullptr;  // nullptr: of no context (cuMemAllocAsync), so that of the device serves
+  void* context = nullptr;  // nullptr: of no context (a pool's, or mapped)
   int device = 0;
 };
 
@@ -39,21 +40,22 @@ class CudaDriver {
   [[nodiscard]] std::optional<DeviceMemory> find(std::uint64_t address) const;
   // Whether the address is in device memory. Nothing is thrown.
   [[nodiscard]] bool holds(std::uint64_t address) const;
-  // Whether this is still an allocation.
+  // Whether this is still an allocation or a reserved range.
   [[nodiscard]] bool has(const DeviceMemory& memory) const;
   // Both wait until the bytes are there. Throw DeviceError.
-  void copy_from(const DeviceMemory& memory, std::uint64_t address, std::byte* to, std::size_t bytes) const;
-  void copy_to(const DeviceMemory& memory, std::uint64_t address, const std::byte* from,
-               std::size_t bytes) const;
+  void copy_from(const DeviceMemory& memory, std::uint64_t address, std::byte* to, std::size_t bytes);
+  void copy_to(const DeviceMemory& memory, std::uint64_t address, const std::byte* from, std::size_t bytes);
 
  private:
   // As in cuda.h.
   using Result = int;
   using Context = void*;
   class Current;
+  struct Answer;
 
   explicit CudaDriver(void* library);
-  Result look_up(std::uint64_t address, std::optional<DeviceMemory>& found) const;
+  [[nodiscard]] Context current_of(int device) const;
+  [[nodiscard]] Answer look_up(std::uint64_t address) const;
   template <typename... Parameters, typename... Arguments>
   void call(const char* name, Result (*function)(Parameters...), Arguments... arguments) const;
   [[nodiscard]] std::string describe(const char* name, Result result) const;
@@ -64,9 +66,12 @@ class CudaDriver {
   Result (*synchronize_)(void*) = nullptr;
   Result (*push_context_)(Context) = nullptr;
   Result (*pop_context_)(Context*) = nullptr;
+  Result (*current_context_)(Context*) = nullptr;
+  Result (*current_device_)(int*) = nullptr;
   Result (*retain_primary_)(Context*, int) = nullptr;
   Result (*release_primary_)(int) = nullptr;
   Result (*error_name_)(Result, const char**) = nullptr;
+  std::set<int> primaries_;  // devices whose primary context this driver holds
 };
 
 }  // namespace apenet::libfabric

@@ -14,7 +14,8 @@ namespace apenet::shim {
 // allocation begins on a page, at the lowest address at which it fits.
 class GpuHeap {
  public:
-  static constexpr std::size_t reserved_bytes = std::size_t{64} << 30;
+  // Programs of real GPUs reserve several times the memory of a GPU, and let allocations grow into it.
+  static constexpr std::size_t reserved_bytes = std::size_t{4} << 40;
   static constexpr std::size_t page_bytes = 4096;
 
   GpuHeap() = default;

@@ -3,8 +3,10 @@
 //
 //   driver simulated WHAT        driver LIBCUDA WHAT
 //
-// WHAT: messages; or early, short, freed, crossing or CALL=CODE: one message, from device memory of that
-// kind, or with a call of the driver that fails.
+// WHAT: messages; mapped: messages of memory that is mapped in parts; bcast, allreduce, vector or self: a
+// call in which MPI may touch the memory; early, short, freed, crossing, huge, broken or CALL=CODE: one
+// message, from device memory of that kind, after a kernel that fails, or with a call of the driver that
+// fails.
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <stdint.h>
@@ -22,18 +24,29 @@ static struct {
   int (*allocate)(Device*, size_t);
   int (*allocate_async)(Device*, size_t, void*);
   int (*allocate_managed)(Device*, size_t, unsigned);
+  int (*allocate_host)(void**, size_t, unsigned);
   int (*register_host)(void*, size_t, unsigned);
+  int (*set)(Device, unsigned char, size_t);
   int (*release)(Device);
+  int (*reserve)(Device*, size_t, size_t, Device, Device);
+  int (*make)(Device*, size_t, const void*, Device);
+  int (*map)(Device, size_t, size_t, Device, Device);
+  int (*unmap)(Device, size_t);
+  int (*give_access)(Device, size_t, const void*, size_t);
   int (*to)(Device, const void*, size_t);
   int (*from)(void*, Device, size_t);
+  int (*wait)(void*);
   int (*push)(void*);
   int (*pop)(void**);
 } cuda;
 static int is_real;
 static void* library;
 static void* context;
+static int waits;
 
-// Between the program's own calls no context is current, so the library has to make one so.
+// Between the program's own calls no context is current, so the library has to make one so: that of the
+// memory, or of memory that has none any one. There a program has to wait for its copies, or leave its
+// context current.
 #define CUDA(call)                        \
   do {                                    \
     CHECK(cuda.push(context) == 0);       \
@@ -51,10 +64,18 @@ static void load(const char* path) {
   FIND(allocate, "cuMemAlloc_v2");
   FIND(allocate_async, "cuMemAllocAsync");
   FIND(allocate_managed, "cuMemAllocManaged");
+  FIND(allocate_host, "cuMemHostAlloc");
   FIND(register_host, "cuMemHostRegister_v2");
+  FIND(set, "cuMemsetD8_v2");
   FIND(release, "cuMemFree_v2");
+  FIND(reserve, "cuMemAddressReserve");
+  FIND(make, "cuMemCreate");
+  FIND(map, "cuMemMap");
+  FIND(unmap, "cuMemUnmap");
+  FIND(give_access, "cuMemSetAccess");
   FIND(to, "cuMemcpyHtoD_v2");
   FIND(from, "cuMemcpyDtoH_v2");
+  FIND(wait, "cuStreamSynchronize");
   FIND(push, "cuCtxPushCurrent_v2");
   FIND(pop, "cuCtxPopCurrent_v2");
   CHECK(cuda.init(0) == 0 && cuda.create(&context, 0, 0) == 0 && cuda.pop(&(void*){NULL}) == 0);
@@ -86,6 +107,7 @@ static void release(char* memory) {
 static void put(char* to, const char* from, size_t bytes, int on_device) {
   if (on_device && is_real) {
     CUDA(to((uintptr_t)to, from, bytes));
+    if (waits) CUDA(wait(NULL));
   } else {
     memcpy(to, from, bytes);
   }
@@ -176,19 +198,58 @@ static void claim(const struct World* world, char* memory, int bytes) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-// Memory that a driver knows and the host can access; and allocations that come and go.
-static void pass_others(const struct World* world) {
-  static char registered[3000];
+// Of which the device has the only copy, until the host or another process accesses it.
+static void pass_what_the_device_wrote(const struct World* world, char* managed, int bytes) {
+  const unsigned char own = (unsigned char)(7 + world->rank);
+  if (is_real) {
+    CUDA(set((uintptr_t)managed, own, (size_t)bytes));
+  } else {
+    memset(managed, own, (size_t)bytes);
+  }
+  if (world->rank == 0) {
+    MPI_Send(managed, bytes, MPI_CHAR, 1, 8, MPI_COMM_WORLD);
+  } else {
+    MPI_Recv(managed, bytes, MPI_CHAR, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  for (int i = 0; i < bytes; ++i) CHECK(managed[i] == 7);
+}
+
+// Memory that a driver knows and the host can access.
+static void pass_host_memory(const struct World* world) {
+  enum { most = 50 * 4096 };
+  static _Alignas(4096) char memory[3][most];
+  static const int sizes[] = {3000, most};
+  char* const registered = memory[0];
+  char* pinned = memory[1];
+  char* managed = memory[2];
+  if (is_real) {
+    Device address = 0;
+    CUDA(register_host(registered, most, 0));
+    CUDA(allocate_host((void**)&pinned, most, 0));
+    CUDA(allocate_managed(&address, most, 1));
+    managed = (char*)(uintptr_t)address;
+  }
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    pass(world, registered, sizes[i], 0);
+    tell(world, "registered", sizes[i]);
+    pass(world, pinned, sizes[i], 0);
+    tell(world, "pinned", sizes[i]);
+    pass(world, managed, sizes[i], 0);
+    pass_what_the_device_wrote(world, managed, sizes[i]);
+    tell(world, "managed", sizes[i]);
+  }
+}
+
+// Allocations that come and go.
+static void pass_allocated(const struct World* world) {
   char* pool = allocate_in_pool(20000);
+  waits = 1;
   pass(world, pool, 20000, 1);
+  waits = 0;
+  if (is_real) CHECK(cuda.push(context) == 0);
+  pass(world, pool, 19000, 1);
+  if (is_real) CHECK(cuda.pop(&(void*){NULL}) == 0);
   release(pool);
-  if (is_real) CUDA(register_host(registered, sizeof registered, 0));
-  pass(world, registered, sizeof registered, 0);
-  char* managed = registered;
-  Device address = 0;
-  if (is_real) CUDA(allocate_managed(&address, sizeof registered, 1));
-  if (is_real) managed = (char*)(uintptr_t)address;
-  pass(world, managed, sizeof registered, 0);
   for (int bytes = 100; bytes < 100000; bytes *= 7) {
     char* memory = allocate((size_t)bytes);
     pass(world, memory, bytes, 1);
@@ -215,20 +276,128 @@ static void pass_all(const struct World* world) {
     claim(world, first, bytes);
     tell(world, "claimed", bytes);
   }
-  pass_others(world);
-  tell(world, "others", 0);
+  pass_host_memory(world);
+  pass_allocated(world);
+  tell(world, "allocated", 0);
   release(first);
   release(second);
+}
+
+enum { part_bytes = 2 << 20 };
+
+// Memory that is mapped in two parts, at the begin of a range that is far larger than the device's memory: so
+// do allocators that let an allocation grow.
+static char* allocate_mapped(size_t reserved_bytes) {
+  if (!is_real) return ape_gpu_malloc(2 * part_bytes);
+  struct {
+    int type, handles, location, device;
+    void* meta;
+    unsigned char flags[8];
+  } properties = {1, 0, 1, 0, NULL, {0}};
+  struct {
+    int location, device, flags;
+  } access = {1, 0, 3};
+  Device range = 0;
+  Device handle = 0;
+  CUDA(reserve(&range, reserved_bytes, 0, 0, 0));
+  for (Device begin = range; begin < range + 2 * part_bytes; begin += part_bytes) {
+    CUDA(make(&handle, part_bytes, &properties, 0));
+    CUDA(map(begin, part_bytes, 0, handle, 0));
+    CUDA(give_access(begin, part_bytes, &access, 1));
+  }
+  return (char*)(uintptr_t)range;
+}
+
+// While a receive into the second part waits, the first one goes and another allocation comes.
+static void pass_a_part_that_stays(const struct World* world, char* memory) {
+  enum { bytes = 70000 };
+  char* second = memory + part_bytes;
+  char* other = allocate(bytes);
+  MPI_Request request = MPI_REQUEST_NULL;
+  fill(second, bytes, 40 + world->rank, 1);
+  if (world->rank == 1) MPI_Irecv(second, bytes, MPI_CHAR, 0, 9, MPI_COMM_WORLD, &request);
+  if (is_real) CUDA(unmap((uintptr_t)memory, part_bytes));
+  pass(world, other, bytes, 1);
+  if (world->rank == 0) MPI_Isend(second, bytes, MPI_CHAR, 1, 9, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  check(second, bytes, 40, 1);
+}
+
+static void pass_mapped(const struct World* world) {
+  char* memory = allocate_mapped((size_t)96 << 30);
+  if (is_real) CHECK(cuda.push(context) == 0);
+  pass(world, memory, 70000, 1);
+  tell(world, "first part", 70000);
+  pass(world, memory + part_bytes, 70000, 1);
+  tell(world, "second part", 70000);
+  pass(world, memory + part_bytes - 35000, 70000, 1);
+  tell(world, "middle", 70000);
+  pass(world, memory + part_bytes - 3, 6, 1);
+  tell(world, "middle", 6);
+  pass(world, memory, 2 * part_bytes, 1);
+  tell(world, "both", 2 * part_bytes);
+  pass_a_part_that_stays(world, memory);
+  tell(world, "second part alone", 70000);
+}
+
+// A kernel that ends the context's work: every later call of the driver fails.
+static void write_to_nowhere(void) {
+  static const char kernel[] =
+      ".version 6.3\n.target sm_75\n.address_size 64\n"
+      ".visible .entry nowhere() {\n .reg .b64 %a;\n mov.u64 %a, 64;\n st.global.u32 [%a], 1;\n ret;\n}\n";
+  void* module = NULL;
+  void* function = NULL;
+  int (*load)(void**, const void*) = NULL;
+  int (*get)(void**, void*, const char*) = NULL;
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                void**) = NULL;
+  int (*synchronize)(void) = NULL;
+  CHECK((*(void**)& load = dlsym(library, "cuModuleLoadData")) != NULL);
+  CHECK((*(void**)& get = dlsym(library, "cuModuleGetFunction")) != NULL);
+  CHECK((*(void**)& launch = dlsym(library, "cuLaunchKernel")) != NULL);
+  CHECK((*(void**)& synchronize = dlsym(library, "cuCtxSynchronize")) != NULL);
+  CHECK(cuda.push(context) == 0);
+  const int loaded = load(&module, kernel);
+  if (loaded != 0) fprintf(stderr, "cuModuleLoadData: %d\n", loaded);
+  CHECK(loaded == 0 && get(&function, module, "nowhere") == 0);
+  CHECK(launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == 0);
+  fprintf(stderr, "the kernel's end: %d\n", synchronize());
+  cuda.pop(&(void*){NULL});
+}
+
+// Where an MPI library that is not built for CUDA may touch the memory itself.
+static int pass_touched(const struct World* world, const char* what, char* memory) {
+  enum { count = 1000 };
+  MPI_Datatype vector;
+  MPI_Type_vector(10, 10, 20, MPI_CHAR, &vector);
+  MPI_Type_commit(&vector);
+  if (strcmp(what, "bcast") == 0) {
+    MPI_Bcast(memory, count, MPI_CHAR, 0, MPI_COMM_WORLD);
+  } else if (strcmp(what, "allreduce") == 0) {
+    MPI_Allreduce(MPI_IN_PLACE, memory, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  } else if (strcmp(what, "vector") == 0) {
+    if (world->rank == 0) MPI_Send(memory, 1, vector, 1, 0, MPI_COMM_WORLD);
+    if (world->rank == 1) MPI_Recv(memory, 1, vector, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else if (strcmp(what, "self") == 0) {
+    MPI_Sendrecv(memory, count, MPI_CHAR, world->rank, 0, memory + count, count, MPI_CHAR, world->rank, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else {
+    return 0;
+  }
+  MPI_Type_free(&vector);
+  return 1;
 }
 
 // What the driver's memory cannot be used for: the library has to say why, and MPI to return an error.
 static void pass_wrong(const struct World* world, const char* what) {
   enum { bytes = 50000 };
-  char* memory = allocate(bytes);
+  char* memory = strcmp(what, "huge") == 0 ? allocate_mapped((size_t)5 << 40) : allocate(bytes);
   int count = bytes;
   if (strcmp(what, "freed") == 0) release(memory);
   if (strcmp(what, "crossing") == 0) memory += 10;
   if (strcmp(what, "short") == 0) count = 100;
+  if (strcmp(what, "broken") == 0) write_to_nowhere();
+  if (pass_touched(world, what, memory)) return;
   if (strchr(what, '=') != NULL) setenv("FAKE_CUDA_FAIL", what, 1);
   const int is_received = strncmp(what, "cuMemcpyHtoD", 12) == 0 || strncmp(what, "cuStream", 8) == 0;
   if (world->rank == 0) {
@@ -247,6 +416,8 @@ int main(int argc, char** argv) {
   if (is_real && library == NULL) load(argv[1]);
   if (strcmp(argv[2], "messages") == 0) {
     pass_all(&world);
+  } else if (strcmp(argv[2], "mapped") == 0) {
+    pass_mapped(&world);
   } else {
     pass_wrong(&world, argv[2]);
   }

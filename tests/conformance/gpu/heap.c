@@ -36,7 +36,7 @@ static void check_allocations(void) {
   char* const again = ape_gpu_malloc(3 * page);
   CHECK(larger == third + page && again == second);
   for (int i = 0; i < 3 * page; ++i) CHECK(again[i] == 0);
-  CHECK(ape_gpu_malloc((size_t)65 << 30) == NULL && errno == ENOMEM);
+  CHECK(ape_gpu_malloc((size_t)5 << 40) == NULL && errno == ENOMEM);
   CHECK(ape_gpu_free(first) == 0 && ape_gpu_free(third) == 0);
   CHECK(ape_gpu_free(larger) == 0 && ape_gpu_free(again) == 0);
 }
