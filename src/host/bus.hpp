@@ -34,9 +34,24 @@ class BusClient {
 struct Burst {
   BusClient* client = nullptr;  // nullptr unless this is the last burst of its transfer
   std::uint64_t tag = 0;
-  std::int64_t bytes = 0;
+  std::uint32_t bytes = 0;
+  bool ends_request = true;  // the last burst that answers one read request
   Time earliest_start;
 };
+
+// Who transfers on a bus. The bus itself sends the requests of reads.
+enum class BusMaster : std::uint8_t { processor = 0, read = 1, card = 2, read_request = 3 };
+inline constexpr std::size_t bus_masters = 4;
+
+// Sizes of PCI Express, the same for generations 1 to 5. A packet has 8 bytes of framing, sequence number and
+// check, and a header of 12 bytes, or 16 with an address of 64 bits (Intel AN 456, "Understanding PCI Express
+// Throughput": 5 to 7 words of 4 bytes). A packet of the link layer has 8 bytes (the same: two words).
+namespace pcie {
+inline constexpr std::int64_t word_bytes = 4;  // a packet begins and ends at a multiple of it
+inline constexpr std::int64_t request_header_bytes = 24;
+inline constexpr std::int64_t completion_header_bytes = 20;
+inline constexpr std::int64_t link_packet_bytes = 8;
+}  // namespace pcie
 
 // What the description of a bus means: the durations of its bursts.
 class BusKind {
@@ -44,19 +59,38 @@ class BusKind {
   explicit BusKind(const BusDescription& description);
 
   [[nodiscard]] const BusDescription& description() const { return description_; }
-  // The duration of a burst of this many words.
-  [[nodiscard]] Time burst_time(std::int64_t words) const {
-    return burst_time_[static_cast<std::size_t>(words)];
+  // The duration of a master's burst with this payload.
+  [[nodiscard]] Time burst_time(BusMaster master, std::int64_t bytes) const {
+    const auto words = static_cast<std::size_t>((bytes + word_bytes_ - 1) / word_bytes_);
+    return burst_time_[header_words_[static_cast<std::size_t>(master)] + words];
   }
-  [[nodiscard]] std::int64_t words(std::int64_t bytes) const {
-    return (bytes + description_.width_bytes - 1) / description_.width_bytes;
+  // From the start of a burst to its first word of payload.
+  [[nodiscard]] Time first_word(BusMaster master) const {
+    return burst_time_[header_words_[static_cast<std::size_t>(master)] + 1];
   }
-  // The duration of all bursts of a transfer on an idle bus.
+  // The duration of all bursts of a write on an idle bus.
   [[nodiscard]] Time occupancy(std::int64_t bytes) const;
+  // The largest payload that answers one request, and that of one burst of the answer.
+  [[nodiscard]] std::int64_t request_bytes() const { return request_bytes_; }
+  [[nodiscard]] std::int64_t completion_bytes() const { return completion_bytes_; }
+  // What PCI Express sends back for packets_per_update packets to the card, or to the host.
+  [[nodiscard]] Time update_time(bool to_card) const { return update_time_[to_card ? 1 : 0]; }
+  // The span by which a write of this payload keeps credits from later ones, in the long run.
+  [[nodiscard]] Time credit_time(std::int64_t bytes) const {
+    return Time::from_ps(scale_up(description_.credit_return.ps(), bytes, description_.posted_credit_bytes));
+  }
 
  private:
+  [[nodiscard]] Time wire_time(std::int64_t bytes) const;
+
   BusDescription description_;
+  const std::int64_t word_bytes_;
+  const std::int64_t request_bytes_;
+  const std::int64_t completion_bytes_;
+  // By words: of payload after the overhead; of PCI Express, of header and payload together.
   std::vector<Time> burst_time_;
+  std::array<std::uint8_t, bus_masters> header_words_ = {};
+  std::array<Time, 2> update_time_ = {};
 };
 
 // What the buses of a machine share.
@@ -68,8 +102,11 @@ struct Buses {
   const BusKind kind;
   struct State {
     QueuePool<Burst> bursts;  // of all queues
+    // Of each bus with posted_credit_bytes: when the credits of all its writes will be back.
+    std::vector<Time> credits_back;
   };
   State state;
+  std::uint32_t first_id = 0;  // of the buses, whose ids are consecutive
 };
 
 // The I/O bus of a node. Half duplex is a PCI-X segment: one transaction at a time, from any master. A burst
@@ -79,6 +116,13 @@ struct Buses {
 // Full duplex is PCI Express or HyperTransport: the same, with separate lanes for the two directions. Bursts
 // are packets (transaction_overhead_cycles is their header). Processor writes and read completions go to the
 // card; card writes and read requests, which consist of a header, go to the host.
+//
+// With a pcie_generation the packets have the sizes of PCI Express: writes of up to max_burst_bytes, requests
+// for up to read_request_bytes, each answered by completions of up to completion_bytes. A request holds its
+// slot (its tag) until its last completion has ended. After packets_per_update packets of a direction the
+// other one carries acknowledgement and credits; they wait for a packet that is under way, and cost nothing
+// in an idle direction. Writes beyond posted_credit_bytes wait until credits are back, and what follows them
+// waits too, because a read request may not pass a write.
 //
 // - A read is a split transaction. The request is sent when one of the outstanding_reads slots is free;
 //   read_latency later the bridge answers with a completion burst, in the order of requests. The bus clocks
@@ -96,15 +140,14 @@ struct Buses {
 // it is known which others are needed.
 class alignas(64) Bus final : private EventHandler {
  public:
-  // read_request is used only by the bus itself.
-  enum class Master : std::uint8_t { processor = 0, read = 1, card = 2, read_request = 3 };
+  using Master = BusMaster;
 
   // `id` is unique among the sources of kind host. `all` must outlive the bus.
   Bus(Buses& all, std::uint32_t id);
   Bus(const Bus&) = delete;
   Bus& operator=(const Bus&) = delete;
 
-  // The duration of all bursts of a transfer on an idle bus.
+  // The duration of all bursts of a write on an idle bus.
   [[nodiscard]] Time occupancy(std::int64_t bytes) const { return all_.kind.occupancy(bytes); }
 
   // Both require bytes > 0. write(): the data are complete at the master now.
@@ -112,12 +155,13 @@ class alignas(64) Bus final : private EventHandler {
   void read(std::int64_t bytes, BusClient& client, std::uint64_t tag);
 
   using Queue = QueuePool<Burst>::Queue;
-  static constexpr std::size_t masters = 4;
+  static constexpr std::size_t masters = bus_masters;
   struct Lane {
     Time busy_until;
     std::uint8_t waiting_masters = 0;  // one bit per master with something to transfer
     std::uint8_t last_master = masters - 1;
     bool release_pending = false;
+    std::uint8_t packets = 0;           // since the last update that answered this lane
     std::uint32_t reads_under_way = 0;  // issued and not yet granted on this lane
   };
   struct State {
@@ -136,6 +180,7 @@ class alignas(64) Bus final : private EventHandler {
   // Lists what later transfers depend on.
   void list_state(StateList& list) {
     list.state(state_);
+    if (has_credits()) list.state(credits_back());
     list.counters(counters_);
   }
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -148,8 +193,11 @@ class alignas(64) Bus final : private EventHandler {
   void enqueue(Lane& lane, Master master, const Burst& burst);
   void arbitrate(Lane& lane);
   void grant(Lane& lane, const Burst& burst, Master master);
-  template <typename Emit>
-  void split(std::int64_t bytes, BusClient& client, const Emit& emit) const;
+  void answer_packet(Lane& lane);
+  [[nodiscard]] Time take_credits(Time start, std::int64_t bytes);
+  void move_request(Queue& from, Queue& to);
+  [[nodiscard]] bool has_credits() const { return all_.kind.description().posted_credit_bytes > 0; }
+  [[nodiscard]] Time& credits_back() { return all_.state.credits_back[state_.source.id - all_.first_id]; }
 
   Buses& all_;
   Counters counters_;

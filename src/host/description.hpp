@@ -18,6 +18,15 @@ struct BusDescription {
   Time read_latency;
   std::uint32_t outstanding_reads = 0;
   Time pio_write_latency;  // the lookahead of the simulation
+  // Of PCI Express alone; the generation is 0 for any other bus.
+  std::int64_t pcie_generation = 0;
+  std::int64_t read_request_bytes = 0;
+  std::int64_t completion_bytes = 0;
+  std::int64_t packets_per_update = 0;
+  std::int64_t posted_credit_bytes = 0;  // 0: never short
+  Time credit_return = {};
+
+  [[nodiscard]] bool is_pcie() const { return pcie_generation > 0; }
 };
 
 inline void list_fields(schema::Fields& fields, BusDescription& bus) {
@@ -27,13 +36,28 @@ inline void list_fields(schema::Fields& fields, BusDescription& bus) {
   fields(
       "duplex", bus.full_duplex, schema::Choice{"half", "full"}.optional(),
       "half: one set of wires for both directions (PCI-X); full: one for each (PCI Express, HyperTransport)");
-  fields("transaction_overhead_cycles", bus.transaction_overhead_cycles, count_or_zero,
-         "arbitration, address, attributes, turnaround; of each burst");
+  fields("transaction_overhead_cycles", bus.transaction_overhead_cycles, count_or_zero.or_another_key(),
+         "arbitration, address, attributes, turnaround; of each burst; not with pcie_generation");
   fields("max_burst_bytes", bus.max_burst_bytes, count, "largest payload of a burst");
   fields("read_latency_ns", bus.read_latency, not_negative,
          "split read: request accepted to completion asking for the bus");
   fields("outstanding_reads", bus.outstanding_reads, count, "split reads of a card at a time");
   fields("pio_write_latency_ns", bus.pio_write_latency, positive, "store by the CPU to card");
+  fields("pcie_generation", bus.pcie_generation, schema::Range{1, 5}.optional(),
+         "of PCI Express: bursts are its packets, with their headers; absent: another bus");
+  fields("read_request_bytes", bus.read_request_bytes, count.up_to(4096).optional(),
+         "with pcie_generation: largest read request; outstanding_reads counts requests");
+  fields("completion_bytes", bus.completion_bytes, count.up_to(4096).optional(),
+         "with pcie_generation: largest payload of a completion of a read, if a packet may have as much");
+  fields(
+      "packets_per_update", bus.packets_per_update, count.up_to(64).optional(),
+      "with pcie_generation: packets of a direction for which the other one carries one acknowledgement, and "
+      "to the card an update of credits");
+  fields("posted_credit_bytes", bus.posted_credit_bytes, count.optional(),
+         "with pcie_generation: payload of the card's writes that the host has credits for; absent: never "
+         "short");
+  fields("credit_return_ns", bus.credit_return, not_negative.optional(),
+         "with posted_credit_bytes: from a write's packet to its credits' use by the card");
 }
 
 // Memory of another device on the same I/O bus, which the card reads and writes without a copy by the host.

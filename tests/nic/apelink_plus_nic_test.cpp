@@ -34,9 +34,14 @@ MachineDescription round_card() {
   machine.network.local_rate = byte_per_ns;
   machine.network.router_latency = Time::from_ns(100);
   machine.network.credit_latency = Time::from_ns(10);
-  machine.host.bus.clock = {100'000'000};
-  machine.host.bus.read_latency = Time::from_ns(300);
-  machine.host.bus.outstanding_reads = 4;
+  machine.host.bus = {.clock = {100'000'000},
+                      .width_bytes = 8,
+                      .full_duplex = true,
+                      .transaction_overhead_cycles = 3,
+                      .max_burst_bytes = 256,
+                      .read_latency = Time::from_ns(300),
+                      .outstanding_reads = 4,
+                      .pio_write_latency = Time::from_ns(200)};
   apelink_plus::Description& card = std::get<apelink_plus::Description>(machine.nic);
   card.clock = {100'000'000};
   card.descriptor_cycles = 12;

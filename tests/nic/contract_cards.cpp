@@ -50,14 +50,24 @@ MachineDescription pio_ape128() {
   return machine;
 }
 
+// One read request at a time, and credits for one write.
+void make_narrow(BusDescription& bus) {
+  bus.outstanding_reads = 1;
+  bus.max_burst_bytes = 128;
+  bus.read_request_bytes = 128;
+  bus.completion_bytes = 64;
+  bus.packets_per_update = 1;
+  bus.posted_credit_bytes = 128;
+  bus.credit_return = Time::from_ns(200);
+}
+
 // Scarce resources: small buffers, one of each operation in progress, and hardly ever a receive buffer.
 MachineDescription narrow_hca() {
   MachineDescription machine = pax16();
   machine.network.buffer_bytes = 320;
   machine.network.injection_buffer_bytes = 320;
   machine.network.ejection_buffer_bytes = 320;
-  machine.host.bus.outstanding_reads = 1;
-  machine.host.bus.max_burst_bytes = 64;
+  make_narrow(machine.host.bus);
   hca::Description& card = std::get<hca::Description>(machine.nic);
   card.mtu_bytes = 256;
   card.max_inline_bytes = 2048;
@@ -78,8 +88,7 @@ MachineDescription narrow_apenetplus() {
   machine.network.buffer_bytes = 300;
   machine.network.injection_buffer_bytes = 300;
   machine.network.ejection_buffer_bytes = 300;
-  machine.host.bus.outstanding_reads = 1;
-  machine.host.bus.max_burst_bytes = 64;
+  make_narrow(machine.host.bus);
   auto& card = std::get<apelink_plus::Description>(machine.nic);
   card.max_payload_bytes = 256;
   card.descriptor_fifo_entries = 2;

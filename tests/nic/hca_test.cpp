@@ -33,12 +33,14 @@ MachineDescription round_hca() {
   machine.network.local_latency = Time::zero();
   machine.network.router_latency = Time::from_ns(100);
   machine.network.virtual_channels = 2;
-  machine.host.bus.clock = {100'000'000};
-  machine.host.bus.width_bytes = 8;
-  machine.host.bus.transaction_overhead_cycles = 10;
-  machine.host.bus.max_burst_bytes = 256;
-  machine.host.bus.read_latency = Time::from_ns(300);
-  machine.host.bus.pio_write_latency = Time::from_ns(200);
+  machine.host.bus = {.clock = {100'000'000},
+                      .width_bytes = 8,
+                      .full_duplex = true,
+                      .transaction_overhead_cycles = 10,
+                      .max_burst_bytes = 256,
+                      .read_latency = Time::from_ns(300),
+                      .outstanding_reads = 32,
+                      .pio_write_latency = Time::from_ns(200)};
   hca::Description& card = card_of(machine);
   card.mtu_bytes = 256;
   card.virtual_lanes = 2;

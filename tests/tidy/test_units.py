@@ -20,6 +20,8 @@ COUNTS = {
     "children",
     "dims",
     "messages_per_ack",
+    "packets_per_update",
+    "pcie_generation",
     "nodes",
     "ports",
     "queues",

@@ -62,6 +62,10 @@ void validate(const Description& card) {
 }
 
 CardTraits traits_of(const Description& card, const HostDescription& host) {
+  if (host.bus.is_pcie()) {
+    refuse_value("bus.pcie_generation", std::to_string(host.bus.pcie_generation),
+                 "none with card.kind = \"extoll\", which foresees the times of bursts of equal overhead");
+  }
   const auto padded = [&card](std::int64_t bytes) {
     return (bytes + card.granule_bytes - 1) / card.granule_bytes * card.granule_bytes;
   };

@@ -63,7 +63,7 @@ Time SendTimesOf::on_link(std::int64_t content_bytes) const {
 Time SendTimesOf::read(std::int64_t bytes) const {
   if (bytes == 0) return Time::zero();
   return read_request() + bus_.description().read_latency + read_pace() * (bursts(bytes) - 1) +
-         bus_.burst_time(1);
+         bus_.first_word(BusMaster::read);
 }
 
 // On a half-duplex bus the clocks of the request are part of its completion.
