@@ -30,7 +30,7 @@ from apenet.reproduce.sweeps import sweeps_of
 from apenet.reproduce.tasks import Task, measure_all
 from apenet.reproduce.values import value_of
 
-JUDGED = ("hard", "soft", "shape")
+JUDGED = ("hard", "soft", "shape", "outside")
 """Targets that have a verdict."""
 
 SAMPLES = 64
