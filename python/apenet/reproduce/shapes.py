@@ -346,7 +346,7 @@ _ALL = [
         _largest_ratio,
         "16 bytes to 32 KiB, half a round trip: Active Messages over the conduit against datagrams, each a call of "
         "sendto and one of recvfrom; the largest ratio, which must lie between 1 and 2. All software takes "
-        "host.uncached_factor = 50 times as long, which is assumed: 10 gives 1.4, 130 gives 1.5, and no other assumed "
+        "host.uncached_factor = 50 times as long, which is assumed: 10 gives 1.2, 130 gives 1.5, and no other assumed "
         "number of software.udp or of copies alone gives more than 1.8. The conduit's part is its acknowledgements and "
         "copies; AMUDP's own bookkeeping is not charged. Both sides contain the fitted delay of an interrupt",
         "follows",
