@@ -25,6 +25,7 @@ from apenet.base.errors import (
     NotWrittenError,
     PartitionError,
 )
+from apenet.compare.difference import difference
 from apenet.explain import explain, report
 from apenet.fit import calibrate
 from apenet.machine import Machine, machine, machine_names, machines
@@ -55,6 +56,7 @@ __all__ = [
     "__version__",
     "bench",
     "calibrate",
+    "difference",
     "explain",
     "fit",
     "machine",

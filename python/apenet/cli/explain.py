@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from apenet.base.errors import InputError
 from apenet.base.outfiles import keep_apart
-from apenet.cli.common import JsonOption, output, path_of, print_json, progress_bar
+from apenet.cli.common import JsonOption, output, path_of, print_json, print_tables, progress_bar
+from apenet.cli.difference import table_of
+from apenet.compare.difference import difference
 from apenet.explain.report import DEFAULT, ReportFile
 from apenet.explain.report import explain as explain_run
 from apenet.run.folder import RECORDING
@@ -18,6 +21,12 @@ def explain(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", parser=path_of("RUN", "a run folder"), help="A folder of apenet run --out.")
     ],
+    other: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OTHER]", parser=path_of("OTHER", "a run folder"), help="Another one, to compare the two instead."
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -35,7 +44,21 @@ def explain(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a run: what it waits for, and what would save how much, measured by replays. Writes a page."""
+    """Explain a run: what it waits for, and what would save how much, measured by replays. Writes a page.
+
+    With two runs: whether they are equal, the first event that differs and why, and what has changed.
+    """
+    if other is not None:
+        for name, given in (("report", report), ("recording", recording)):
+            if given is not None:
+                raise InputError(name, given, f"one run with --{name}; two are compared by their folders alone")
+        with progress_bar(f"replaying {run} and {other}", None):
+            found = difference(run, other)
+        if as_json:
+            print_json(found.to_json())
+        else:
+            print_tables(table_of(found))
+        return
     if as_json and report is None:
         with progress_bar(f"replaying {run}", None):
             content = explain_run(run, recording=recording)
