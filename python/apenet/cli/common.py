@@ -88,6 +88,15 @@ ToMachineOption = Annotated[
         help="Write a machine file with these times, and measure that machine.",
     ),
 ]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="[FILE]",
+        parser=path_of("report", "a file"),
+        help="Explain the run's time in a page, by default report.html (apenet explain).",
+    ),
+]
 RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]
 MapOption = Annotated[
     str,

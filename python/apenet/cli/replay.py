@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from apenet.cli.common import (
     MapOption,
     RailOption,
     RanksPerNodeOption,
+    ReportOption,
     RunFolderOption,
     SeedOption,
     SetOption,
@@ -31,6 +33,7 @@ from apenet.cli.common import (
     progress_bar,
     unkept,
 )
+from apenet.explain.report import Reporting
 from apenet.machine import machine as read_machine
 from apenet.run.replay import ReplayResult, summary
 from apenet.run.replay import replay as replay_trace
@@ -54,13 +57,18 @@ def replay(
     trace_from: TraceFromOption = None,
     trace_to: TraceToOption = None,
     trace_least: TraceLeastOption = None,
+    report: ReportOption = None,
     seed: SeedOption = 1,
     allow_long: AllowLongOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Replay a trace, such as one of apenet run --record, on a simulated machine."""
     failure: NotWrittenError | None = None
-    with progress_bar(f"{trace} on {machine}", None):
+    said = ""
+    with progress_bar(f"{trace} on {machine}", None), ExitStack() as stack:
+        reporting = None if report is None else stack.enter_context(Reporting(report, out, None))
+        if reporting is not None:
+            out = reporting.out
         try:
             result = replay_trace(
                 trace,
@@ -77,11 +85,12 @@ def replay(
                 seed=seed,
                 allow_long=allow_long,
             )
+            said = "" if reporting is None else reporting.keep(result)
         except NotWrittenError as error:
             result, failure = unkept(error, ReplayResult), error
     if as_json:
         print_json(result.to_json())
     else:
-        output().print(summary(result), markup=False)
+        output().print("\n".join(part for part in (summary(result), said) if part), markup=False)
     if failure is not None:
         raise failure

@@ -17,6 +17,7 @@ from apenet.cli.common import (
     PinOption,
     RailOption,
     RanksPerNodeOption,
+    ReportOption,
     RunFolderOption,
     SeedOption,
     SetOption,
@@ -85,15 +86,7 @@ def run(
     trace_from: TraceFromOption = None,
     trace_to: TraceToOption = None,
     trace_least: TraceLeastOption = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            metavar="[FILE]",
-            parser=path_of("report", "a file"),
-            help="Explain the run's time in a page, by default report.html (apenet explain).",
-        ),
-    ] = None,
+    report: ReportOption = None,
     tag_output: Annotated[
         bool, typer.Option("--tag-output", help="Put the rank in front of each line of the program's output: [3] .")
     ] = False,
@@ -170,7 +163,8 @@ def run(
                 limit_virtual=limit_virtual,
                 check=False,
             )
-            said = "" if reporting is None else reporting.keep(result)
+            if reporting is not None:
+                said = "\n".join(f"apenet: {line}" for line in reporting.keep(result).splitlines())
     except NotWrittenError as error:
         result, failure = unkept(error, RunResult), error
     text = "\n".join(part for part in (summary(result), said) if part)

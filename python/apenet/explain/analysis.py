@@ -39,11 +39,13 @@ def analysed(run: RunFolder) -> dict[str, Any]:
     ideal_ps = ideal_time_ps(run.request, run.schedule)
     pieces = waiting.caused(replay)
     path = critical_path(replay)
+    hot = _hot_link(run, replay)
     content["replay"] = _deviation(run, replay)
+    content["hot_link"] = hot
     content["verdict"] = verdict(
         _waiting_text(replay, pieces),
         alternatives,
-        _hot_link(run, replay),
+        _hot_text(hot),
         is_measured=bool(alternatives) or not replay.time_ps,
     ).to_json()
     content["efficiencies"] = explained(efficiencies(replay, ideal_ps))
@@ -93,7 +95,7 @@ def _frame(run: RunFolder) -> dict[str, Any]:
             "shape": machine.shape,
             "dims": list(machine.dims),
             "settings": command.get("settings", []),
-            "classes": _classes(run),
+            "numbers": _numbers(run),
         },
         "links": [[link["name"], link["utilisation"], link["wire_bytes"], link["packets"]] for link in result["links"]],
         "link_history": _link_history(run),
@@ -105,20 +107,22 @@ def _frame(run: RunFolder) -> dict[str, Any]:
     }
 
 
-def _classes(run: RunFolder) -> dict[str, int]:
-    """How many of the machine's numbers are of each class."""
-    counts: dict[str, int] = {}
+def _numbers(run: RunFolder) -> list[list[str]]:
+    """The machine's numbers on which its times rest: key, value, class, source."""
+    found: list[list[str]] = []
 
-    def count(node: Any) -> None:  # noqa: ANN401 (any table of a machine file)
+    def collect(node: Any, key: str) -> None:  # noqa: ANN401 (any table of a machine file)
         origin = getattr(node, "origin", None)
         if origin is not None:
-            counts[str(origin)] = counts.get(str(origin), 0) + 1
-        for key in type(node).model_fields if hasattr(type(node), "model_fields") else ():
-            count(getattr(node, key))
+            found.append([key, str(node.value), str(origin), str(node.source)])
+        elif hasattr(type(node), "model_fields"):
+            for name in type(node).model_fields:
+                collect(getattr(node, name), f"{key}.{name}")
 
-    for section in ("network", "router", "card", "bus", "host", "software"):
-        count(getattr(run.machine.file, section, None))
-    return dict(sorted(counts.items()))
+    for section in ("network", "router", "card", "bus", "host"):
+        collect(getattr(run.machine.file, section, None), section)
+    collect(run.machine.file.software.mpi, "software.mpi")
+    return found
 
 
 def _cpu(run: RunFolder) -> dict[str, float]:
@@ -184,17 +188,22 @@ _BECAUSE = {
 }
 
 
-def _hot_link(run: RunFolder, replay: Timed) -> str:
-    """The busiest link and how many pairs of ranks use it; empty if it is not busy."""
+def _hot_link(run: RunFolder, replay: Timed) -> dict[str, Any] | None:
+    """The busiest link and the pairs of ranks that use it; None if it is not busy."""
     links = replay.report.links
     busiest = max(range(len(links)), key=lambda number: links[number].busy_ps, default=None)
     if busiest is None or links[busiest].busy_ps < _HOT * replay.time_ps:
+        return None
+    share = links[busiest].busy_ps / replay.time_ps
+    return {"link": links[busiest].name, "busy": share, "pairs": [list(pair) for pair in _users(run, busiest)]}
+
+
+def _hot_text(hot: dict[str, Any] | None) -> str:
+    if hot is None:
         return ""
-    link = links[busiest]
-    share = percent(link.busy_ps / replay.time_ps)
-    users = _users(run, busiest)
-    carried = f", and carries messages of {len(users)} pairs of ranks" if len(users) > 1 else ""
-    return f"Link {link.name} is busy for {share} of the time{carried}"
+    count = len(hot["pairs"])
+    carried = f", and carries messages of {count} pairs of ranks" if count > 1 else ""
+    return f"Link {hot['link']} is busy for {percent(hot['busy'])} of the time{carried}"
 
 
 def _users(run: RunFolder, link: int) -> list[tuple[int, int]]:

@@ -72,8 +72,8 @@ class Reporting(Held):
             error.result = result
             raise
         except ApenetError as error:  # operations that no replay brings to an end
-            return f"apenet: no report: {error}"
-        return f"apenet: {content['verdict']['text']}\napenet: {self._path}"
+            return f"no report: {error}"
+        return f"{content['verdict']['text']}\n{self._path}"
 
 
 def explain(run: str | Path, *, recording: str | Path | None = None) -> dict[str, Any]:

@@ -251,6 +251,20 @@ class TestCommand:
         assert json.loads(done.stdout)["schema"] == 1
 
 
+def test_the_numbers_of_the_machine_have_class_and_source(run_folder):
+    numbers = {row[0]: row[1:] for row in apenet.explain(run_folder)["machine"]["numbers"]}
+    assert numbers["bus.clock_mhz"] == ["100.0", "published", "PoS(LAT2005)100 section 2: PCI-X at 100 MHz"]
+    assert numbers["software.mpi.send_us"][1] == "fitted"
+
+
+def test_replay_with_a_report(run_folder, tmp_path):
+    page_file = tmp_path / "replay.html"
+    arguments = ["replay", str(run_folder / "recording.goal"), "--report", str(page_file)]
+    done = CliRunner().invoke(app, arguments)
+    assert "MPI_Waitall would save" in done.stdout
+    assert page_file.exists()
+
+
 def test_the_cycle_of_a_deadlock(slow, tmp_path):
     out = tmp_path / "run"
     apenet.run([slow, "deadlock"], n=3, out=out, capture=True, check=False)

@@ -68,6 +68,8 @@ def test_a_hot_link(explained, slow):
     assert "Link (0,0,0)+x is busy for 100 % of the time, and carries messages of 2 pairs" in content["verdict"]["text"]
     assert content["verdict"]["advice"] == "found"
     assert content["verdict"]["limit"] == "links twice as fast"
+    assert [0, 4] in content["hot_link"]["pairs"]  # ties between the two directions are broken by node
+    assert len(content["hot_link"]["pairs"]) == 2
     nodes = next(one["nodes"] for one in content["alternatives"] if one["name"] == "found")
     mended = apenet.run([slow, "far-partner"], n=8, machine=machine, map=nodes, capture=True)
     assert content["verdict"]["gain"] == pytest.approx(gain(result, mended), abs=0.01)

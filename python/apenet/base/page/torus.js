@@ -73,7 +73,7 @@ class World {
     this.load = load;
     this.cables = [...cables.values()];
     const busy = load.links.map((link) => link[5]);
-    this.scale = Math.max(...this.loads.flatMap((one) => one.links.map((link) => link[5])));
+    this.scale = this.fixed ?? Math.max(...this.loads.flatMap((one) => one.links.map((link) => link[5])));
     this.most.textContent = `${(this.scale * 100).toFixed(0)} % of the time busy`;
     const mean = busy.reduce((sum, value) => sum + value, 0) / busy.length;
     this.text.textContent = `${load.machine}, ${load.dims.join("×")} nodes: ${load.time_us.toFixed(1)} us${load.of ?? " an iteration"}; busiest link ` +

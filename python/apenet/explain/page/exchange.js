@@ -3,16 +3,30 @@ class Exchange {
   constructor() {
     this.measure = 3;
     this.chosen = null;
+    this.marked = null;
     const parts = [];
     if (data.pairs && data.pairs.length) parts.push(this.matrix());
     const loads = Exchange.loads();
     if (loads) {
       this.world = new World([loads]);
+      if (data.link_history) this.world.element.append(this.overTime(loads));
       parts.push(this.world.element);
     } else if (data.links.length) parts.push(make("div", { class: "panel" }, make("h3", {}, "links"), Exchange.hottest()));
     if (!parts.length) return;
     const found = section("exchange", "Who sends to whom, and over which links", "", make("div", { class: "two" }, ...parts));
+    if (data.hot_link && data.hot_link.pairs.length) this.users(found);
     if (loads && data.links.length) found.append(make("details", {}, make("summary", {}, "the busiest links"), Exchange.hottest()));
+  }
+
+  users(place) {
+    const { link, busy, pairs } = data.hot_link;
+    const button = make("button", { type: "button", "aria-pressed": "false", onclick: () => {
+      this.marked = this.marked ? null : pairs;
+      button.setAttribute("aria-pressed", this.marked !== null);
+      this.draw();
+    } }, "mark them in the matrix");
+    const text = pairs.slice(0, 24).map(([from, to]) => `${from} → ${to}`).join(", ") + (pairs.length > 24 ? ` and ${pairs.length - 24} more` : "");
+    place.append(make("p", {}, `Link ${link}, busy for ${percent(busy)} of the time, carries: ${text}.`), make("div", { class: "tools" }, button));
   }
 
   static loads() {
@@ -24,6 +38,27 @@ class Exchange {
     }
     if (!links.length) return null;
     return { title: "links by busy share", machine: data.machine.name, dims: data.machine.dims, time_us: data.time_us, of: "", links };
+  }
+
+  // The loads of one bin of the time, or of the whole run.
+  overTime(loads) {
+    const history = data.link_history;
+    const bins = Math.max(...Object.values(history.links).map((link) => link.length));
+    const whole = this.world.scale;
+    const most = Math.max(...Object.values(history.links).flat(), whole);
+    const said = make("span", {}, "whole run");
+    const slider = make("input", { type: "range", min: -1, max: bins - 1, value: -1, "aria-label": "time of the link loads" });
+    slider.addEventListener("input", () => {
+      const bin = Number(slider.value);
+      const name = (link) => `(${link.slice(0, 3)})${link[4] > 0 ? "+" : "-"}${"xyz"[link[3]]}`;
+      const links = loads.links.map((link) => [...link.slice(0, 5), bin < 0 ? link[5] : (history.links[name(link)] || [])[bin] || 0]);
+      said.textContent = bin < 0 ? "whole run" : `${time(bin * history.bin_us)} to ${time((bin + 1) * history.bin_us)}`;
+      this.world.loads = [{ ...loads, links }];
+      this.world.fixed = bin < 0 ? undefined : most;
+      this.world.touched = true;
+      this.world.choose(0);
+    });
+    return make("label", { class: "ramp" }, "time", slider, said);
   }
 
   static hottest() {
@@ -91,6 +126,8 @@ class Exchange {
       context.fillStyle = `rgb(${colour(pair[this.measure] / most)})`;
       context.fillRect(18 + pair[1] * cell, 18 + pair[0] * cell, Math.max(cell - (cell > 6 ? 1 : 0), 0.7), Math.max(cell - (cell > 6 ? 1 : 0), 0.7));
     }
+    context.strokeStyle = variable("--ink");
+    for (const [from, to] of this.marked || []) context.strokeRect(18 + to * cell, 18 + from * cell, cell, cell);
     if (this.chosen !== null) {
       context.strokeStyle = variable("--ink");
       context.strokeRect(18, 18 + this.chosen * cell, cell * data.ranks, cell);

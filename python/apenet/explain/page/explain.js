@@ -123,7 +123,7 @@ if (data.path) {
 
 if (data.waits) {
   const whole = data.replay.time_us * data.ranks;
-  const calls = data.waits.calls.slice(0, 20);
+  const calls = data.waits.calls.filter((one) => one.us >= whole / 1000).slice(0, 20);
   section("waits", "Waits", "Share of all ranks' time. A wait is cut where the message that ended it was posted: before that, its sender is late.",
     data.waits.causes.length === 0 ? make("p", {}, "No rank waits.") : make("div", { class: "two" },
       make("div", {}, make("h3", {}, "by cause"), bars(data.waits.causes.map((one) => ({ label: one.cause, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause), title: one.meaning })), whole)),
@@ -154,10 +154,15 @@ if (data.calls && data.calls.length && data.replay.has_calls) {
     table(["call", "operations", "waiting"], data.calls.map((one) => [callName(one.call), plain(one.operations), time(one.waiting_us)])));
 }
 {
-  const classes = Object.entries(data.machine.classes).map(([name, count]) => `${count} ${name}`).join(", ");
+  const counts = new Map();
+  for (const [, , name] of data.machine.numbers) counts.set(name, (counts.get(name) || 0) + 1);
+  const classes = [...counts].sort().map(([name, count]) => `${count} ${name}`).join(", ");
   const rows = [["command", data.command.join(" ")], ["machine", `${data.machine.name}: ${data.machine.title}, ${data.machine.shape}`],
     ["numbers of the machine", classes], ["settings", data.machine.settings.join(" ") || "none"], ["placement", data.mapping],
     ["engine", data.engine], ["seed", data.seed], ["computation", data.compute || "of the recording"], ["hash of all events", data.trace_hash], ["version", data.version]];
   section("repeat", "To repeat it", "", data.warnings.length ? make("div", {}, make("h3", {}, "warnings"), make("ul", {}, ...data.warnings.map((text) => make("li", { class: "word" }, text)))) : null,
-    make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "word" }, String(value))])));
+    make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "word" }, String(value))])),
+    make("details", {}, make("summary", {}, "the machine's numbers and their sources"), make("p", { class: "quiet" },
+      "published: printed in the literature; derived: follows from what is printed; fitted: to a published measurement; assumed: a plausible value."),
+    table(["key", "value", "class", "source"], data.machine.numbers)));
 }
