@@ -29,7 +29,7 @@ namespace {
 
 using ipc::ComputeMode;
 
-std::int64_t cpu_time_ps() {
+[[gnu::noinline]] std::int64_t cpu_time_ps() {
   if (apenet_cpu_time_ps != nullptr) return apenet_cpu_time_ps();
   timespec now{};
   ipc::host_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
@@ -86,7 +86,7 @@ bool is_main_thread() {
 }
 
 // Learns from the simulation whether and how computation counts.
-Observed begin() {
+[[gnu::noinline]] Observed begin() {
   static std::mutex beginning;
   const std::lock_guard<std::mutex> guard(beginning);
   const Observed known = computation_observed.load();
@@ -179,9 +179,27 @@ void account(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int
 // The thread has computed since its last call, in a run that charges nothing for it.
 void note_uncharged() {
   Thread& thread = own_thread;
-  ipc::Client* client = simulated_client();
-  if (client == nullptr || thread.since != Since::left) return;
-  client->block().clock.uncharged_ps.add(thread.uncharged.end(cpu_time_ps));
+  if (thread.since != Since::left) return;
+  const std::int64_t estimate_ps = thread.uncharged.end(cpu_time_ps);
+  if (estimate_ps == 0) [[likely]]
+    return;
+  if (ipc::Client* client = simulated_client()) client->block().clock.uncharged_ps.add(estimate_ps);
+}
+
+// Charges what the thread has computed since its last call. Apart from enter_program_call(), which runs that
+// charge nothing go through in a few instructions.
+[[gnu::noinline]] void charge_region(const void* caller, const char* function) {
+  Thread& thread = own_thread;
+  const bool reads = process().mode != ComputeMode::profile;
+  const std::int64_t now_ps = reads ? cpu_time_ps() : 0;
+  const std::uint32_t from = thread.since == Since::began ? CallSites::thread_start : thread.site;
+  thread.site = site_of(caller, function);
+  ipc::Client* client = virtual_client();
+  // The computation of the first thread counts from the begin of virtual time, which is in a call.
+  const bool counts = client != nullptr && thread.since != Since::in_host &&
+                      (thread.since != Since::began || !is_main_thread());
+  if (counts) account(*client, from, thread.site, now_ps - thread.left_ps);
+  note_call();
 }
 
 }  // namespace
@@ -198,18 +216,9 @@ bool enter_program_call(const void* caller, const char* function, Callee callee)
   if (thread.depth++ > 0) return true;
   if (process().mode == ComputeMode::none) {
     note_uncharged();
-    return true;
+  } else {
+    charge_region(caller, function);
   }
-  const bool reads = process().mode != ComputeMode::profile;
-  const std::int64_t now_ps = reads ? cpu_time_ps() : 0;
-  const std::uint32_t from = thread.since == Since::began ? CallSites::thread_start : thread.site;
-  thread.site = site_of(caller, function);
-  ipc::Client* client = virtual_client();
-  // The computation of the first thread counts from the begin of virtual time, which is in a call.
-  const bool counts = client != nullptr && thread.since != Since::in_host &&
-                      (thread.since != Since::began || !is_main_thread());
-  if (counts) account(*client, from, thread.site, now_ps - thread.left_ps);
-  note_call();
   return true;
 }
 
