@@ -151,6 +151,8 @@ def _replayed(
         raise ReplayError(str(error)) from error
     common = ranks_results(request.machine, request.seed, report, report.finish_ps, began)
     result = ReplayResult(trace=request.trace, operations=report.operations, **common)
+    if report.operations == 0:
+        return replace(result, warnings=(*result.warnings, "the trace has no operations: nothing was simulated"))
     if result.messages > MOST_MESSAGES:
         return result
     return replace(result, warnings=(*result.warnings, *warnings_of(request, schedule, result.trace_hash)))

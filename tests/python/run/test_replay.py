@@ -54,6 +54,19 @@ def test_the_placement_of_ranks_changes_the_time(trace):
     assert near.busiest_link.name == "(0,0,0)+x"
 
 
+def test_a_trace_without_operations_is_a_warning(apenet, tmp_path):
+    """A recording of a program that never communicates is such a trace. It is no error, and no measurement."""
+    path = tmp_path / "nothing.goal"
+    path.write_text("num_ranks 2\nrank 0 {\n}\nrank 1 {\n}\n")
+    warning = "the trace has no operations: nothing was simulated"
+    assert package.replay(path, machine="ideal").warnings == (warning,)
+    done = apenet("replay", path, "--machine", "ideal")
+    assert done.returncode == 0
+    assert f"\nwarning: {warning}\n" in done.stdout
+    path.write_text("num_ranks 2\nrank 0 {\n}\nrank 1 {\ncalc 1\n}\n")
+    assert package.replay(path, machine="ideal").warnings == ()
+
+
 def test_compute_is_nanoseconds(tmp_path):
     path = tmp_path / "t.goal"
     path.write_text("num_ranks 1\nrank 0 {\ncalc 1500\n}\n")
