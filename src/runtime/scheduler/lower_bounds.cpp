@@ -11,19 +11,29 @@ void LowerBounds::find_model_bound() {
 }
 
 void LowerBounds::find_horizons() {
+  begin_horizons();
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) note_action(rank, acts_ps(rank));
+}
+
+void LowerBounds::find_horizons_of_released(const std::vector<std::uint32_t>& released) {
+  begin_horizons();
+  for (const std::uint32_t rank : released) note_action(rank, exchange_.clock_ps(rank));
+}
+
+void LowerBounds::begin_horizons() {
   first_ps_ = second_ps_ = never_ps;
   first_rank_ = 0;
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    const std::int64_t rank_acts_ps = acts_ps(rank);
-    if (rank_acts_ps < first_ps_) {
-      second_ps_ = first_ps_;
-      first_ps_ = rank_acts_ps;
-      first_rank_ = rank;
-    } else {
-      second_ps_ = std::min(second_ps_, rank_acts_ps);
-    }
-  }
   next_event_ps_ = simulation_.next_time().ps();
+}
+
+void LowerBounds::note_action(std::uint32_t rank, std::int64_t rank_acts_ps) {
+  if (rank_acts_ps < first_ps_) {
+    second_ps_ = first_ps_;
+    first_ps_ = rank_acts_ps;
+    first_rank_ = rank;
+  } else {
+    second_ps_ = std::min(second_ps_, rank_acts_ps);
+  }
 }
 
 std::int64_t LowerBounds::granted_horizon_ps(std::uint32_t rank, std::int64_t horizon_ps,

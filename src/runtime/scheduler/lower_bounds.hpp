@@ -48,6 +48,8 @@ class LowerBounds {
   // A rank's horizon: all events before it are known. The earliest action of any other rank plus the
   // lookahead, or the model's next event if that is earlier. Call find_horizons() when the model has stopped.
   void find_horizons();
+  // The same where these ranks are about to act at their own clocks, and no others.
+  void find_horizons_of_released(const std::vector<std::uint32_t>& released);
   [[nodiscard]] std::int64_t horizon_ps(std::uint32_t rank) const {
     const std::int64_t others_ps = rank == first_rank_ ? second_ps_ : first_ps_;
     return std::min(next_event_ps_, others_ps == never_ps ? never_ps : others_ps + lookahead_ps_);
@@ -74,6 +76,8 @@ class LowerBounds {
 
  private:
   [[nodiscard]] std::int64_t known_action_ps(std::uint32_t rank) const;
+  void begin_horizons();
+  void note_action(std::uint32_t rank, std::int64_t rank_acts_ps);
 
   SharedMemory& shared_;
   const Simulation& simulation_;

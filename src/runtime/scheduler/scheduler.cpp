@@ -218,7 +218,9 @@ void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_
     shared_.block(rank).progress.grant();
     to_wake_.push_back(rank);
   }
-  wake([this](std::uint32_t rank) { return ranks_[rank].horizon_ps; });
+  // What a released rank posts may arrive before the horizons that ranks have had since.
+  bounds_.find_horizons_of_released(to_wake_);
+  wake([this](std::uint32_t rank) { return std::min(ranks_[rank].horizon_ps, bounds_.horizon_ps(rank)); });
 }
 
 void Scheduler::wake(const std::function<std::int64_t(std::uint32_t rank)>& horizon_of) {

@@ -1,7 +1,9 @@
 // BlockRanks: toy ranks on the scheduler itself. They use their blocks as processes do, in one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -46,7 +48,10 @@ class BlockRanks {
       const Scheduler::Outcome outcome = scheduler_.step();
       if (outcome == Scheduler::Outcome::finished) return true;
       const bool any_ended = remove_ended();
-      if (outcome == Scheduler::Outcome::idle && !any_ended) return false;
+      if (outcome == Scheduler::Outcome::idle && !any_ended) {
+        if (std::none_of(ranks_.begin(), ranks_.end(), std::mem_fn(&ToyRank::waits_outside))) return false;
+        scheduler_.release_idle([](std::uint32_t) { return false; });
+      }
       run_granted();
     }
   }

@@ -2,7 +2,9 @@
 // tells it nothing of what comes after its own time.
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -35,7 +37,7 @@ class NaiveScheduler final : public CompletionSink {
         post_first();
       } else if (acts_ps != never) {
         let_act(ranks_[first]);
-      } else {
+      } else if (!release()) {
         return std::all_of(ranks_.begin(), ranks_.end(), has_left);
       }
     }
@@ -87,6 +89,19 @@ class NaiveScheduler final : public CompletionSink {
       rank.clock_ps = epoch_ps_;
       rank.wait = ipc::Wait::flush;
     }
+  }
+
+  // The host ends the waits that it can end, all at once. Each rank has reached the time of the last event.
+  bool release() {
+    if (std::none_of(ranks_.begin(), ranks_.end(), std::mem_fn(&ToyRank::waits_outside))) return false;
+    for (ToyRank& rank : ranks_) {
+      if (has_left(rank)) continue;
+      rank.clock_ps = std::max(rank.clock_ps, simulation_.now().ps());
+    }
+    for (ToyRank& rank : ranks_) {
+      if (rank.waits_outside()) let_act(rank);
+    }
+    return true;
   }
 
   [[nodiscard]] std::int64_t acts(const ToyRank& rank) const {

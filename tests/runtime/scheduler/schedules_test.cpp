@@ -15,8 +15,8 @@ namespace {
 using Schedule = std::vector<std::vector<Action>>;  // by rank
 
 constexpr std::array<const char*, whole_alphabet> action_names{
-    "post", "wait",      "poll",  "compute",    "sleep",    "share",       "exit",
-    "die",  "join_late", "flush", "timed_wait", "wait_two", "die_waiting", "die_computing"};
+    "post",      "wait",  "poll",       "compute",  "sleep",       "share",         "exit",        "die",
+    "join_late", "flush", "timed_wait", "wait_two", "die_waiting", "die_computing", "outside_wait"};
 
 std::string text_of(const Schedule& schedule) {
   std::string text;
@@ -167,6 +167,19 @@ TEST(Schedules, APollAfterAFlushSeesTheRanksOwnMessage) {
   const Seen message{
       .at_ps = 7 * ToyRank::us, .kind = static_cast<int>(ipc::EventKind::arrived), .source = 0, .message = 1};
   EXPECT_EQ(specified(schedule).logs, (std::vector<std::vector<Seen>>{{message}}));
+  for (std::uint64_t number = 0; number < 2 * 2 * 2 * 5 * 7; ++number)
+    EXPECT_EQ(scheduled(schedule, properties_of(number)), specified(schedule));
+}
+
+// The host ends two waits at once. What the second rank sends then, at its own clock, arrives before the
+// first one polls at a later one.
+TEST(Schedules, APollAfterAReleaseSeesWhatAnotherReleasedRankHasSent) {
+  using enum Action;
+  const Schedule schedule{{sleep, sleep, sleep, outside_wait, poll}, {outside_wait, post}};
+  const std::vector<Seen> polled = specified(schedule).logs[0];
+  ASSERT_EQ(polled.size(), 2);
+  EXPECT_EQ(polled[0].kind, -1);
+  EXPECT_EQ(polled[1].kind, static_cast<int>(ipc::EventKind::arrived));
   for (std::uint64_t number = 0; number < 2 * 2 * 2 * 5 * 7; ++number)
     EXPECT_EQ(scheduled(schedule, properties_of(number)), specified(schedule));
 }

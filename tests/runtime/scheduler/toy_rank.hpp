@@ -28,6 +28,7 @@ enum class Action : std::uint8_t {
   wait_two,       // for two events
   die_waiting,    // its process ends while it waits
   die_computing,  // its process ends while it computes
+  outside_wait,   // for the next event, or until the host ends the wait
   end
 };
 inline constexpr auto small_alphabet = static_cast<std::size_t>(Action::flush);
@@ -74,6 +75,11 @@ struct ToyRank {
   std::int64_t horizon_ps = 0;
   std::vector<Seen> log;
 
+  // Whether it waits for an event, or for the host.
+  [[nodiscard]] bool waits_outside() const {
+    return !died && wait == ipc::Wait::for_event && next_ < actions.size() &&
+           actions[next_] == Action::outside_wait;
+  }
   // Goes on until it waits, leaves or dies.
   void run(Port& port);
 
@@ -200,6 +206,9 @@ inline bool ToyRank::act(Action action, Port& port, bool resumes) {
       died = true;
       clock_ps += cost_ps(2 * us);
       return stop(ipc::Wait::computes, clock_ps);
+    case Action::outside_wait:
+      if (port.front() != nullptr) return take(port);
+      return resumes ? sees_nothing() : stop(ipc::Wait::for_event);
     case Action::end:
       break;
   }
