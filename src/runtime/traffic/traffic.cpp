@@ -8,70 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/refuse.hpp"
 #include "kernel/simulation.hpp"
 #include "network/flit/timing.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
 #include "network/routing/injection_fifos.hpp"
-#include "network/topology/cube.hpp"
 #include "runtime/traffic/fifo_backlogs.hpp"
+#include "runtime/traffic/traffic_options.hpp"
 #include "runtime/traffic/traffic_pattern.hpp"
 
 namespace apenet {
 
 namespace {
-
-void validate(const NetworkDescription& network, const TrafficOptions& options) {
-  if (!(options.load > 0) || options.load > network.injection_fifos) {
-    const std::string most = std::to_string(network.injection_fifos);
-    refuse_value("load", std::to_string(options.load),
-                 "more than 0 and at most " + (most == "1" ? "1 flit" : most + " flits") +
-                     " per node and flit time, 1 for each of router.injection_fifos");
-  }
-  if (options.measures_queued && network.injection_fifos > 1) {
-    refuse_value("measure_queued", "true",
-                 "false where router.injection_fifos is " + std::to_string(network.injection_fifos) +
-                     ": a node then has no queue of its own");
-  }
-  constexpr std::uint32_t max_flits = 65535;
-  if (options.packet_flits < 1 || options.packet_flits > max_flits) {
-    refuse_value("packet_flits", std::to_string(options.packet_flits), "1 to 65535 flits");
-  }
-  constexpr std::int64_t max_cycles = 1'000'000'000;
-  const auto require_cycles = [&](const char* key, std::int64_t cycles, std::int64_t least) {
-    if (cycles < least || cycles > max_cycles) {
-      refuse_value(key, std::to_string(cycles), std::to_string(least) + " to 1000000000 cycles");
-    }
-  };
-  require_cycles("warmup_cycles", options.warmup_cycles, 0);
-  require_cycles("measure_cycles", options.measure_cycles, 1);
-  require_cycles("drain_cycles", options.drain_cycles, 0);
-}
-
-// Returns the cycle in which the measurement ends.
-std::int64_t require_end(const FlitTiming& timing, const TrafficOptions& options) {
-  const std::int64_t measured = options.warmup_cycles + options.measure_cycles;
-  if (timing.time(measured + options.drain_cycles) >= end_of_time) {
-    refuse_value("measure_cycles", std::to_string(options.measure_cycles),
-                 "warm-up, measurement and drain to end within 104 days of virtual time, at " +
-                     std::to_string(timing.clock.frequency_hz) + " cycles per second");
-  }
-  return measured;
-}
-
-// Sinks are unbounded. A source's FIFO holds two packets, so that one can follow the other without a gap.
-NetworkParameters network_parameters(const NetworkDescription& network, std::uint32_t packet_bytes) {
-  NetworkParameters parameters;
-  parameters.description = network;
-  parameters.max_packet_wire_bytes = packet_bytes;
-  parameters.needs_order = false;
-  NetworkDescription& description = parameters.description;
-  description.injection_buffer_bytes = std::int64_t{2} * packet_bytes;
-  constexpr std::int64_t endless = 0x7fffffff;
-  description.ejection_buffer_bytes = endless;
-  return parameters;
-}
 
 // One event per cycle visits the nodes whose next packet is due. A node's queue is not stored: its next
 // packet is drawn when the previous one has been injected, and may be overdue by then.
@@ -215,14 +163,6 @@ class TrafficRun final : private EventHandler {
   std::uint64_t hops_ = 0;
 };
 
-std::vector<std::uint32_t> shape_of(const NetworkDescription& network, std::uint32_t node_count) {
-  std::vector<std::uint32_t> dims = network.topology.dims();
-  std::uint64_t nodes = 1;
-  for (const std::uint32_t size : dims) nodes *= size;
-  if (!dims.empty() && nodes == node_count) return dims;
-  return {node_count};
-}
-
 TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& options)
     : options_(options),
       is_packet_engine_(network.engine == NetworkDescription::Engine::packet),
@@ -234,7 +174,7 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       sources_of_node_(network.injection_fifos),
       fifos_(network, 1),
       backlogs_(network_->node_count(), sources_of_node_),
-      pattern_(options.pattern, shape_of(network, network_->node_count()), options.seed),
+      pattern_(options.pattern, traffic_shape(network, network_->node_count()), options.seed),
       gap_(1),
       window_end_(require_end(timing_, options)),
       window_begin_time_(timing_.time(options.warmup_cycles)),
@@ -531,31 +471,8 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
 }  // namespace
 
 TrafficPoint run_traffic(const NetworkDescription& network, const TrafficOptions& options) {
-  validate(network, options);
+  require_options(network, options);
   return TrafficRun(network, options).run();
-}
-
-double count_link_crossings(const NetworkDescription& network, const TrafficOptions& options) {
-  validate(network, options);
-  const std::uint32_t nodes = network.topology.node_count();
-  const TrafficPattern pattern(options.pattern, shape_of(network, nodes), options.seed);
-  const NodeDistances distances(network.topology);
-  constexpr std::uint32_t samples = 10'000;
-  SplitMix64 random(options.seed, nodes);
-  double links = 0;
-  for (std::uint32_t i = 0; i < samples; ++i) {
-    const auto source = static_cast<NodeId>(random.next() % nodes);
-    links += distances.at_least(
-        source, pattern.destination(source, static_cast<std::uint32_t>(random.next() >> 32U)));
-  }
-  const FlitTiming timing = make_flit_clock(network);
-  const std::int64_t flit_cycles =
-      timing.links.empty() ? timing.local.flit_cycles : timing.links[0].flit_cycles;
-  const double cycles =
-      static_cast<double>(options.warmup_cycles) + static_cast<double>(options.measure_cycles);
-  const double flits = nodes * options.load * cycles / static_cast<double>(flit_cycles);
-  const bool is_flit_engine = network.engine == NetworkDescription::Engine::flit;
-  return links / samples * (is_flit_engine ? flits : flits / options.packet_flits);
 }
 
 }  // namespace apenet
