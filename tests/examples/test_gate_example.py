@@ -111,12 +111,25 @@ def act(repository, tmp_path):
 
 
 def test_the_action_has_the_steps_of_a_composite_one():
-    assert list(steps()) == ["install", "build", "gate", "comment", "verdict"]
-    assert all(steps().values())
+    assert list(steps()) == ["sources", "cache", "install", "path", "build", "gate", "comment", "verdict"]
+    assert [name for name, body in steps().items() if not body] == ["cache"]
     text = (ROOT / "action.yml").read_text()
     # Nothing that a pull request controls is pasted into a shell.
     assert not [line for body in steps().values() for line in body.splitlines() if "${{" in line]
-    assert text.count("shell: bash") == len(steps())
+    assert text.count("shell: bash") == len(steps()) - 1
+
+
+def test_the_action_builds_again_when_a_file_of_its_sources_has_changed(act, tmp_path):
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    keys = []
+    for content in ("one", "two", "one"):
+        (sources / "file name.txt").write_text(content)
+        (tmp_path / "output").write_text("")
+        assert act("sources", SOURCE=str(sources)).returncode == 0
+        keys.append((tmp_path / "output").read_text())
+    assert re.fullmatch(r"key=3\.\d+\.\d+-[0-9a-f]{64}\n", keys[0])
+    assert keys[0] == keys[2] != keys[1]
 
 
 @pytest.mark.parametrize(("commit", "status"), [("fast", 0), ("slow", 1)])
