@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apenet.base.errors import InputError
+from apenet.base.errors import InputError, Interrupted
 from apenet.compare.base_file import Accepted, Base
 from apenet.compare.gate_file import GateRun
 from apenet.compare.metrics import METRICS, TIMES, Change, values_of
@@ -104,12 +104,17 @@ def served_by(command: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str
 def judge(
     run: GateRun, base: Base | None, request: dict[str, Any], machine: tuple[str, dict[str, Any]], folder: Path
 ) -> Judgement:
-    """Judges a run by the folder that it left. Without a base, it only checks whether its values can be accepted."""
+    """Judges a run by the folder that it left. Without a base, it only checks whether its values can be accepted.
+
+    Raises Interrupted if a signal has ended the run.
+    """
     command, result = (_read(folder / name) for name in ("command.json", "run.json"))
     if result is None or command is None:
         return Judgement(run.name, problem="the run left no result")
     warnings = tuple(map(str, result["warnings"]))
     outcome = str(result.get("outcome", "completed"))
+    if outcome == "interrupted":
+        raise Interrupted
     if outcome != "completed" or result.get("exit_status", 0) != 0:
         first = (str(result.get("message", "")).splitlines() or [""])[0]
         reason = f"the run failed: {outcome}, exit status {result.get('exit_status')}"

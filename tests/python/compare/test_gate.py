@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from fractions import Fraction
@@ -427,3 +428,24 @@ def test_the_plugin_judges_times(place, programs):
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
     assert "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
     assert "FAILED test_own.py::test_slow" in done.stdout
+
+
+def test_a_signal_ends_the_gate_and_keeps_the_base(start_apenet, place, accepted, build):
+    source = place / "endless.c"
+    source.write_text(
+        "#include <mpi.h>\n#include <stdio.h>\n"
+        'int main(int c, char **v) { MPI_Init(&c, &v); puts("endless"); fflush(stdout); for (;;) MPI_Wtime(); }\n'
+    )
+    put(place, build(source))
+    (place / "apenet.toml").write_text(
+        '[gate]\nbase = "base.json"\n[gate.runs]\nendless = "run -n 1 -- ./halo"\nnext = "run -n 1 -- true"\n'
+    )
+    started = start_apenet("gate", "--update", cwd=place)
+    # The program's output goes to standard error, so that the summary stands alone.
+    while (line := started.process.stderr.readline()) != "endless\n":
+        assert line
+    started.process.send_signal(signal.SIGINT)
+    done = started.finish()
+    assert done.returncode == 130
+    assert "gate: next" not in done.stderr
+    assert (place / BASE).read_bytes() == accepted
