@@ -180,7 +180,7 @@ void account(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int
 void note_uncharged() {
   Thread& thread = own_thread;
   if (thread.since != Since::left) return;
-  const std::int64_t estimate_ps = thread.uncharged.end(cpu_time_ps);
+  const std::int64_t estimate_ps = thread.uncharged.end(cycle_ticks(), cpu_time_ps);
   if (estimate_ps == 0) [[likely]]
     return;
   if (ipc::Client* client = simulated_client()) client->block().clock.uncharged_ps.add(estimate_ps);
@@ -227,7 +227,7 @@ void leave_program_call() {
   if (--thread.depth > 0) return;
   if (process().mode == ComputeMode::none) {
     thread.since = simulated_client() != nullptr ? Since::left : Since::in_host;
-    if (thread.since == Since::left) thread.uncharged.begin(cpu_time_ps);
+    if (thread.since == Since::left) thread.uncharged.begin(cycle_ticks(), cpu_time_ps);
     return;
   }
   ipc::Client* client = virtual_client();

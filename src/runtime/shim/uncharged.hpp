@@ -6,27 +6,39 @@
 
 namespace apenet::shim {
 
+#if defined(__x86_64__)
+inline constexpr bool has_cycle_ticks = true;
+inline std::uint64_t cycle_ticks() {
+  return __builtin_ia32_rdtsc();
+}
+#else  // each region is measured
+inline constexpr bool has_cycle_ticks = false;
+inline std::uint64_t cycle_ticks() {
+  return 0;
+}
+#endif
+
 // One per thread. A read of the CPU clock is a system call, which takes as long as a short call of MPI, so
 // only a sample of the regions is measured, and each counts as often as one is drawn. The first ones are all
 // measured; then, while none is long, fewer and fewer. A region that the cycle counter finds long is always
 // measured, and counts once. No result may depend on it.
 class UnchargedComputation {
  public:
-  // The thread computes from now on. cpu_ps: reads its CPU clock.
+  // The thread computes from now on. ticks: cycle_ticks(). cpu_ps: reads its CPU clock.
   template <typename ReadCpu>
-  void begin(ReadCpu cpu_ps) {
+  void begin(std::uint64_t ticks, ReadCpu cpu_ps) {
     if (--until_sample_ == 0) [[unlikely]] {
       is_sampled_ = true;
       cpu_ps_ = cpu_ps();
     }
-    ticks_ = ticks();
+    ticks_ = ticks;
   }
   // The thread has computed until now. Requires begin(). Returns the estimate for this region, in
   // picoseconds. If a long region was not sampled, it includes the calls since the last read of the clock,
   // which seldom take as long.
   template <typename ReadCpu>
-  std::int64_t end(ReadCpu cpu_ps) {
-    const bool is_long = ticks() - ticks_ >= long_ticks;
+  std::int64_t end(std::uint64_t ticks, ReadCpu cpu_ps) {
+    const bool is_long = ticks - ticks_ >= long_ticks;
     if (!is_sampled_ && !is_long) [[likely]]
       return 0;
     const std::int64_t before_ps = cpu_ps_;
@@ -41,19 +53,8 @@ class UnchargedComputation {
   static constexpr std::uint64_t long_ticks = 1 << 20;  // a third of a millisecond at 3 GHz
   static constexpr std::uint32_t samples_of_interval = 128;
   // Regions for each one that is measured, in the mean.
-#if defined(__x86_64__)
-  static constexpr std::uint32_t interval_after_long = 8;
-  static constexpr std::uint32_t most_interval = 256;
-  static std::uint64_t ticks() {
-    return __builtin_ia32_rdtsc();
-  }
-#else
-  static constexpr std::uint32_t interval_after_long = 1;
-  static constexpr std::uint32_t most_interval = 1;
-  static std::uint64_t ticks() {
-    return 0;
-  }
-#endif
+  static constexpr std::uint32_t interval_after_long = has_cycle_ticks ? 8 : 1;
+  static constexpr std::uint32_t most_interval = has_cycle_ticks ? 256 : 1;
 
   // A thread that computes for long is likely to do so again.
   void restart() {
