@@ -160,11 +160,9 @@ IntegerArray widened(const std::vector<std::uint32_t>& numbers) {
   return integers({numbers.begin(), numbers.end()});
 }
 
-GoalSchedule changed(const GoalSchedule& schedule, std::size_t number,
-                     const std::vector<std::int64_t>& amounts, std::vector<std::uint32_t> first_successor,
-                     std::vector<std::uint32_t> successors) {
-  GoalSchedule other = schedule;
-  GoalRank& rank = other.ranks.at(number);
+void change(GoalSchedule& schedule, std::size_t number, const std::vector<std::int64_t>& amounts,
+            std::vector<std::uint32_t> first_successor, std::vector<std::uint32_t> successors) {
+  GoalRank& rank = schedule.ranks.at(number);
   const std::size_t count = rank.operations.size();
   const auto is_of_rank = [count](std::uint32_t one) { return (one & ~GoalRank::on_start) < count; };
   if (amounts.size() != count || first_successor.size() != count + 1 || first_successor.front() != 0 ||
@@ -176,7 +174,6 @@ GoalSchedule changed(const GoalSchedule& schedule, std::size_t number,
   for (std::size_t i = 0; i < count; ++i) rank.operations[i].amount = amounts[i];
   rank.first_successor = std::move(first_successor);
   rank.successors = std::move(successors);
-  return other;
 }
 
 // A field of every wait as an array.
@@ -245,9 +242,10 @@ void bind_replay(nb::module_& module) {
           "rank",
           [](const GoalSchedule& self, std::size_t rank) -> const GoalRank& { return self.ranks.at(rank); },
           nb::arg("rank"), nb::rv_policy::reference_internal)
-      .def("changed", &changed, nb::arg("rank"), nb::arg("amounts"), nb::arg("first_successor"),
+      .def("copy", [](const GoalSchedule& self) { return self; })
+      .def("change", &change, nb::arg("rank"), nb::arg("amounts"), nb::arg("first_successor"),
            nb::arg("successors"),
-           "A copy with other amounts and dependencies of one rank, which must contain no cycle.")
+           "Sets the amounts and dependencies of one rank, which must contain no cycle.")
       .def("traffic", &traffic_of,
            "Arrays: sender, receiver, messages and bytes of each pair of ranks that sends.");
   module.def("read_goal", &read_goal, nb::arg("path"), nb::arg("name"),

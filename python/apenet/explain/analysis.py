@@ -10,11 +10,12 @@ from apenet import _core
 from apenet.base.errors import ApenetError
 from apenet.explain import waiting
 from apenet.explain.alternatives import ideal_time_ps, measured
+from apenet.explain.call_times import call_times
 from apenet.explain.critical_path import composition, contributors, critical_path
 from apenet.explain.deadlock import cycle
 from apenet.explain.efficiency import efficiencies, explained
 from apenet.explain.folder import RunFolder
-from apenet.explain.timed import CALC, SEND, Operations, Timed, operations_of, timed
+from apenet.explain.timed import SEND, Operations, Timed, operations_of, timed
 from apenet.explain.timeline import timeline
 from apenet.explain.verdict import percent, verdict
 from apenet.run.folder import RECORDING
@@ -63,7 +64,7 @@ def analysed(run: RunFolder) -> dict[str, Any]:
     content["timeline"] = timeline(replay, pieces)
     content["pairs"] = _pairs(run, operations)
     content["sizes"] = _sizes(operations)
-    content["calls"] = _calls(replay, pieces)
+    content["calls"] = call_times(replay, pieces)
     return content
 
 
@@ -88,7 +89,7 @@ def _frame(run: RunFolder) -> dict[str, Any]:
         "time_us": ended_us,
         "messages": result["messages"],
         "bytes": result["bytes"],
-        "warnings": list(result.get("warnings", [])),
+        "warnings": [*_uncharged(run), *result.get("warnings", [])],
         "machine": {
             "name": machine.name,
             "title": machine.file.machine.title,
@@ -105,6 +106,13 @@ def _frame(run: RunFolder) -> dict[str, Any]:
             {"waiting_us": rank["waiting_us"], "compute_us": rank["compute_us"]} for rank in result["ranks"]
         ],
     }
+
+
+def _uncharged(run: RunFolder) -> list[str]:
+    """The warning that the program's computation is in no number of the page."""
+    if run.command.get("compute") != "none" or any(rank["compute_us"] > 0 for rank in run.result["ranks"]):
+        return []
+    return ["the program's own computation cost no virtual time (--compute none): it is in no number of this page"]
 
 
 def _numbers(run: RunFolder) -> list[list[str]]:
@@ -279,17 +287,3 @@ def _sizes(operations: Operations) -> list[list[int]]:
     amounts = operations.amount[operations.kind == SEND]
     classes = np.where(amounts > 0, 2 ** np.floor(np.log2(np.maximum(amounts, 1))).astype(np.int64), 0)
     return [[int(one), int((classes == one).sum()), int(amounts[classes == one].sum())] for one in np.unique(classes)]
-
-
-def _calls(replay: Timed, pieces: waiting.CausedWaits) -> list[dict[str, Any]]:
-    """Waiting and operations of each MPI call."""
-    operations = replay.operations
-    began = np.bincount(operations.begun_in[operations.kind != CALC], minlength=len(operations.calls))
-    waited = np.zeros(len(operations.calls), dtype=np.int64)
-    np.add.at(waited, replay.waiting_call[pieces.wait], pieces.length)
-    rows = [
-        {"call": name, "operations": int(count), "waiting_us": int(ps) / PS_PER_US}
-        for name, count, ps in zip(operations.calls, began, waited, strict=True)
-        if count or ps
-    ]
-    return sorted(rows, key=lambda row: (-row["waiting_us"], row["call"]))

@@ -31,7 +31,7 @@ def frames(content: dict[str, Any]) -> dict[str, Any]:
         "waits": pd.DataFrame(content["waits"]["calls"], columns=["call", "cause", "us"]),
         "path": pd.DataFrame(content["path"]["composition"], columns=["kind", "us"]),
         "pairs": pd.DataFrame(rows, columns=pairs[: len(rows[0])] if rows else pairs[:4]),
-        "calls": pd.DataFrame(content["calls"], columns=["call", "operations", "waiting_us"]),
+        "calls": pd.DataFrame(content["calls"], columns=["call", "operations", "waiting_us", "software_us"]),
     }
 
 

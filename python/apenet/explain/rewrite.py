@@ -27,19 +27,20 @@ def balanced(schedule: _core.GoalSchedule, operations: Operations) -> _core.Goal
     mean = sums.mean()
     if mean == 0 or (sums == 0).any() or np.ptp(sums) <= mean * 1e-3:
         return None
+    other = schedule.copy()
     for rank in range(operations.ranks):
         of_rank = _Rank(operations, rank)
         amounts = of_rank.amounts.copy()
         calcs = of_rank.kinds == CALC
         amounts[calcs] = np.rint(amounts[calcs] * (mean / sums[rank]))
-        schedule = of_rank.changed(schedule, amounts, of_rank.edges)
-    return schedule
+        of_rank.change(other, amounts, of_rank.edges)
+    return other
 
 
 def early_sends(schedule: _core.GoalSchedule, operations: Operations) -> _core.GoalSchedule | None:
     """Sends to one rank begin before the computation that directly precedes them; None without such."""
     allowed = [number for number, name in enumerate(operations.calls) if name in _OF_ONE_PAIR]
-    other = schedule
+    other = None
     for rank in range(operations.ranks):
         of_rank = _Rank(operations, rank)
         is_sent = (of_rank.kinds == SEND) & np.isin(of_rank.begun_in, allowed)
@@ -47,13 +48,14 @@ def early_sends(schedule: _core.GoalSchedule, operations: Operations) -> _core.G
         follows_calc[1:] = of_rank.kinds[:-1] == CALC
         moved = np.flatnonzero(is_sent & follows_calc)
         if len(moved):
-            other = of_rank.changed(other, of_rank.amounts, _hoisted(of_rank, moved))
-    return None if other is schedule else other
+            other = other or schedule.copy()
+            of_rank.change(other, of_rank.amounts, _hoisted(of_rank, moved))
+    return other
 
 
 def overlapped_sends(schedule: _core.GoalSchedule, operations: Operations) -> _core.GoalSchedule | None:
     """Blocking sends that follow each other begin at once, and the rank goes on when all have ended."""
-    other = schedule
+    other = None
     for rank in range(operations.ranks):
         of_rank = _Rank(operations, rank)
         is_sent = of_rank.kinds == SEND
@@ -61,8 +63,9 @@ def overlapped_sends(schedule: _core.GoalSchedule, operations: Operations) -> _c
         chained = is_sent[earlier] & is_sent[later] & (later == earlier + 1) & ~on_start
         chained &= of_rank.ended_in[earlier] == of_rank.begun_in[earlier]
         if chained.any():
-            other = of_rank.changed(other, of_rank.amounts, _overlapped(of_rank.edges, chained))
-    return None if other is schedule else other
+            other = other or schedule.copy()
+            of_rank.change(other, of_rank.amounts, _overlapped(of_rank.edges, chained))
+    return other
 
 
 Edges = tuple[Integers, Integers, np.ndarray]
@@ -76,19 +79,19 @@ class _Rank:
         low, high = int(operations.first[rank]), int(operations.first[rank + 1])
         self.kinds, self.amounts = operations.kind[low:high], operations.amount[low:high]
         self.begun_in, self.ended_in = operations.begun_in[low:high], operations.ended_in[low:high]
-        chosen = (operations.earlier >= low) & (operations.earlier < high)
+        chosen = slice(*np.searchsorted(operations.earlier, [low, high]))  # rank after rank
         self.edges: Edges = (
             operations.earlier[chosen] - low,
             operations.later[chosen] - low,
             operations.on_start[chosen],
         )
 
-    def changed(self, schedule: _core.GoalSchedule, amounts: Integers, edges: Edges) -> _core.GoalSchedule:
+    def change(self, schedule: _core.GoalSchedule, amounts: Integers, edges: Edges) -> None:
         earlier, later, on_start = edges
         order = np.lexsort((on_start, later, earlier))
         first = np.searchsorted(earlier[order], np.arange(len(self.kinds) + 1))
         successors = later[order] + np.where(on_start[order], ON_START, 0)
-        return schedule.changed(self.rank, amounts.tolist(), first.tolist(), successors.tolist())
+        schedule.change(self.rank, amounts.tolist(), first.tolist(), successors.tolist())
 
 
 def _hoisted(of_rank: _Rank, moved: Integers) -> Edges:

@@ -82,7 +82,8 @@ def shortened(request, schedule, operations, number):
     amounts[number - low] -= 1
     given_rank = schedule.rank(int(rank))
     first, successors = given_rank.first_successor.tolist(), given_rank.successors.tolist()
-    other = schedule.changed(int(rank), amounts.tolist(), first, successors)
+    other = schedule.copy()
+    other.change(int(rank), amounts.tolist(), first, successors)
     return timed(request, other, operations_of(other)).time_ps
 
 

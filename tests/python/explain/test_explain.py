@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import apenet
 from apenet.base.errors import InputError
 from apenet.cli import app
+from apenet.explain.call_times import call_times
 from apenet.explain.critical_path import critical_path
 from apenet.explain.folder import read_folder
 from apenet.explain.frames import frames
@@ -113,6 +114,18 @@ class TestPorts:
     def test_replay_counts_the_same(self, run_folder, result, tmp_path):
         apenet.replay(run_folder / "recording.goal", out=tmp_path / "again")
         assert json.loads((tmp_path / "again" / "run.json").read_text())["ports"] == result["ports"]
+
+
+def test_calls_computation_and_nothing_else_make_the_time(replayed):
+    rows = call_times(replayed, caused(replayed))
+    in_calls = sum(row["waiting_us"] + row["software_us"] for row in rows)
+    whole = replayed.report.finish_ps.sum() - replayed.report.computed_ps.sum()
+    assert in_calls == pytest.approx(whole / 1e6, abs=1e-5)
+    assert {row["call"]: row["operations"] for row in rows if row["operations"]} == {"MPI_Send": 70, "MPI_Recv": 70}
+
+
+def test_computation_that_cost_nothing_is_said(run_folder):
+    assert "cost no virtual time" in apenet.explain(run_folder)["warnings"][0]
 
 
 def test_a_recording_repeats_the_run_exactly(run_folder):

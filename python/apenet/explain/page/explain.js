@@ -86,6 +86,7 @@ if (data.replay) {
       + (data.replay.deviation === null ? "." : `, ${(100 * data.replay.deviation).toFixed(2)} % from the run: polls and decisions that depend on time are not in it.`);
 }
 
+if (data.warnings.length) byId("basis").after(make("ul", { class: "quiet warnings" }, ...data.warnings.map((text) => make("li", { class: "word" }, text))));
 if (data.message) {
   section("end", "How it ended", "", data.cycle ? make("div", { class: "two" }, circle(data.cycle),
     table(["rank", "waits in", "freed by"], data.cycle.rows.map((one) => [one.rank, one.waits || "–", one.freed_by || "–"]))) : null,
@@ -150,8 +151,9 @@ if (data.sizes && data.sizes.length) {
     bars(data.sizes.map(([least, count, sum]) => ({ label: least === 0 ? "0 B" : `${bytes(least)} and more`, value: count, text: plain(count), title: bytes(sum) })), most));
 }
 if (data.calls && data.calls.length && data.replay.has_calls) {
-  section("calls", "MPI calls", "Sends and receives that each call has begun, and how long ranks waited in it, all ranks together.",
-    table(["call", "operations", "waiting"], data.calls.map((one) => [callName(one.call), plain(one.operations), time(one.waiting_us)])));
+  const whole = data.calls.reduce((sum, one) => sum + one.waiting_us + one.software_us, 0) || 1;
+  section("calls", "MPI calls", "All ranks together: time in each call, of which waiting; the rest is software of the library. Operations are sends and receives that the call has begun.",
+    table(["call", "operations", "time", "of which waiting", "share"], data.calls.map((one) => [callName(one.call), plain(one.operations), time(one.waiting_us + one.software_us), time(one.waiting_us), percent((one.waiting_us + one.software_us) / whole)])));
 }
 {
   const counts = new Map();
@@ -160,8 +162,7 @@ if (data.calls && data.calls.length && data.replay.has_calls) {
   const rows = [["command", data.command.join(" ")], ["machine", `${data.machine.name}: ${data.machine.title}, ${data.machine.shape}`],
     ["numbers of the machine", classes], ["settings", data.machine.settings.join(" ") || "none"], ["placement", data.mapping],
     ["engine", data.engine], ["seed", data.seed], ["computation", data.compute || "of the recording"], ["hash of all events", data.trace_hash], ["version", data.version]];
-  section("repeat", "To repeat it", "", data.warnings.length ? make("div", {}, make("h3", {}, "warnings"), make("ul", {}, ...data.warnings.map((text) => make("li", { class: "word" }, text)))) : null,
-    make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "word" }, String(value))])),
+  section("repeat", "To repeat it", "", make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "word" }, String(value))])),
     make("details", {}, make("summary", {}, "the machine's numbers and their sources"), make("p", { class: "quiet" },
       "published: printed in the literature; derived: follows from what is printed; fitted: to a published measurement; assumed: a plausible value."),
     table(["key", "value", "class", "source"], data.machine.numbers)));
