@@ -81,8 +81,8 @@ tile(plain(data.messages), "messages");
 tile(bytes(data.bytes), "payload and protocol");
 if (data.replay) {
   byId("basis").textContent = data.replay.is_exact
-    ? "All numbers below are of a replay of the recorded operations. It repeats the run exactly: the same events at the same times."
-    : `All numbers below are of a replay of the recorded operations, which takes ${time(data.replay.time_us)}`
+    ? "Resources and links are of the run; all else below is of a replay of the recorded operations, which repeats the run exactly: the same events at the same times."
+    : `Resources and links are of the run; all else below is of a replay of the recorded operations, which takes ${time(data.replay.time_us)}`
       + (data.replay.deviation === null ? "." : `, ${(100 * data.replay.deviation).toFixed(2)} % from the run: polls and decisions that depend on time are not in it.`);
 }
 
@@ -104,7 +104,8 @@ if (data.efficiencies && data.efficiencies.length) {
 if (data.alternatives && data.alternatives.length) {
   const own = data.replay.time_us;
   const rows = [{ label: "as it is", value: own, text: time(own) }, ...data.alternatives.map((one) => ({
-    label: one.name, value: one.time_us, text: `${one.gain > 0 ? "−" : "+"}${percent(Math.abs(one.gain))}`,
+    label: one.kind === "placement" ? `placement: ${one.name}` : one.name, value: one.time_us,
+    text: Math.abs(one.gain) < 5e-4 ? "no change" : `${one.gain > 0 ? "−" : "+"}${percent(Math.abs(one.gain))}`,
     kind: one.advice && one.gain > 0 ? "advice" : "", title: `${time(one.time_us)}${one.settings.length ? `: --set ${one.settings.join(" --set ")}` : ""}`,
   }))];
   const found = data.alternatives.find((one) => one.name === "found");
