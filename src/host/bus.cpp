@@ -110,7 +110,8 @@ BusKind::BusKind(const BusDescription& description)
       word_bytes_(description.is_pcie() ? pcie::word_bytes : description.width_bytes),
       request_bytes_(description.is_pcie() ? description.read_request_bytes : description.max_burst_bytes),
       completion_bytes_(description.is_pcie()
-                            ? std::min(description.completion_bytes, description.max_burst_bytes)
+                            ? std::min({description.completion_bytes, description.max_burst_bytes,
+                                        description.read_request_bytes})
                             : description.max_burst_bytes) {
   const std::int64_t words = (description.max_burst_bytes + word_bytes_ - 1) / word_bytes_;
   if (!description.is_pcie()) {
@@ -175,12 +176,16 @@ void Bus::write(Master master, std::int64_t bytes, Time earliest_start, BusClien
 }
 
 void Bus::read(std::int64_t bytes, BusClient& client, std::uint64_t tag) {
-  split(bytes, all_.kind.request_bytes(), [&](std::int64_t request_bytes, bool is_last_request) {
-    split(request_bytes, all_.kind.completion_bytes(), [&](std::int64_t burst_bytes, bool ends_request) {
-      all_.state.bursts.push(state_.unissued_reads,
-                             {is_last_request && ends_request ? &client : nullptr, tag,
-                              static_cast<std::uint32_t>(burst_bytes), ends_request, Time::zero()});
-    });
+  QueuePool<Burst>& bursts = all_.state.bursts;
+  // Both sizes of PCI Express are powers of two, so that completions fill a request.
+  const std::int64_t completion_bytes = all_.kind.completion_bytes();
+  std::int64_t left_of_request = all_.kind.request_bytes();
+  split(bytes, completion_bytes, [&](std::int64_t burst_bytes, bool is_last) {
+    left_of_request -= burst_bytes;
+    const bool ends_request = is_last || left_of_request <= 0;
+    if (ends_request) left_of_request = all_.kind.request_bytes();
+    bursts.push(state_.unissued_reads, {is_last ? &client : nullptr, tag,
+                                        static_cast<std::uint32_t>(burst_bytes), ends_request, Time::zero()});
   });
   issue_reads();
 }
@@ -237,13 +242,14 @@ void Bus::arbitrate(Lane& lane) {
 // A burst that began in the past ends now at the earliest, because its data are complete only now.
 void Bus::grant(Lane& lane, const Burst& burst, Master master) {
   const BusKind& kind = all_.kind;
+  const bool is_pcie = kind.description().is_pcie();
   Time start = std::max(burst.earliest_start, lane.busy_until);
-  if (master == Master::card && has_credits()) start = take_credits(start, burst.bytes);
+  if (is_pcie && master == Master::card && has_credits()) start = take_credits(start, burst.bytes);
   const Time duration = kind.burst_time(master, burst.bytes);
-  lane.busy_until = std::max(start + duration, all_.simulation.now());
+  const Time end = std::max(start + duration, all_.simulation.now());
+  lane.busy_until = end;
   counters_.busy += duration;
-  if (kind.description().is_pcie()) answer_packet(lane);
-  const Time end = lane.busy_until;
+  if (is_pcie) answer_packet(lane);
   if (master == Master::read_request) {
     all_.simulation.schedule(state_.source, end + kind.description().read_latency, *this, completion_event);
   }

@@ -275,6 +275,22 @@ TEST_F(PcieTest, ACompletionIsAPacketOfTheBus) {
   EXPECT_EQ(grants.list[0].end, Time::from_ns(6 + 300 + 4 * 37)) << "of 128 bytes, as packets are";
 }
 
+TEST_F(PcieTest, ShortRequestsHaveShortCompletions) {
+  BusDescription description = gen2_x8();
+  description.max_burst_bytes = 512;
+  description.completion_bytes = 512;
+  description.read_request_bytes = 128;
+  description.outstanding_reads = 1;
+  Buses all(simulation, description);
+  Bus bus(all, 0);
+  bus.read(200, grants, 1);
+  simulation.run();
+  // One tag: 6 ns of request, 300 of latency and 37 of completion, then the same with 72 bytes, (20 + 72) / 4
+  // = 23.
+  ASSERT_EQ(grants.list.size(), 1U);
+  EXPECT_EQ(grants.list[0].end, Time::from_ns(6 + 300 + 37 + 6 + 300 + 23));
+}
+
 TEST_F(PcieTest, ReadRequestsShareTheDirectionOfWrites) {
   BusDescription description = gen2_x8();
   description.outstanding_reads = 1000;
