@@ -103,9 +103,27 @@ void ChromeTrace::begin(Time now) {
 void ChromeTrace::record(const TraceRecord& record) {
   if (!has_begun_ || is_finished_ || record.time < epoch_) return;
   last_ = record.time - epoch_;
-  if (record.kind == EventKind::link) record_packet(record);
-  if (record.kind == EventKind::nic) record_message(record);
-  if (record.kind == EventKind::process) record_wait(record);
+  switch (record.kind) {
+    case EventKind::link:
+      if (static_cast<NetworkTrace>(record.what) == NetworkTrace::crossed && has_room())
+        record_packet(record);
+      break;
+    case EventKind::nic:
+      if (static_cast<CardTrace>(record.what) == CardTrace::landed && has_room()) record_message(record);
+      break;
+    case EventKind::process:
+      if (static_cast<ProcessTrace>(record.what) == ProcessTrace::waited && has_room()) record_wait(record);
+      break;
+    default:
+      break;
+  }
+}
+
+// Counts an event for which there is none.
+bool ChromeTrace::has_room() {
+  if (written_bytes_ < options_.limit_bytes) return true;
+  ++dropped_;
+  return false;
 }
 
 bool ChromeTrace::is_within(Time from, Time until) const {
@@ -119,7 +137,6 @@ bool ChromeTrace::is_chosen(std::uint32_t process) const {
 }
 
 void ChromeTrace::record_packet(const TraceRecord& record) {
-  if (static_cast<NetworkTrace>(record.what) != NetworkTrace::crossed) return;
   if (!is_within(record.time, record.until)) return;
   if (!chosen_nodes_.empty() && (record.other >= chosen_nodes_.size() || !chosen_nodes_[record.other]))
     return;
@@ -174,7 +191,6 @@ std::uint32_t ChromeTrace::lane_of(std::uint32_t source, Time from, Time until) 
 }
 
 void ChromeTrace::record_message(const TraceRecord& record) {
-  if (static_cast<CardTrace>(record.what) != CardTrace::landed) return;
   const std::uint64_t bytes = record.b >> 2;
   const bool is_wanted = bytes >= options_.filter.least_bytes && is_within(record.time, record.until) &&
                          (is_chosen(record.place) || is_chosen(record.other));
@@ -199,7 +215,6 @@ void ChromeTrace::record_message(const TraceRecord& record) {
 }
 
 void ChromeTrace::record_wait(const TraceRecord& record) {
-  if (static_cast<ProcessTrace>(record.what) != ProcessTrace::waited) return;
   if (!is_chosen(record.place) || !is_within(record.time, record.until)) return;
   const Microseconds at = microseconds(record.time - epoch_);
   const Microseconds duration = microseconds(record.until - record.time);
@@ -250,10 +265,7 @@ void ChromeTrace::name_track(int group, std::uint32_t track, const std::string& 
 
 // Writes one event after a comma. The constructor has written the first event.
 bool ChromeTrace::write(const char* format, ...) {
-  if (written_bytes_ >= options_.limit_bytes) {
-    ++dropped_;
-    return false;
-  }
+  if (!has_room()) return false;
   std::array<char, 512> text{};
   va_list arguments;
   va_start(arguments, format);

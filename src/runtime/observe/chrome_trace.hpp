@@ -77,6 +77,7 @@ class ChromeTrace final : public TraceSink {
     std::vector<Landing> messages;
   };
 
+  [[nodiscard]] bool has_room();
   void record_packet(const TraceRecord& record);
   void record_message(const TraceRecord& record);
   void record_wait(const TraceRecord& record);
