@@ -31,6 +31,10 @@ SOURCES = (
     "Kujat et al.",
     "ReConFig 2009",
     "EXTOLL R2 user library",
+    "Open MPI v1.5.3",
+    "Open MPI users list",
+    "Linux, include/rdma/ib_pack.h",
+    "Linux, drivers/infiniband/sw/rxe",
 )
 
 
