@@ -192,7 +192,18 @@ void Client::return_slot(std::uint32_t owner, std::uint32_t /*slot*/) {
   FakeNetwork::current().return_slot(owner);
 }
 
-void Client::rejoin() {}
+// The tests have one thread.
+OrderedThread* Client::ordered() {
+  return nullptr;
+}
+void Client::note_thread() {
+  block_->lock.note_thread();
+}
+void Client::begin_action(OrderedThread& /*own*/) {}
+void Client::end_action(OrderedThread& /*own*/) {}
+std::int64_t Client::thread_time_ps() const {
+  return process_time_ps();
+}
 
 const Event* Client::visible() const {
   const auto& events = FakeNetwork::current().events(rank_);

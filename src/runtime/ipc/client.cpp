@@ -286,20 +286,30 @@ bool Client::is_rank_process(std::uint32_t process_id) const {
 }
 
 void Client::charge_clock_read() {
-  // A thread with a clock of its own waits for nothing in the simulation.
-  constexpr std::int64_t least_own_ps = 50'000;
-  if (block_->threads.in_use() && charge_own(std::max(costs(0).clock_read.ps(), least_own_ps))) return;
-  block_->progress.read_clock();
+  OrderedThread* const own = ordered();
+  CallProgress& calls = this->calls();
+  calls.read_clock();
+  const std::int64_t now_ps = own != nullptr ? own->key.clock_ps : block_->clock.now_ps();
   std::int64_t cost_ps = costs(0).clock_read.ps();
   if (cost_ps <= 0 || block_->progress.leaves())
-    cost_ps = block_->progress.read_cost_ps(block_->clock.now_ps());
-  if (cost_ps > 0) block_->lock.note_thread();
+    cost_ps = calls.read_cost_ps(now_ps, block_->progress.leaves());
+  if (own != nullptr) {
+    if (cost_ps > 0) order()->advance(*own, std::min(now_ps + cost_ps, end_of_time_ps));
+    return;
+  }
+  if (cost_ps > 0) note_thread();
   charge(cost_ps);
 }
 
 void Client::charge_compute(std::int64_t ps) {
-  if (block_->threads.in_use()) rejoin();
-  block_->clock.computed_ps.add(block_->clock.charge(ps));
+  OrderedThread* const own = ordered();
+  if (own == nullptr) {
+    block_->clock.computed_ps.add(block_->clock.charge(ps));
+    return;
+  }
+  const std::int64_t part_ps = std::min(ps, end_of_time_ps - own->key.clock_ps);
+  order()->advance(*own, own->key.clock_ps + part_ps);
+  block_->clock.computed_ps.add(part_ps);
 }
 
 std::uint64_t Client::post(Request& request) {
@@ -311,9 +321,15 @@ std::uint64_t Client::post(Request& request) {
   // Copy only the used part: most messages are much shorter than the inline area.
   std::memcpy(static_cast<void*>(&entry), &request, offsetof(Request, inline_data) + request.inline_length);
   ++rings.request_head;
-  block_->progress.moved();
+  note_moved();
   lower_horizon();
   return request.message;
+}
+
+// Something was posted or taken.
+void Client::note_moved() {
+  block_->progress.moved();
+  if (ThreadOrder* const threads = order(); threads != nullptr) threads->note_progress();
 }
 
 // The effect of a request is unknown once the lookahead has passed, so "nothing at t" holds only until then.
@@ -360,90 +376,6 @@ const Event* Client::visible() const {
   return event != nullptr && event->time_ps <= block_->clock.now_ps() ? event : nullptr;
 }
 
-const Event* Client::poll(Time cost, std::uint32_t least_events) {
-  const Event* event = visible();
-  if (event == nullptr) event = on_empty_poll(cost, least_events);
-  if (event != nullptr) note_resumed();
-  return event;
-}
-
-// There is no visible event.
-const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
-  switch (block_->progress.on_empty_poll()) {
-    case Progress::Poll::tests:
-      return test(false, cost);
-    case Progress::Poll::spins:
-      return test(true, cost);
-    case Progress::Poll::progresses:
-      return nullptr;
-    case Progress::Poll::waits:
-      break;
-  }
-  const Event* event = front();
-  ThreadClocks& threads = block_->threads;
-  if (threads.in_use() && lets_others_act(event, 0)) return nullptr;
-  if (stops_at_timer(event, 0)) return nullptr;
-  if (event == nullptr) {
-    if (block_->progress.use_grant()) return nullptr;
-    if (timer_ps() != ThreadClocks::never_ps) least_events = 1;
-    block_->turn.least_events = least_events;
-    resumes_at_ = block_->rings.event_tail + least_events - 1;
-    const std::int64_t first_ps =
-        std::min(threads.in_use() ? threads.earliest_ps() : ThreadClocks::never_ps, timer_ps());
-    const std::int64_t alarm_ps =
-        first_ps == ThreadClocks::never_ps ? 0 : std::max(first_ps, block_->clock.now_ps());
-    wait(Wait::for_event, alarm_ps);
-    event = front();
-    const std::int64_t known_ps = block_->progress.is_granted() ? 0 : alarm_ps;
-    if (threads.in_use() && lets_others_act(event, known_ps)) return nullptr;
-    if (stops_at_timer(event, known_ps) || event == nullptr) return nullptr;
-  }
-  block_->clock.wait_to(event->time_ps);
-  return event;
-}
-
-bool Client::stop_at_timer(const Event* event, std::int64_t known_ps) {
-  const std::int64_t due_ps = timer_ps();
-  if (due_ps > (event != nullptr ? event->time_ps : known_ps)) return false;
-  block_->clock.wait_to(due_ps);
-  return true;
-}
-
-// Call when a poll returns an event.
-void Client::note_resumed() {
-  Turn& turn = block_->turn;
-  if (turn.least_events == 1 || block_->rings.event_tail != resumes_at_) return;
-  turn.resumed_ps.store(block_->clock.now_ps(), std::memory_order_relaxed);
-}
-
-const Event* Client::test(bool spins, Time cost) {
-  const std::int64_t now_ps = block_->clock.now_ps();
-  Progress& progress = block_->progress;
-  if (!spins) progress.begin_empty_polls(now_ps);
-  // Tell the simulator about endless polling: if all other processes wait, it has nothing to report.
-  const bool reports = spins && progress.reports_polling(header_->empty_poll_limits, now_ps);
-  if (now_ps >= block_->clock.horizon_ps || reports) {
-    wait(Wait::until, now_ps);
-    if (const Event* event = visible()) return event;
-  }
-  charge(cost.ps());
-  return spins && cost == Time::zero() ? skip_ahead() : nullptr;
-}
-
-// Tests that cost nothing would never reach what they wait for. Advances the clock to the next event, or to
-// the horizon if no event is known before it.
-const Event* Client::skip_ahead() {
-  Clock& clock = block_->clock;
-  const Event* event = front();
-  std::int64_t until_ps = event != nullptr ? std::min(event->time_ps, clock.horizon_ps) : clock.horizon_ps;
-  if (block_->threads.in_use()) until_ps = std::min(until_ps, block_->threads.earliest_ps());
-  until_ps = std::min(until_ps, std::max(timer_ps(), clock.now_ps()));
-  // No event will come: no other process acts before this one.
-  if (until_ps >= end_of_time_ps) return nullptr;
-  clock.wait_to(until_ps);
-  return visible();
-}
-
 void Client::pop() {
   Rings& rings = block_->rings;
   Event& event = rings.events[rings.event_tail % event_ring];
@@ -452,7 +384,7 @@ void Client::pop() {
     lower_horizon();
   }
   ++rings.event_tail;
-  block_->progress.moved();
+  note_moved();
 }
 
 void Client::settle() {
@@ -465,6 +397,7 @@ void Client::start() {
   block_->identity.initialised = 1;
   if (!started()) wait(Wait::start, 0);
   block_->lock.note_threads();
+  begin_order();
   unlock();
   if (apenet_time_begins != nullptr) apenet_time_begins();
 }
@@ -479,6 +412,7 @@ bool Client::join() {
   // Time charged before, for registering memory, belongs to the setup.
   block_->clock.restart();
   identity.joined = 1;
+  begin_order();
   if (apenet_time_begins != nullptr) apenet_time_begins();
   return true;
 }
@@ -570,7 +504,6 @@ void Client::reenter() {
 
 void Client::await_turn() {
   Turn& turn = block_->turn;
-  block_->threads.in_simulation = 1;
   for (std::uint32_t run = turn.run.load(); run == Run::waits || run == Run::copies; run = turn.run.load()) {
     if (run == Run::copies) {
       copy();
@@ -580,7 +513,6 @@ void Client::await_turn() {
       futex_wait(turn.run, Run::waits, nullptr);
     }
   }
-  block_->threads.in_simulation = 0;
 }
 
 // Copies by system calls on the mapping's file, so that an invalid address causes an error instead of a

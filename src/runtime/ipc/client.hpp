@@ -2,11 +2,13 @@
 // the mapping, so the process has one clock.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/ipc/thread_order.hpp"
 
 // The shim defines it (shim/run_environment.cpp). Called when the process first finds that its environment
 // names a rank: the ranks that are forked from one process get their own variables after its start.
@@ -20,6 +22,8 @@ extern "C" __attribute__((weak)) void apenet_timers_due();
 // The shim defines it (shim/threads.cpp). Whether the thread, by its id of the host, serves a library, and
 // does nothing for which the program waits.
 extern "C" __attribute__((weak)) bool apenet_serves_library(std::int32_t thread);
+// The order of the process's threads, which the shim owns (shim/thread_locks.cpp).
+extern "C" __attribute__((weak)) apenet::ipc::ThreadOrder* apenet_thread_order();
 
 namespace apenet::ipc {
 
@@ -103,53 +107,57 @@ class Client {
   void charge_compute(std::int64_t ps);  // the program's own work
   // The calling thread's time: the process's clock, or its own (docs/internals/threads.md). As clock_ps(),
   // and goes on after the process has left.
-  [[nodiscard]] std::int64_t time_ps() { return thread_time_ps() - header_->epoch_ps; }
+  [[nodiscard]] std::int64_t time_ps() const { return thread_time_ps() - header_->epoch_ps; }
   // The process's clock, as time_ps().
   [[nodiscard]] std::int64_t rank_time_ps() const { return process_time_ps() - header_->epoch_ps; }
+  // The same on the clock of the order, and the time there of a time_ps().
+  [[nodiscard]] std::int64_t order_time_ps() const { return process_time_ps(); }
+  [[nodiscard]] std::int64_t as_order_time_ps(std::int64_t time_ps) const {
+    return std::min(time_ps, end_of_time_ps - header_->epoch_ps) + header_->epoch_ps;
+  }
+  // Several threads may be in calls of libraries.
+  [[nodiscard]] bool has_threads() const {
+    return block_->lock.had_several() || (order() != nullptr && order()->in_use());
+  }
   [[nodiscard]] bool has_due_timer() const {
     const std::int64_t due_ps = block_->timer_due_ps.load(std::memory_order_relaxed);
-    return due_ps != ThreadClocks::never_ps && process_time_ps() >= due_ps;  // most processes have no timer
+    return due_ps != never_ps && process_time_ps() >= due_ps;  // most processes have no timer
   }
-  // The calling thread's clock is not the process's.
-  [[nodiscard]] bool has_own_time() { return own_clock() != nullptr; }
-  // The calling thread sleeps. The process's clock moves if no other thread of it can act before. Returns
-  // what is left of the time if a signal's handler has ended the sleep, else 0. For a thread among others the
-  // sleep also ends when the word has another value, and the clock has rung; or when files are ready.
-  struct Watched {
-    const std::atomic<std::uint32_t>* word = nullptr;
-    std::uint32_t value = 0;
-    OwnFileWait* files = nullptr;
-  };
-  std::int64_t sleep(std::int64_t ps) { return sleep(ps, Watched{}); }
-  std::int64_t sleep(std::int64_t ps, Watched watched);
-  // Call around a wait in the host with a limit, as of time_ps(). is_outside: another process may end it, and
-  // the wait takes its time in the host. condition: at which it waits, or nullptr.
-  [[nodiscard]] ThreadClock* begin_host_wait(std::int64_t until_ps, bool is_outside,
-                                             pthread_cond_t* condition);
-  // until_ps: as it was given there; a handler of a signal may have slept meanwhile.
-  void end_host_wait(ThreadClock& wait, std::int64_t until_ps, bool timed_out);
-  // Whether no other thread of the process acts before the end of such a wait, which only they can end.
-  [[nodiscard]] bool is_first_to_act(const ThreadClock& wait);
-  // Call around a wait in the host, without a limit, for files that only this process can make ready. begin
-  // returns nullptr if there is no room for another thread's clock.
-  [[nodiscard]] ThreadClock* begin_inside_wait();
-  static void end_inside_wait(ThreadClock& wait) { wait.waits_inside = 0; }
-  // A thread is created, begins and ends.
-  [[nodiscard]] ThreadClock* create_thread();
-  void begin_thread(ThreadClock& clock);
-  void end_thread(ThreadClock& clock) { block_->threads.drop(clock); }
-  // Each thread that sleeps looks whether something has changed.
-  void ring_sleepers();
-  // Call after another thread has been cancelled: one that sleeps looks for that.
-  void note_cancel();
-  // The calling thread may have learned what others did before: its time is not before theirs.
-  void meet_others();
-  // Another thread of the process has something to do at this time, and the one in the simulation lets it in.
-  [[nodiscard]] bool awaits_thread() const { return block_->threads.is_awaited != 0; }
+  // The calling thread's entry in the order of the process's threads, or nullptr: then its clock is the
+  // process's, and the host decides when it acts.
+  [[nodiscard]] static OrderedThread* ordered();
+  [[nodiscard]] static ThreadOrder* order() {
+    return apenet_thread_order == nullptr ? nullptr : apenet_thread_order();
+  }
+  // The calling thread sleeps. Returns what is left of the time if a signal's handler has ended the sleep, or
+  // ThreadOrder::cancel(), or if files are ready, else 0.
+  std::int64_t sleep(std::int64_t ps, OwnFileWait* files = nullptr);
+  // At which threads are blocked that wait for files which only this process can make ready.
+  static const void* own_files_of(const ThreadOrder& order) { return &order; }
+  // Within an action of the calling thread, or by one that is not ordered: the process's clock moves to this
+  // time of order_time_ps(), if it is earlier, and all events up to then are known.
+  void pass_time(std::int64_t until_ps);
+  // Notes that the calling thread does something whose result depends on the order of threads.
+  void note_thread();
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
   // until then, unless they could see the difference: they may write the process's memory, or another of its
   // threads may use the block. Call attend() before anything else.
   void overlap_compute(std::int64_t least_ps);
+  // What is known of the calling thread's calls. Without the lock.
+  [[nodiscard]] CallProgress& calls() {
+    OrderedThread* const own = ordered();
+    return own == nullptr ? progress() : own->calls;
+  }
+  // A call of the program that may wait begins. Without the lock.
+  void begin_call() {
+    progress().note_call();
+    calls().begin_call();
+    forget_polls();
+  }
+  // Only the calls that a library makes while it waits tell others that the thread has found nothing.
+  void forget_polls() {
+    if (OrderedThread* const own = ordered()) ThreadOrder::forget_polls(*own);
+  }
   // Call around every call of the library above. The time between calls is the program's own.
   void enter_library() {
     Clock& clock = block_->clock;
@@ -248,13 +256,23 @@ class Client {
   bool closed();
 
   // Serialises the threads of a process in post and poll. The provider takes the lock in its entry points.
+  // It is one action of an ordered thread.
   void lock() {
-    block_->lock.lock();
-    if (block_->threads.in_use()) rejoin();
+    OrderedThread* const own = ordered();
+    if (own != nullptr) order()->enter(*own);
+    block_->lock.acquire();
+    note_thread();
+    if (own != nullptr) begin_action(*own);
     if (is_suspended_or_overlapped()) reenter();
   }
   void unlock() {
+    OrderedThread* const own = ordered();
+    if (own != nullptr) end_action(*own);
     block_->lock.unlock();
+    if (own != nullptr) {
+      if (order()->has_overtaken()) block_->lock.note_several();
+      order()->leave(*own, process_time_ps());
+    }
     if (has_due_timer() && apenet_timers_due != nullptr) apenet_timers_due();
   }
 
@@ -275,47 +293,34 @@ class Client {
   void stop_running();
   void lower_horizon();
   const Event* on_empty_poll(Time cost, std::uint32_t least_events);
+  void note_moved();
   void note_resumed();
   const Event* test(bool spins, Time cost);
   const Event* skip_ahead();
   [[nodiscard]] const Event* front() const;
-  // Threads with clocks of their own; client_threads.cpp.
   [[nodiscard]] std::int64_t process_time_ps() const {
     return block_->clock.shown_ps() + block_->clock.afterwards_ps.get();
   }
-  [[nodiscard]] ThreadClock* own_clock();
-  [[nodiscard]] ThreadClock* find_entry();
-  [[nodiscard]] ThreadClock* enter_threads();
-  [[nodiscard]] std::int64_t thread_time_ps();
-  bool charge_own(std::int64_t ps);
-  void rejoin();
-  void sleep_together(std::int64_t ps);
-  class Patience;
-  class Waking;
-  struct Heard {  // as they were before the thread looked at the clock
-    std::uint32_t clock = 0;
-    std::uint32_t bell = 0;
-  };
-  bool let_time_pass(ThreadClock& own, Heard heard, Patience& patience, OwnFileWait* files);
-  static void ring_bell(ThreadClock& clock);
-  void move_to(std::int64_t until_ps);
-  void fall_asleep(ThreadClock& clock, std::int64_t until_ps);
-  void wake_thread(ThreadClock& clock, std::int64_t own_ps);
+  // client_threads.cpp.
+  [[nodiscard]] std::int64_t thread_time_ps() const;
+  void begin_order();
+  void begin_action(OrderedThread& own);
+  void end_action(OrderedThread& own);
+  void refresh_calls(OrderedThread& own);
+  void note_empty_poll();
   bool lets_others_act(const Event* event, std::int64_t known_ps);
-  void await(ThreadClock& other);
+  [[nodiscard]] std::int64_t next_other_ps();
   // When the wait of a thread ends for a timer of the process. What takes no time that anyone sees does not.
   [[nodiscard]] std::int64_t timer_ps() const {
     const std::int64_t due_ps = block_->timer_due_ps.load(std::memory_order_relaxed);
-    return due_ps != ThreadClocks::never_ps && block_->clock.held() ? ThreadClocks::never_ps : due_ps;
+    return due_ps != never_ps && block_->clock.held() ? never_ps : due_ps;
   }
   // Call before the thread waits for an event that it knows, or up to known_ps, until when no other comes.
   // Returns true if a timer is due before: its signal comes as soon as the caller has released the lock.
   bool stops_at_timer(const Event* event, std::int64_t known_ps) {
-    return timer_ps() != ThreadClocks::never_ps && stop_at_timer(event, known_ps);
+    return timer_ps() != never_ps && stop_at_timer(event, known_ps);
   }
   bool stop_at_timer(const Event* event, std::int64_t known_ps);
-  void pass_over_if_left(ThreadClock& sleeper, std::uint32_t changes);
-  static void ring_condition(ThreadClock& clock);
 
   // Set once the claim is known; again nullptr in a fork. The shim asks in every MPI call.
   inline static std::atomic<Client*> attached_{nullptr};

@@ -104,39 +104,25 @@ ThreadState state_of_thread(std::int32_t id) {
   return look_at(id).state;
 }
 
-bool is_blocked_beside(std::int32_t id, std::span<const std::byte> words) {
-  const Seen seen = look_at(id);
-  if (seen.state == ThreadState::runs) return false;
-  const auto begin = reinterpret_cast<std::uintptr_t>(words.data());
-  return seen.call.number != SYS_futex || seen.call.arguments[0] - begin >= words.size();
+bool waits_for_thread(std::int32_t id) {
+  return look_at(id).call.number == SYS_futex;
 }
 
 // A thread that was found blocked may have been woken since by one that was not yet looked at. Then that one
 // has stopped to run meanwhile, which the host counts.
-Others look_at_others(const OutsideJudge* judge) {
+bool are_others_blocked() {
   const std::int32_t own = own_thread_id();
   const std::int64_t switches = switches_of_others();
-  Others others = Others::blocked;
+  bool are_blocked = true;
   for_each_thread([&](std::int32_t id) {
-    if (id == own || (judge != nullptr && judge->is_asleep(id))) return true;
-    const Seen seen = look_at(id);
-    if (seen.state == ThreadState::runs) others = Others::act;
-    const bool is_blocked = seen.state == ThreadState::blocked || seen.state == ThreadState::limited;
-    const BlockedThread thread{.id = id, .is_in_futex = seen.call.number == SYS_futex};
-    if (is_blocked && judge != nullptr && judge->may_end_outside(thread)) others = Others::outside;
-    return seen.state != ThreadState::runs;
+    if (id != own && look_at(id).state == ThreadState::runs) are_blocked = false;
+    return are_blocked;
   });
-  return switches == switches_of_others() ? others : Others::act;
+  return are_blocked && switches == switches_of_others();
 }
 
 std::int32_t own_thread_id() {
   return host_call(SYS_gettid, 0, 0);
-}
-
-std::int64_t own_switches() {
-  rusage own{};
-  host_call(SYS_getrusage, RUSAGE_THREAD, &own);
-  return own.ru_nvcsw;
 }
 
 // The clock's number is the inverted id, shifted left, with the bits of a thread's scheduler clock.

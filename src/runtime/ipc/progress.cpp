@@ -22,10 +22,6 @@ constexpr std::uint32_t reads_of_a_leave = 1'000'000;  // the same limit while t
 // waits for comes from elsewhere, and MPICH needs one poll per message (accumulates of a rank to itself).
 constexpr std::uint32_t granted_polls = 1024;
 
-// A thread that releases a lock and takes it again at once keeps it from the threads that the release woke.
-// So it gives way once in this many granted polls.
-constexpr std::uint32_t polls_between_ways = 64;
-
 // Fewer empty polls than this between long sleeps do not count as polling without end.
 constexpr std::uint32_t least_polls = 1000;
 
@@ -38,8 +34,8 @@ constexpr std::uint32_t polls_between_reports = 1024;
 
 }  // namespace
 
-Progress::Poll Progress::on_empty_poll() {
-  const bool long_row = !leaves() && get(empty_calls_) > calls_before_testing;
+CallProgress::Poll CallProgress::on_empty_poll(bool leaves) {
+  const bool long_row = !leaves && get(empty_calls_) > calls_before_testing;
   const bool waiting = waits();
   if (is_testing() || (!waiting && long_row)) return long_row ? Poll::spins : Poll::tests;
   if (waiting) return Poll::waits;
@@ -47,7 +43,7 @@ Progress::Poll Progress::on_empty_poll() {
   return get(empty_polls_) < polls_before_waiting ? Poll::progresses : Poll::waits;
 }
 
-bool Progress::polls_endlessly(const EmptyPollLimits& limits, std::int64_t clock_ps) const {
+bool CallProgress::polls_endlessly(const EmptyPollLimits& limits, std::int64_t clock_ps) const {
   const std::uint32_t polls = get(empty_calls_);
   if (polls < least_polls) return false;
   const std::int64_t since_ps = empty_since_ps_.load(std::memory_order_relaxed);
@@ -72,18 +68,28 @@ bool Progress::use_grant() {
   return left > 0;
 }
 
-bool Progress::gives_way() const {
-  const std::uint32_t left = get(granted_);
-  return left > 0 && left % polls_between_ways == 0;
-}
-
-std::int64_t Progress::read_cost_ps(std::int64_t clock_ps) {
+std::int64_t CallProgress::read_cost_ps(std::int64_t clock_ps, bool leaves) {
   if (read_at_ps_.load(std::memory_order_relaxed) != clock_ps) set(repeated_reads_, 0);
   add(repeated_reads_, 1);
   const std::int64_t cost_ps =
-      get(repeated_reads_) > (leaves() ? reads_of_a_leave : reads_before_spinning) ? spinning_read_ps : 0;
+      get(repeated_reads_) > (leaves ? reads_of_a_leave : reads_before_spinning) ? spinning_read_ps : 0;
   read_at_ps_.store(clock_ps + cost_ps, std::memory_order_relaxed);
   return cost_ps;
+}
+
+void CallProgress::swap(CallProgress& other) {
+  const auto exchange = [](auto& one, auto& two) {
+    one.store(two.exchange(one.load(std::memory_order_relaxed), std::memory_order_relaxed),
+              std::memory_order_relaxed);
+  };
+  exchange(testing_, other.testing_);
+  exchange(waiting_, other.waiting_);
+  exchange(empty_calls_, other.empty_calls_);
+  exchange(empty_polls_, other.empty_polls_);
+  exchange(repeated_reads_, other.repeated_reads_);
+  exchange(read_at_ps_, other.read_at_ps_);
+  exchange(clock_reads_, other.clock_reads_);
+  exchange(empty_since_ps_, other.empty_since_ps_);
 }
 
 void Progress::grant() {

@@ -20,9 +20,9 @@ struct EmptyPollLimits {
   std::int64_t time_ps = 0;
 };
 
-// Owner: the process; the simulator grants polls and reads calls(). Lies in the mapping, so that the shim and
-// the provider share it. The counts are heuristics, so threads may update them concurrently without a lock.
-class Progress {
+// What is known of the calls of one thread. The counts are heuristics, so threads that are not ordered share
+// those of their process and update them concurrently without a lock.
+class CallProgress {
  public:
   enum class Poll : std::uint8_t {
     tests,       // gets the true state at this instant
@@ -33,13 +33,11 @@ class Progress {
 
   // Call when a call of the program begins: earlier polls do not tell whether this call waits.
   void begin_call() {
-    add(calls_, 1);
     add(empty_calls_, 1);
     set(empty_polls_, 0);
   }
   // Call when something was posted or taken.
   void moved() {
-    set(granted_, 0);
     set(empty_polls_, 0);
     set(empty_calls_, 0);
     set(repeated_reads_, 0);
@@ -48,28 +46,18 @@ class Progress {
   // Call when a poll cannot be a wait, because the caller knows that nothing is in progress.
   void not_waiting() { set(empty_polls_, 0); }
 
-  // Call when a poll has found no visible event. Returns what the poll should do.
-  Poll on_empty_poll();
-  // Call before a poll waits. Returns true if the poll should return without an event instead.
-  bool use_grant();
-  // Returns true if the thread that uses the grants should now let other threads of its process take the MPI
-  // library's lock.
-  [[nodiscard]] bool gives_way() const;
+  // Call when a poll has found no visible event. leaves: as Progress::leaves(). Returns what the poll should
+  // do.
+  Poll on_empty_poll(bool leaves);
   // Returns the cost of a clock read on a machine whose reads cost nothing. Without it, a program that reads
   // the clock until a certain time would never reach it.
-  std::int64_t read_cost_ps(std::int64_t clock_ps);
+  std::int64_t read_cost_ps(std::int64_t clock_ps, bool leaves);
 
-  // Count the calls in progress, of all threads: those that only test (MPI_Test), and those that wait
-  // (MPI_Wait).
+  // Count the calls in progress: those that only test (MPI_Test), and those that wait (MPI_Wait).
   void begin_test() { testing_.fetch_add(1, std::memory_order_relaxed); }
   void end_test() { testing_.fetch_sub(1, std::memory_order_relaxed); }
   void begin_wait() { waiting_.fetch_add(1, std::memory_order_relaxed); }
   void end_wait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
-  // Mark MPI_Finalize, in which the library also waits for its process manager, for as long as the host
-  // takes. Sleeps, clock reads and polls of this wait take no virtual time.
-  void begin_leave() { leaving_.fetch_add(1, std::memory_order_relaxed); }
-  void end_leave() { leaving_.fetch_sub(1, std::memory_order_relaxed); }
-  [[nodiscard]] bool leaves() const { return get(leaving_) != 0; }
   [[nodiscard]] bool is_testing() const { return get(testing_) != 0; }
   [[nodiscard]] bool waits() const { return get(waiting_) != 0; }
 
@@ -83,6 +71,49 @@ class Progress {
   }
   // Whether the row of empty polls is so long that only an event can end it.
   [[nodiscard]] bool polls_endlessly(const EmptyPollLimits& limits, std::int64_t clock_ps) const;
+  void swap(CallProgress& other);
+
+ protected:
+  using Count = std::atomic<std::uint32_t>;
+  static std::uint32_t get(const Count& count) { return count.load(std::memory_order_relaxed); }
+  static void set(Count& count, std::uint32_t value) { count.store(value, std::memory_order_relaxed); }
+  static void add(Count& count, std::uint32_t value) { set(count, get(count) + value); }
+
+ private:
+  Count testing_{0};
+  Count waiting_{0};
+  Count empty_calls_{0};                     // since something moved
+  Count empty_polls_{0};                     // in this call, or since something moved
+  Count repeated_reads_{0};                  // clock reads in a row while the clock stood still
+  std::atomic<std::int64_t> read_at_ps_{0};  // the clock after its last read
+  Count clock_reads_{0};                     // 1 if the program has read the clock since something moved
+  std::atomic<std::int64_t> empty_since_ps_{0};
+};
+
+// Owner: the process; the simulator grants polls and reads calls(). Lies in the mapping, so that the shim and
+// the provider share it. While an ordered thread acts, what is known of its own calls stands here.
+class Progress : public CallProgress {
+ public:
+  // As CallProgress::begin_call().
+  void begin_call() {
+    note_call();
+    CallProgress::begin_call();
+  }
+  void note_call() { add(calls_, 1); }
+  void moved() {
+    set(granted_, 0);
+    CallProgress::moved();
+  }
+  Poll on_empty_poll() { return CallProgress::on_empty_poll(leaves()); }
+  // Call before a poll waits. Returns true if the poll should return without an event instead.
+  bool use_grant();
+
+  // Mark MPI_Finalize, in which the library also waits for its process manager, for as long as the host
+  // takes. Sleeps, clock reads and polls of this wait take no virtual time.
+  void begin_leave() { leaving_.fetch_add(1, std::memory_order_relaxed); }
+  void end_leave() { leaving_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool leaves() const { return get(leaving_) != 0; }
+
   // Call for each empty poll. Returns whether it should tell the simulator of such a row. Not each poll of
   // the row does: a hand-over takes as long as many polls.
   [[nodiscard]] bool reports_polling(const EmptyPollLimits& limits, std::int64_t clock_ps);
@@ -94,22 +125,9 @@ class Progress {
   [[nodiscard]] std::uint32_t calls() const { return get(calls_); }
 
  private:
-  using Count = std::atomic<std::uint32_t>;
-  static std::uint32_t get(const Count& count) { return count.load(std::memory_order_relaxed); }
-  static void set(Count& count, std::uint32_t value) { count.store(value, std::memory_order_relaxed); }
-  static void add(Count& count, std::uint32_t value) { set(count, get(count) + value); }
-
-  Count testing_{0};
-  Count waiting_{0};
   Count leaving_{0};
   Count calls_{0};
-  Count empty_calls_{0};                     // since something moved
-  Count empty_polls_{0};                     // in this call, or since something moved
-  Count granted_{0};                         // polls that return without an event instead of waiting
-  Count repeated_reads_{0};                  // clock reads in a row while the clock stood still
-  std::atomic<std::int64_t> read_at_ps_{0};  // the clock after its last read
-  Count clock_reads_{0};                     // 1 if the program has read the clock since something moved
-  std::atomic<std::int64_t> empty_since_ps_{0};
+  Count granted_{0};        // polls that return without an event instead of waiting
   Count endless_polls_{0};  // of all such rows
 };
 
@@ -126,25 +144,25 @@ class Progress {
 // Marks the calling thread as being in a call that tests.
 class Testing {
  public:
-  explicit Testing(Progress& progress) : progress_(progress) { progress_.begin_test(); }
+  explicit Testing(CallProgress& progress) : progress_(progress) { progress_.begin_test(); }
   ~Testing() { progress_.end_test(); }
   Testing(const Testing&) = delete;
   Testing& operator=(const Testing&) = delete;
 
  private:
-  Progress& progress_;
+  CallProgress& progress_;
 };
 
 // Marks the calling thread as being in a call that waits.
 class Waiting {
  public:
-  explicit Waiting(Progress& progress) : progress_(progress) { progress_.begin_wait(); }
+  explicit Waiting(CallProgress& progress) : progress_(progress) { progress_.begin_wait(); }
   ~Waiting() { progress_.end_wait(); }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
  private:
-  Progress& progress_;
+  CallProgress& progress_;
 };
 
 }  // namespace apenet::ipc

@@ -18,8 +18,8 @@
 #include "runtime/ipc/program_messages.hpp"
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
-#include "runtime/ipc/thread_clocks.hpp"
 #include "runtime/ipc/thread_lock.hpp"
+#include "runtime/ipc/thread_order.hpp"
 #include "runtime/ipc/unfollowed.hpp"
 #include "runtime/ipc/wait_note.hpp"
 
@@ -60,6 +60,8 @@ using message::slot_bytes;
 using message::SoftwareCosts;
 using message::want_local;
 using message::want_remote;
+
+inline constexpr std::int64_t never_ps = INT64_MAX;
 
 // Why a process does not run.
 enum class Wait : std::uint32_t {
@@ -107,6 +109,8 @@ struct Turn {
   // The clock when the process took the last of these events, if it waited for several: a line that it prints
   // belongs to this time.
   std::atomic<std::int64_t> resumed_ps{-1};
+  // Wait::for_event with a deadline: when the thread that has slept longest fell asleep.
+  std::atomic<std::int64_t> slept_since_ps{never_ps};
   // Written by the simulator while the process waits.
   Core core = Core::shared;
   CopyOrder copy;  // Run::copies; written by the simulator, except `failed`
@@ -192,14 +196,14 @@ struct Block {
   Clock clock;
   Progress progress;
   ThreadLock lock;  // owner: the process; held in post and poll
-  ThreadClocks threads;
+  ThreadOrder::Words thread_words;
   Identity identity;
   Place place;
   WaitNote note;  // owner: the provider
   OutsideNote outside;
   // The clock at which the first of the process's timers is due; see shim/virtual_timers.hpp. Owner: the
   // process.
-  std::atomic<std::int64_t> timer_due_ps{ThreadClocks::never_ps};
+  std::atomic<std::int64_t> timer_due_ps{never_ps};
   ProgramMessages program_messages;
   EventConsumer consumers[interface_count];  // private to the process, as is the next
   FileWaiter file_waiter;

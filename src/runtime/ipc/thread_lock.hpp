@@ -18,11 +18,6 @@ namespace apenet::ipc {
 // shim share it.
 class ThreadLock {
  public:
-  void lock() {
-    acquire();
-    note_thread();
-  }
-  // As lock(), where the order of threads does not matter.
   void acquire() {
     const std::uint32_t number = next_.fetch_add(1);
     std::uint32_t serving = serving_.load();
@@ -36,19 +31,15 @@ class ThreadLock {
     const std::uint32_t next = serving_.fetch_add(1) + 1;
     if (next_.load() != next) futex_wake(serving_);
   }
-  // Starts to record whether any thread other than the caller takes the lock or calls note_thread().
+  // Starts to record whether several threads call what follows.
   void note_threads() {
-    first_.store(pthread_self(), std::memory_order_relaxed);
+    first_.store(pthread_t{}, std::memory_order_relaxed);
     several_ = 0;
   }
   // Call when the calling thread does something whose result depends on the order of threads.
-  void note_thread() {
-    if (__libc_single_threaded != 0) return;
-    const pthread_t self = pthread_self();
-    pthread_t first = first_.load(std::memory_order_relaxed);
-    if (first == self || (first == pthread_t{} && first_.compare_exchange_strong(first, self))) return;
-    note_several();
-  }
+  void note_thread() { note(pthread_self()); }
+  // Likewise, for all threads whose order is known together.
+  void note_ordered() { note(static_cast<pthread_t>(1)); }
   void note_several() { several_.store(1, std::memory_order_relaxed); }
   [[nodiscard]] bool had_several() const { return several_ != 0; }
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
@@ -56,6 +47,13 @@ class ThreadLock {
   [[nodiscard]] bool is_contended() const { return next_.load() - serving_.load() > 1; }
 
  private:
+  void note(pthread_t self) {
+    if (__libc_single_threaded != 0) return;
+    pthread_t first = first_.load(std::memory_order_relaxed);
+    if (first == self || (first == pthread_t{} && first_.compare_exchange_strong(first, self))) return;
+    note_several();
+  }
+
   static constexpr std::uint32_t most_threads = 1U << 16U;
 
   // Another process of the user has overwritten the lock. Without this check, the thread would wait forever.

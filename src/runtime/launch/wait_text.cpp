@@ -13,6 +13,7 @@
 #include <sstream>
 #include <utility>
 
+#include "runtime/ipc/thread_order.hpp"
 #include "runtime/launch/code_places.hpp"
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/host_waits.hpp"
@@ -39,6 +40,11 @@ struct Caller {
   std::string line;
 };
 
+// The shim stands for the C library.
+bool is_shim(const std::string& file) {
+  return std::string_view(file).substr(file.rfind('/') + 1) == "libapenet-shim.so";
+}
+
 Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
   constexpr std::size_t examined_bytes = 4096;
   Caller caller;
@@ -47,7 +53,8 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
   bool in_c_library = true;
   std::string likely;  // the first line that may be what remains of an earlier call
   for (const std::uint64_t address : places.calls_on_stack(call.stack, examined_bytes)) {
-    const bool is_of_c_library = is_c_library(places.file_of(address));
+    const std::string file = places.file_of(address);
+    const bool is_of_c_library = is_c_library(file) || is_shim(file);
     in_c_library = in_c_library && is_of_c_library;
     if (in_c_library) {
       if (std::string name = places.function_of(address); !name.starts_with('_') && name != "syscall")
@@ -62,9 +69,41 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
   return caller;
 }
 
+// A wait in the order of the rank's threads; nothing for another futex.
+std::optional<std::string> describe_ordered(int process_id, const SystemCall& call, const Caller& caller) {
+  using Awaits = ipc::ThreadWord::Awaits;
+  struct Word {
+    std::uint32_t changes, mark;
+    Awaits awaits;
+    std::int32_t thread_id;
+  };
+  static_assert(sizeof(Word) == sizeof(ipc::ThreadWord));
+  const auto word = read_value<Word>(process_id, call.arguments[0]);
+  if (!word || word->mark != ipc::ThreadWord::marks_one) return std::nullopt;
+  const auto number = word->thread_id == 0 ? std::nullopt : number_of(process_id, word->thread_id);
+  const std::string other = number ? "thread " + std::to_string(*number) : "";
+  const std::string where = caller.function.empty() ? "" : "in " + caller.function;
+  switch (word->awaits) {
+    case Awaits::turn:
+      return other.empty() ? "waits for its turn" : "waits for its turn, after " + other;
+    case Awaits::time:
+      return "sleeps";
+    default:
+      break;
+  }
+  if (caller.function.find("join") != std::string::npos && number)
+    return "waits " + where + " for " + other + " to end";
+  const bool is_lock = caller.function.find("mutex") != std::string::npos || caller.function == "mtx_lock";
+  const std::string what = !is_lock ? "another thread"
+                           : number ? "a lock that " + other + " holds"
+                                    : "a lock";
+  return "waits " + (where.empty() ? "" : where + ", ") + "for " + what;
+}
+
 // pthread_join waits at the word in which the kernel keeps the other thread's number while it lives. A mutex
 // of glibc has its owner's number 8 bytes behind its word, and the word is 2 while threads wait.
 std::string describe_futex(int process_id, const SystemCall& call, const Caller& caller) {
+  if (const auto text = describe_ordered(process_id, call, caller)) return *text;
   const std::uint64_t word = call.arguments[0];
   const bool is_private = (call.arguments[1] & FUTEX_PRIVATE_FLAG) != 0;
   const auto expected = static_cast<std::uint32_t>(call.arguments[2]);

@@ -42,15 +42,9 @@ bool IdleAlarms::are_idle(std::uint32_t rank) const {
   return false;
 }
 
-bool IdleAlarms::have_all_woken(std::uint32_t rank, const ipc::ThreadClocks& threads) const {
+bool IdleAlarms::have_all_woken(std::uint32_t rank, std::int64_t slept_since_ps) const {
   const Row& row = rows_[rank];
-  if (row.wakes >= most_wakes) return true;
-  bool all = row.wakes > 0;
-  threads.for_each([&](const ipc::ThreadClock& clock) {
-    if (ipc::ThreadClocks::sleeps(clock) && clock.is_passed_over == 0 && clock.since_ps < row.since_ps)
-      all = false;
-  });
-  return all;
+  return row.wakes >= most_wakes || (row.wakes > 0 && slept_since_ps >= row.since_ps);
 }
 
 }  // namespace apenet

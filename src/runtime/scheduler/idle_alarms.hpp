@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "runtime/ipc/protocol.hpp"
-#include "runtime/ipc/thread_clocks.hpp"
 
 namespace apenet {
 
@@ -23,7 +22,7 @@ class IdleAlarms {
   // Whether the wakes of this process count as without effect.
   [[nodiscard]] bool are_idle(std::uint32_t rank) const;
   // Whether all these threads of the process sleep again, since the row of wakes has begun.
-  [[nodiscard]] bool have_all_woken(std::uint32_t rank, const ipc::ThreadClocks& threads) const;
+  [[nodiscard]] bool have_all_woken(std::uint32_t rank, std::int64_t slept_since_ps) const;
 
  private:
   struct Row {

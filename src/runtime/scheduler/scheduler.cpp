@@ -191,7 +191,8 @@ bool Scheduler::are_alarms_idle() {
   const auto is_idle = [this](std::uint32_t rank) { return idle_alarms_.are_idle(rank); };
   if (std::none_of(to_wake_.begin(), to_wake_.end(), is_idle)) return false;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (ranks_[rank].has_alarm() && !idle_alarms_.have_all_woken(rank, shared_.block(rank).threads))
+    if (ranks_[rank].has_alarm() &&
+        !idle_alarms_.have_all_woken(rank, shared_.block(rank).turn.slept_since_ps))
       return false;
   }
   return true;

@@ -77,7 +77,7 @@ SharedMemory::SharedMemory(std::uint32_t process_count)
     new (&fresh.identity) ipc::Identity{};
     new (&fresh.place) ipc::Place{};
     new (&fresh.note) ipc::WaitNote{};
-    new (&fresh.timer_due_ps) std::atomic<std::int64_t>{ipc::ThreadClocks::never_ps};
+    new (&fresh.timer_due_ps) std::atomic<std::int64_t>{ipc::never_ps};
   }
 }
 

@@ -50,6 +50,7 @@ struct Timeb {
 }  // namespace
 
 constinit thread_local bool reads_clock_free = false;
+constinit thread_local bool is_leaving = false;
 
 ClockKind kind_of(clockid_t clock) {
   switch (clock) {
@@ -107,7 +108,7 @@ std::int64_t read_clock_ps(ipc::Client& client) {
     client.block().clock.afterwards_ps.add(afterwards_read_ps);
   }
   // A timer is due by the rank's time: the thread takes part in that.
-  if (VirtualTimers::of_process().first_ps() <= now_ps(client) && client.has_own_time()) {
+  if (VirtualTimers::of_process().first_ps() <= now_ps(client) && ipc::Client::ordered() != nullptr) {
     client.lock();
     client.unlock();
   }
@@ -117,16 +118,17 @@ std::int64_t read_clock_ps(ipc::Client& client) {
 
 std::int64_t cpu_ps(ipc::Client& client) {
   // CPU time is the process's: a read in a thread's own time has not advanced it.
-  if (client.has_own_time()) {
-    client.block().lock.note_thread();
+  if (ipc::Client::ordered() != nullptr) {
+    client.lock();
     client.charge(std::max(client.costs(0).clock_read.ps(), std::int64_t{50 * ps_per_ns}));
+    client.unlock();
   }
   const ipc::Clock& clock = client.block().clock;
   return client.clock_ps() + clock.afterwards_ps.get() - clock.slept_ps.get();
 }
 
 std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps, ipc::OwnFileWait* files) {
-  if (client.progress().leaves() || ps <= 0) return {};
+  if (is_leaving || ps <= 0) return {};
   VirtualTimers& timers = VirtualTimers::of_process();
   if (client.has_due_timer()) timers.fire(client);
   std::int64_t now = now_ps(client);
@@ -138,7 +140,7 @@ std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps, ipc::
     OutsideWait outside(client, end_ps - now);
     pthread_testcancel();
     const std::optional<std::int64_t> beside = outside.sleep_beside_children();
-    const std::int64_t left_ps = beside ? *beside : client.sleep(end_ps - now, {.files = files});
+    const std::int64_t left_ps = beside ? *beside : client.sleep(end_ps - now, files);
     pthread_testcancel();
     if (!beside) outside.pass();
     const std::int64_t rest_ps = until_ps - end_ps + left_ps;
@@ -258,7 +260,7 @@ APENET_EXPORT int settimeofday(const timeval* time, const struct timezone* zone)
 APENET_EXPORT void ape_compute_seconds(double seconds) {
   apenet::ipc::Client* client = apenet::shim::virtual_client();
   if (client == nullptr || !std::isfinite(seconds) || seconds <= 0) return;
-  client->block().lock.note_thread();
+  client->note_thread();
   constexpr double most_s = static_cast<double>(apenet::ipc::end_of_time_ps) * 1e-12;
   client->charge_compute(static_cast<std::int64_t>(std::min(seconds, most_s) * 1e12));
 }

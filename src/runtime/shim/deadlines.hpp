@@ -47,60 +47,48 @@ class EarlyDeadline {
 [[nodiscard]] timespec host_deadline(clockid_t clock, std::int64_t remaining_ns);
 
 // A wait in the host with a time limit, which takes as long there as it would in virtual time. If it times
-// out, the thread's clock advances to the limit. In a process with several threads, a wait for one of them
-// also ends when the process's clock has passed the limit, or when none of them can act before it
-// (docs/internals/threads.md). In a process with one thread, such a wait is a sleep between two tries.
+// out, the thread's clock advances to the limit. Other threads do not wait for this one meanwhile. In a
+// process with one thread, a wait for one of its threads is a sleep between two tries.
 class LimitedWait {
  public:
   enum class Ender : std::uint8_t {
     own_thread,  // only a thread of this process
-    thread,      // also one of a process with which this one shares memory
-    outside,
+    outside,     // also another process
   };
-  // condition: at which the thread waits, or nullptr.
-  LimitedWait(ipc::Client& client, std::int64_t until_ps, Ender ender, pthread_cond_t* condition = nullptr);
-  // Until when the host is to wait next, on its clock.
-  [[nodiscard]] timespec next(clockid_t clock);
+  LimitedWait(ipc::Client& client, std::int64_t until_ps, Ender ender);
+  // Until when the host is to wait, on its clock.
+  [[nodiscard]] timespec limit(clockid_t clock) const;
   // The same as a duration.
-  [[nodiscard]] timespec left();
+  [[nodiscard]] timespec left() const;
   // Call when the host's wait has ended. Returns whether the whole wait has ended.
   [[nodiscard]] bool ends(bool timed_out);
-  // Call between two parts. Whether the whole wait has ended, because a signal has come between them.
+  // Call between two tries. Whether the whole wait has ended, because a signal has come between them.
   [[nodiscard]] bool is_left();
-  // Whether the limit ended it.
-  [[nodiscard]] bool timed_out() const { return timed_out_; }
 
  private:
-  [[nodiscard]] std::int64_t left_ns();
+  [[nodiscard]] std::int64_t left_ns() const;
 
   ipc::Client& client_;
   std::optional<HostPace> pace_;
   std::int64_t until_ps_;
   std::int64_t began_ns_;
   std::int64_t length_ns_;  // in the host
-  std::uint32_t signals_;   // of timers that had been sent
-  ipc::ThreadClock* clock_ = nullptr;
-  Ender ender_;
-  bool is_sleep_ = false;
+  bool is_sleep_;
   bool is_interrupted_ = false;  // that sleep
-  bool is_last_try_ = false;
-  bool is_in_parts_ = false;
-  bool timed_out_ = false;
 };
 
-// Calls wait(deadline on the host's clock), in parts if it waits for another thread, which leaves a trace
-// when it ends a wait. A condition leaves none: the wait for one is not divided. interrupted: the result if a
-// handler has run between two parts, for a wait that a signal ends.
+// Calls wait(deadline on the host's clock), in several tries. interrupted: the result if a handler of a
+// signal has run between two, for a wait that a signal ends.
 template <typename Result, typename Wait>
 Result wait_until(ipc::Client& client, const timespec& deadline, clockid_t host_clock, Result timed_out,
                   Wait wait, LimitedWait::Ender ender = LimitedWait::Ender::own_thread,
-                  pthread_cond_t* condition = nullptr, std::optional<Result> interrupted = {}) {
+                  std::optional<Result> interrupted = {}) {
   if (!is_valid(&deadline)) return wait(&deadline);
-  LimitedWait limited(client, deadline_ps(deadline), ender, condition);
+  LimitedWait limited(client, deadline_ps(deadline), ender);
   for (;;) {
-    const timespec host = limited.next(host_clock);
+    const timespec host = limited.limit(host_clock);
     const Result result = wait(&host);
-    if (limited.ends(result == timed_out)) return limited.timed_out() ? timed_out : result;
+    if (limited.ends(result == timed_out)) return result;
     if (interrupted && limited.is_left()) return *interrupted;
   }
 }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/deadlines.hpp"

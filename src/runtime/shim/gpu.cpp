@@ -25,7 +25,7 @@ bool node_has_gpu() {
 void charge(std::size_t crossing) {
   ipc::Client* client = virtual_client();
   if (client == nullptr) return;
-  client->block().lock.note_thread();
+  client->note_thread();
   client->charge_compute(client->costs(0).gpu_copy(static_cast<std::int64_t>(crossing)).ps());
 }
 

@@ -2,6 +2,7 @@
 // in the host meanwhile, and their signals end the calls as on Linux (virtual_timers.hpp).
 #include <mqueue.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/msg.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
@@ -19,15 +21,36 @@
     return real arguments;                                                    \
   }
 
-APENET_HOST_WAIT(ssize_t, write, (int file, const void* bytes, std::size_t count), (file, bytes, count))
-APENET_HOST_WAIT(ssize_t, writev, (int file, const iovec* parts, int count), (file, parts, count))
+// `bytes`: that it writes at a time.
+#define APENET_WRITE(result, name, parameters, bytes, arguments)              \
+  APENET_EXPORT result name parameters {                                      \
+    static const auto real = apenet::shim::next<result(*) parameters>(#name); \
+    const apenet::shim::FileChange change(file, bytes);                       \
+    const apenet::shim::HostPace pace(apenet::shim::pacing_client());         \
+    return real arguments;                                                    \
+  }
+
+namespace apenet::shim {
+namespace {
+std::size_t bytes_in(const iovec* parts, int count) {
+  std::size_t bytes = 0;
+  for (int i = 0; parts != nullptr && i < count; ++i) bytes += parts[i].iov_len;
+  return bytes;
+}
+}  // namespace
+}  // namespace apenet::shim
+
+APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count, (file, data, count))
+APENET_WRITE(ssize_t, writev, (int file, const iovec* parts, int count), apenet::shim::bytes_in(parts, count),
+             (file, parts, count))
 APENET_HOST_WAIT(ssize_t, readv, (int file, const iovec* parts, int count), (file, parts, count))
-APENET_HOST_WAIT(ssize_t, send, (int socket, const void* bytes, std::size_t count, int flags),
-                 (socket, bytes, count, flags))
-APENET_HOST_WAIT(ssize_t, sendto,
-                 (int socket, const void* bytes, std::size_t count, int flags, const sockaddr* address,
-                  socklen_t length),
-                 (socket, bytes, count, flags, address, length))
+APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count,
+             (file, data, count, flags))
+APENET_WRITE(ssize_t, sendto,
+             (int file, const void* data, std::size_t count, int flags, const sockaddr* address,
+              socklen_t length),
+             count, (file, data, count, flags, address, length))
+APENET_WRITE(int, eventfd_write, (int file, eventfd_t value), sizeof value, (file, value))
 APENET_HOST_WAIT(ssize_t, msgrcv, (int queue, void* message, std::size_t bytes, long type, int flags),
                  (queue, message, bytes, type, flags))
 APENET_HOST_WAIT(int, msgsnd, (int queue, const void* message, std::size_t bytes, int flags),

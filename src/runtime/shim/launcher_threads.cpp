@@ -30,7 +30,7 @@ void await_launcher_threads() {
   constexpr int most_looks = 2000;
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 100'000};
   timespec* const remaining = nullptr;
-  for (int look = 0; look < most_looks && ipc::look_at_others() == ipc::Others::act; ++look)
+  for (int look = 0; look < most_looks && !ipc::are_others_blocked(); ++look)
     ipc::host_call(SYS_nanosleep, &moment, remaining);
 }
 

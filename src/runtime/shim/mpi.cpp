@@ -162,7 +162,9 @@ template <typename... Arguments>
 int leave(void* original, Arguments... arguments) {
   ipc::Client* client = virtual_client();
   if (client != nullptr) client->progress().begin_leave();
+  is_leaving = client != nullptr;
   const int result = call(original, arguments...);
+  is_leaving = false;
   if (client != nullptr) client->progress().end_leave();
   return result;
 }
@@ -223,7 +225,7 @@ double clock_s(const void* caller) {
   const ProgramCall program_call(caller, "MPI_Wtime", Callee::library);
   ipc::Client* client = clock_client();
   if (client == nullptr) return call<double>(profiling_symbol("PMPI_Wtime"));
-  if (!client->has_own_time()) client->block().lock.note_thread();
+  client->note_thread();
   return static_cast<double>(apenet::shim::read_clock_ps(*client)) * 1e-12;
 }
 

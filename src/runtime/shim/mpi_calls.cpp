@@ -13,6 +13,7 @@
 #include "runtime/shim/gpu_heap.hpp"
 #include "runtime/shim/large_counts.hpp"
 #include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/shared_windows.hpp"
 
@@ -22,21 +23,21 @@ namespace {
 // Marks a call of the program while it runs. Of its arguments, the meanings use the first two.
 struct Progresses {
   explicit Progresses(ipc::Client* client, Word /*first*/ = 0, Word /*second*/ = 0) {
-    if (client != nullptr) client->progress().begin_call();
+    if (client != nullptr) client->begin_call();
   }
 };
 
 // Marks it as one that tests, or that waits.
-template <void (ipc::Progress::*begin)(), void (ipc::Progress::*end)()>
+template <void (ipc::CallProgress::*begin)(), void (ipc::CallProgress::*end)()>
 class Marks : Progresses {
  public:
   explicit Marks(ipc::Client* client, Word /*first*/ = 0, Word /*second*/ = 0)
       : Progresses(client), client_(client) {
     if (client_ == nullptr) return;
-    (client_->progress().*begin)();
+    (client_->calls().*begin)();
   }
   ~Marks() {
-    if (client_ != nullptr) (client_->progress().*end)();
+    if (client_ != nullptr) (client_->calls().*end)();
   }
   Marks(const Marks&) = delete;
   Marks& operator=(const Marks&) = delete;
@@ -44,8 +45,8 @@ class Marks : Progresses {
  private:
   ipc::Client* client_;
 };
-using Tests = Marks<&ipc::Progress::begin_test, &ipc::Progress::end_test>;
-using Waits = Marks<&ipc::Progress::begin_wait, &ipc::Progress::end_wait>;
+using Tests = Marks<&ipc::CallProgress::begin_test, &ipc::CallProgress::end_test>;
+using Waits = Marks<&ipc::CallProgress::begin_wait, &ipc::CallProgress::end_wait>;
 
 // Waits for all of its requests: (count, requests, ...).
 class WaitsForAll : Waits {
@@ -198,6 +199,7 @@ template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arg
 int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments... arguments) {
   const ProgramCall program_call(called.site.caller, called.name, Callee::library);
   ipc::Client* client = virtual_client();
+  const OrderedCall ordered_call(client);
   if (client != nullptr &&
       lends_device_memory(kind, id, std::array<Word, sizeof...(Arguments)>{arguments...}))
     client->block().identity.lent_device_memory = 1;

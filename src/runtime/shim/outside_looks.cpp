@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
@@ -233,8 +234,15 @@ APENET_WAITING_LOOK(int, lockf64, (int file, int command, off64_t bytes), , (fil
   }
 APENET_FCNTL(fcntl)
 APENET_FCNTL(fcntl64)
-APENET_LOOK(int, sem_trywait, (sem_t * semaphore), noexcept, (semaphore),
-            is_shared(semaphore) ? locked(reinterpret_cast<std::uint64_t>(semaphore), done) : done)
+// Another process may post it, or a thread, whose turn comes.
+APENET_EXPORT int sem_trywait(sem_t* semaphore) noexcept {
+  static const auto real = next<int (*)(sem_t*)>("sem_trywait");
+  apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();
+  if (own == nullptr || apenet::shim::is_shared(semaphore))
+    return locked(reinterpret_cast<std::uint64_t>(semaphore), real(semaphore));
+  const apenet::shim::OrderedAction action(*own);
+  return real(semaphore);
+}
 APENET_WAITING_LOOK(int, semop, (int set, sembuf* operations, std::size_t count), noexcept,
                     (set, operations, count), locked(static_cast<std::uint64_t>(set) << 1U, done))
 

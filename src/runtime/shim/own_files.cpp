@@ -20,10 +20,12 @@
 
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/family.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/process_files.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/timer_files.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -284,17 +286,32 @@ bool are_own_files(std::span<const pollfd> files) {
                             [](const pollfd& one) { return one.fd < 0 || is_own_file(one.fd); });
 }
 
-InsideWait::InsideWait(ipc::Client& client) : clock_(client.begin_inside_wait()) {}
+InsideWait::InsideWait(ipc::Client& /*client*/) {
+  begin();
+}
 
 InsideWait::InsideWait(int file) {
   if (__libc_single_threaded != 0) return;
   ipc::Client* client = ipc::Client::known();
   if (client != nullptr && client->started() && host_calls == 0 && !reads_clock_free && is_own_file(file))
-    clock_ = client->begin_inside_wait();
+    begin();
+}
+
+void InsideWait::begin() {
+  own_ = ordered_thread();
+  if (own_ == nullptr) return;
+  if (VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps) {
+    thread_order().expect_outside(*own_, false);
+  } else {
+    thread_order().go_outside(*own_, false);
+  }
 }
 
 InsideWait::~InsideWait() {
-  if (clock_ != nullptr) ipc::Client::end_inside_wait(*clock_);
+  if (own_ == nullptr) return;
+  const int error = errno;
+  thread_order().come_inside(*own_);
+  errno = error;
 }
 
 }  // namespace apenet::shim
@@ -354,6 +371,7 @@ APENET_EXPORT int epoll_create1(int flags) noexcept {
 APENET_EXPORT ssize_t sendmsg(int socket, const msghdr* message, int flags) {
   static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
   if (message != nullptr && message->msg_controllen > 0) apenet::shim::forget_own_files();
+  const apenet::shim::FileChange change(socket, SIZE_MAX);  // its length is not known before it is read
   const apenet::shim::HostPace pace(apenet::shim::pacing_client());
   return real(socket, message, flags);
 }

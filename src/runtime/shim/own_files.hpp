@@ -38,7 +38,9 @@ class InsideWait {
   InsideWait& operator=(const InsideWait&) = delete;
 
  private:
-  ipc::ThreadClock* clock_ = nullptr;
+  void begin();
+
+  ipc::OrderedThread* own_ = nullptr;
 };
 
 }  // namespace apenet::shim

@@ -9,6 +9,8 @@ namespace apenet::shim {
 
 // Returns the C library's function of this name, which the program would have called without the shim.
 void* next_symbol(const char* name);
+// Likewise, of this version, if it has it.
+void* next_symbol_of(const char* name, const char* version);
 
 template <typename Function>
 Function next(const char* name) {

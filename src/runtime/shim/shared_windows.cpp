@@ -310,7 +310,7 @@ void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words
   const ipc::LibraryNote& library = client.notes().library;
   int is_there = 0;
   std::array<std::byte, 64> status{};  // an MPI_Status of any library
-  const ipc::Testing testing(client.progress());
+  const ipc::Testing testing(client.calls());
   call(probe, Word{library.any_source.get()}, Word{library.any_tag.get()},
        static_cast<Word>(library.world.get()), &is_there, status.data());
 }

@@ -13,6 +13,8 @@
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -44,7 +46,7 @@ using apenet::shim::to_ps;
 APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
   APENET_TIME_CALL;
   Client* client = clock_client();
-  const bool leaves = client != nullptr && client->progress().leaves();
+  const bool leaves = client != nullptr && apenet::shim::is_leaving;
   const bool is_of_host = client == nullptr || leaves;
   const ClockKind kind = is_of_host ? ClockKind::host : apenet::shim::kind_of(clock);
   // The host reports invalid arguments.
@@ -112,14 +114,9 @@ APENET_EXPORT int sched_yield() noexcept {
     const bool is_in_library = apenet::shim::is_in_call() || progress.waits() || progress.is_testing();
     return is_in_library ? 0 : real();
   }
-  client->meet_others();  // what it waits for, another thread does in memory
-  if (!progress.gives_way() && !client->awaits_thread()) return real();
-  // Sleep instead of yielding: on a loaded host, a yield may return before the woken thread has run.
-  constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
-  timespec* const remaining = nullptr;
-  std::atomic<std::uint32_t>& give_way = client->block().threads.give_way;
-  ++give_way;
-  apenet::ipc::host_call(SYS_nanosleep, &moment, remaining);
-  --give_way;
+  apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();
+  if (own == nullptr) return real();
+  const apenet::shim::OrderedAction action(*own);
+  apenet::shim::thread_order().yield(*own);
   return 0;
 }

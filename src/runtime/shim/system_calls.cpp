@@ -11,13 +11,17 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <ctime>
+#include <optional>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
 
@@ -36,24 +40,67 @@ clockid_t clock_of(long operation) {
   return is_realtime ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 }
 
+// Waits and wakes of an ordered thread, at words of its process. nullopt: the host's matter.
+std::optional<long> order_futex(long address, long operation, long value, const timespec* time) {
+  ipc::OrderedThread* const own = ordered_thread();
+  if (own == nullptr || (operation & FUTEX_PRIVATE_FLAG) == 0) return {};
+  auto* const word = reinterpret_cast<std::uint32_t*>(address);  // NOLINT(performance-no-int-to-ptr)
+  const long command = operation & FUTEX_CMD_MASK;
+  const bool wakes = command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET;
+  const bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+  if (word == nullptr || (!wakes && !waits)) return {};
+  ipc::Client* const client = clock_client();
+  if (waits && time != nullptr && (client == nullptr || !is_valid(time))) return {};
+  const OrderedAction action(*own);
+  if (wakes) {
+    const auto most = static_cast<std::uint32_t>(std::clamp<long>(value, 0, INT_MAX));
+    return thread_order().wake(word, most, own);
+  }
+  if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<std::uint32_t>(value)) return -EAGAIN;
+  std::int64_t until_ps = ipc::OrderedThread::no_deadline_ps;
+  if (time != nullptr) {
+    until_ps = order_deadline_ps(command == FUTEX_WAIT ? now_ps(*client) + to_ps(*time) : deadline_ps(*time));
+  }
+  switch (thread_order().block(*own, word, until_ps, nullptr, ipc::WaitEnds::by_signal)) {
+    case ipc::Woken::timed_out:
+      client->pass_time(own->key.clock_ps);
+      return -ETIMEDOUT;
+    case ipc::Woken::interrupted:
+      return -EINTR;
+    default:
+      return 0;
+  }
+}
+
 long futex(long address, long operation, long value, long limit, long second_address, long last) {
   const auto call = [&](const void* fourth) {
     return ipc::host_call(SYS_futex, address, operation, static_cast<std::uint64_t>(value), fourth,
                           static_cast<std::uint64_t>(second_address), static_cast<std::uint64_t>(last));
   };
-  const auto* time = reinterpret_cast<const timespec*>(limit);
+  const auto* time = reinterpret_cast<const timespec*>(limit);  // NOLINT(performance-no-int-to-ptr)
   const long command = operation & FUTEX_CMD_MASK;
+  if (const std::optional<long> ordered = order_futex(address, operation, value, time)) {
+    // Threads without an order wait in the host.
+    const bool wakes_more = (command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET) && *ordered < value;
+    if (wakes_more) return *ordered + std::max(call(time), 0);
+    if (*ordered >= 0) return *ordered;
+    errno = static_cast<int>(-*ordered);
+    return -1;
+  }
   // In the other operations this argument is a number.
   const bool is_limited = time != nullptr && (command == FUTEX_WAIT || has_deadline(command));
   ipc::Client* client = is_limited ? clock_client() : nullptr;
-  if (client == nullptr || !is_valid(time))
+  if (client == nullptr || !is_valid(time)) {
+    if (command == FUTEX_WAKE)
+      thread_order().wake(reinterpret_cast<const void*>(address), UINT32_MAX, nullptr);
     return call(has_deadline(command) ? EarlyDeadline(time).get() : time);
+  }
   const LimitedWait::Ender ender =
-      (operation & FUTEX_PRIVATE_FLAG) != 0 ? LimitedWait::Ender::own_thread : LimitedWait::Ender::thread;
+      (operation & FUTEX_PRIVATE_FLAG) != 0 ? LimitedWait::Ender::own_thread : LimitedWait::Ender::outside;
   if (has_deadline(command)) {
     const auto wait = [&](const timespec* until) { return call(until) < 0 ? -errno : 0; };
-    const int result = wait_until(*client, *time, clock_of(operation), -ETIMEDOUT, wait, ender, nullptr,
-                                  std::optional(-EINTR));
+    const int result =
+        wait_until(*client, *time, clock_of(operation), -ETIMEDOUT, wait, ender, std::optional(-EINTR));
     if (result == 0) return 0;
     errno = -result;
     return -1;

@@ -6,19 +6,31 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
+
+using ipc::OrderedThread;
+using ipc::ThreadOrder;
+
+// A process of the run that is or may become a rank; not a child of one.
+bool may_be_rank() {
+  return ipc::Client::run_made_at_s() != 0 && !ipc::Client::is_fork();
+}
 
 bool is_of_any(const void* creator, std::initializer_list<std::string_view> libraries) {
   Dl_info info{};
@@ -39,6 +51,11 @@ bool computes_for_others(const void* creator) {
 // host lets them, and would move the rank's clock by a read or two more or less.
 bool serves_library(const void* creator) {
   return is_of_any(creator, {"libpmix", "libevent", "libopen-pal", "libopen-rte", "mca_pmix", "libucs"});
+}
+
+// Threads of a GPU's driver wait for their device in the host's time (host_caller.hpp).
+bool drives_device(const void* creator) {
+  return is_of_any(creator, {"libcuda.so", "libnvidia-"});
 }
 
 // The threads of the process that serve a library, by their ids of the host. Further ones count as others.
@@ -74,25 +91,26 @@ template <typename Result>
 struct Beginning {
   Result (*routine)(void*);
   void* argument;
-  ipc::Client* client;
-  ipc::ThreadClock* clock;  // nullptr: a thread that serves a library
+  ipc::OrderedThread* entry;  // nullptr: it is not ordered
+  bool serves_library;
 };
 
 // Its end, however it comes: by return, pthread_exit or cancellation.
 class Life {
  public:
-  Life(ipc::Client& client, ipc::ThreadClock& clock) : client_(client), clock_(clock) {
-    client_.begin_thread(clock_);
-  }
+  explicit Life(ipc::OrderedThread& own) : own_(own) { thread_order().begin(own_); }
   ~Life() {
-    if (!ipc::Client::is_fork()) client_.end_thread(clock_);
+    if (ipc::Client::is_fork()) return;
+    ThreadOrder& order = thread_order();
+    order.enter(own_);
+    order.wake(&own_, UINT32_MAX, &own_);
+    order.end(own_);
   }
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
 
  private:
-  ipc::Client& client_;
-  ipc::ThreadClock& clock_;
+  ipc::OrderedThread& own_;
 };
 
 template <typename Result>
@@ -100,31 +118,47 @@ Result begin(void* argument) {
   const auto* const given = static_cast<Beginning<Result>*>(argument);
   const Beginning<Result> beginning = *given;
   delete given;
-  if (beginning.clock == nullptr) {
-    reads_clock_free = true;
-    const Service service;
+  if (beginning.entry == nullptr) {
+    is_unordered = true;
+    reads_clock_free = beginning.serves_library;
+    std::optional<Service> service;
+    if (beginning.serves_library) service.emplace();
     return beginning.routine(beginning.argument);
   }
-  const Life life(*beginning.client, *beginning.clock);
+  const Life life(*beginning.entry);
   return beginning.routine(beginning.argument);
 }
 
-// Calls create(routine, argument), which returns 0 if it has created a thread.
+[[noreturn]] void refuse_thread() {
+  ipc::Client::refuse(
+      "the rank has more than " + std::to_string(ThreadOrder::room) +
+      " threads at a time: expected so many at most, each of which has its place in the order");
+}
+
+// Calls create(routine, argument), which returns 0 if it has created `thread`.
 template <typename Result, typename Create>
-int create_thread(const void* creator, Result (*routine)(void*), void* argument, Create create) {
+int create_thread(const pthread_t* thread, const void* creator, Result (*routine)(void*), void* argument,
+                  Create create) {
   const bool serves = serves_library(creator);
-  ipc::Client* client = serves ? nullptr : virtual_client();
-  ipc::ThreadClock* clock =
-      client == nullptr || computes_for_others(creator) ? nullptr : client->create_thread();
-  if (clock == nullptr && !serves) return create(routine, argument);
-  auto beginning = std::make_unique<Beginning<Result>>(Beginning<Result>{routine, argument, client, clock});
-  const int failed = create(begin<Result>, beginning.get());
-  if (failed == 0) {
-    static_cast<void>(beginning.release());  // the thread's now
-  } else if (client != nullptr) {
-    client->end_thread(*clock);
-  }
-  return failed;
+  const bool is_ordered =
+      !serves && !computes_for_others(creator) && !drives_device(creator) && may_be_rank();
+  OrderedThread* const own = is_ordered ? enter_order() : nullptr;
+  const auto act = [&] {
+    OrderedThread* const entry = is_ordered ? thread_order().create(own) : nullptr;
+    if (is_ordered && entry == nullptr) refuse_thread();
+    auto beginning = std::make_unique<Beginning<Result>>(Beginning<Result>{routine, argument, entry, serves});
+    const int failed = create(begin<Result>, beginning.get());
+    if (failed == 0) {
+      static_cast<void>(beginning.release());  // the thread's now
+      if (entry != nullptr) thread_order().note_identity(*entry, *thread);
+    } else if (entry != nullptr) {
+      thread_order().end(*entry);
+    }
+    return failed;
+  };
+  if (own == nullptr) return act();
+  const OrderedAction action(*own);
+  return act();
 }
 
 }  // namespace
@@ -142,21 +176,41 @@ APENET_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
       apenet::shim::next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
           "pthread_create");
   return apenet::shim::create_thread(
-      __builtin_return_address(0), routine, argument,
+      thread, __builtin_return_address(0), routine, argument,
       [&](void* (*begin)(void*), void* beginning) { return real(thread, attributes, begin, beginning); });
 }
 
 // The host's call interrupts only what may be cancelled in the host.
 APENET_EXPORT int pthread_cancel(pthread_t thread) {
   static const auto real = apenet::shim::next<int (*)(pthread_t)>("pthread_cancel");
-  const int error = real(thread);
-  if (apenet::ipc::Client* client = apenet::shim::virtual_client()) client->note_cancel();
+  apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();
+  const auto cancel = [&] {
+    const int error = real(thread);
+    if (apenet::shim::thread_order().in_use()) apenet::shim::thread_order().cancel(thread, own);
+    return error;
+  };
+  if (own == nullptr) return cancel();
+  const apenet::shim::OrderedAction action(*own);
+  return cancel();
+}
+
+// The thread's wait ends at the time of the call.
+APENET_EXPORT int pthread_kill(pthread_t thread, int signal) noexcept {
+  static const auto real = apenet::shim::next<int (*)(pthread_t, int)>("pthread_kill");
+  apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();
+  if (own == nullptr || signal == 0) return real(thread, signal);
+  const apenet::shim::OrderedAction action(*own);
+  const int error = real(thread, signal);
+  struct sigaction handling {};
+  const bool is_handled = sigaction(signal, nullptr, &handling) == 0 && handling.sa_handler != SIG_IGN &&
+                          handling.sa_handler != SIG_DFL;
+  if (error == 0 && is_handled) apenet::shim::thread_order().ask(thread, signal, *own);
   return error;
 }
 
 APENET_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   static const auto real = apenet::shim::next<int (*)(thrd_t*, thrd_start_t, void*)>("thrd_create");
   return apenet::shim::create_thread(
-      __builtin_return_address(0), routine, argument,
+      thread, __builtin_return_address(0), routine, argument,
       [&](thrd_start_t begin, void* beginning) { return real(thread, begin, beginning); });
 }

@@ -10,6 +10,7 @@
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/host_timer.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/signal_gate.hpp"
 
@@ -73,7 +74,7 @@ void VirtualTimers::refresh(ipc::Client& client) {
   });
   if (first_ps_.exchange(first_ps) != first_ps) {
     ++changes_;
-    if (is_kept_) client.ring_sleepers();
+    if (is_kept_ && keeper_ != pthread_t{}) thread_order().cancel(keeper_, nullptr);
   }
   client.block().timer_due_ps =
       first_of_any_ps == never_ps ? never_ps : first_of_any_ps + client.header().epoch_ps;
@@ -186,10 +187,11 @@ void VirtualTimers::keep_time_alone(ipc::Client& client) {
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
   constexpr int most_looks = 2000;  // the first thread may have left its sleep by a jump
   int looks = 0;
+  keeper_ = pthread_self();
   do {
     for (std::uint32_t changes = changes_; first_ps() != never_ps; changes = changes_) {
       const std::int64_t left_ps = first_ps() - client.time_ps();
-      if (left_ps > 0) client.sleep(left_ps, {.word = &changes_, .value = changes});
+      if (left_ps > 0) client.sleep(left_ps);
       if (!client.has_due_timer()) continue;
       fire(client);
       looks = changes_ == changes ? looks + 1 : 0;
@@ -198,6 +200,7 @@ void VirtualTimers::keep_time_alone(ipc::Client& client) {
     }
     is_kept_ = false;
   } while (first_ps() != never_ps && !is_kept_.exchange(true));
+  keeper_ = pthread_t{};
 }
 
 void VirtualTimers::note_signal(const VirtualTimer& timer) {

@@ -146,6 +146,7 @@ class VirtualTimers {
   std::atomic<std::int64_t> first_thread_end_ps_{0};  // note_sleep() of the first thread
   std::atomic<std::uint32_t> changes_{0};             // of the first time at which a timer is due
   std::atomic<bool> is_kept_{false};                  // a thread of the shim keeps the timers' time
+  std::atomic<pthread_t> keeper_{};                   // that thread
   // The waits in the host at this moment, and when the first of them began.
   std::uint32_t paces_ = 0;
   std::int64_t pace_began_ns_ = 0;

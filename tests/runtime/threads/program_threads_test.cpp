@@ -46,8 +46,9 @@ TEST_P(ProgramThreads, CallEverythingAtOnce) {
   const SessionReport report = session.run(ranks, {}, [] { return false; });
   ASSERT_EQ(report.outcome, SessionReport::Outcome::completed) << report.message;
   EXPECT_GT(report.messages, 0U);
-  EXPECT_TRUE(std::any_of(report.warnings.begin(), report.warnings.end(), [](const std::string& warning) {
-    return warning.find("several threads called MPI, slept or read the clock in ranks 0, 1") == 0;
+  // The threads act in their order: the host decides nothing.
+  EXPECT_TRUE(std::none_of(report.warnings.begin(), report.warnings.end(), [](const std::string& warning) {
+    return warning.find("several threads called MPI") == 0;
   }));
 }
 

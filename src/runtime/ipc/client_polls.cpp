@@ -1,0 +1,93 @@
+// Polls of the event ring, and what a poll does that finds no visible event.
+#include <algorithm>
+#include <atomic>
+
+#include "runtime/ipc/client.hpp"
+
+namespace apenet::ipc {
+
+const Event* Client::poll(Time cost, std::uint32_t least_events) {
+  const Event* event = visible();
+  if (event == nullptr) event = on_empty_poll(cost, least_events);
+  if (event != nullptr) note_resumed();
+  return event;
+}
+
+// There is no visible event.
+const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
+  switch (block_->progress.on_empty_poll()) {
+    case Progress::Poll::tests:
+      return test(false, cost);
+    case Progress::Poll::spins:
+      return test(true, cost);
+    case Progress::Poll::progresses:
+      return nullptr;
+    case Progress::Poll::waits:
+      break;
+  }
+  const Event* event = front();
+  note_empty_poll();
+  if (lets_others_act(event, 0)) return nullptr;
+  if (stops_at_timer(event, 0)) return nullptr;
+  if (event == nullptr) {
+    if (block_->progress.use_grant()) return nullptr;
+    if (timer_ps() != never_ps) least_events = 1;
+    block_->turn.least_events = least_events;
+    resumes_at_ = block_->rings.event_tail + least_events - 1;
+    const std::int64_t first_ps = std::min(next_other_ps(), timer_ps());
+    const std::int64_t alarm_ps = first_ps == never_ps ? 0 : std::max(first_ps, block_->clock.now_ps());
+    if (ThreadOrder* const threads = order(); threads != nullptr && threads->in_use())
+      block_->turn.slept_since_ps.store(threads->oldest_sleep_ps(), std::memory_order_relaxed);
+    wait(Wait::for_event, alarm_ps);
+    event = front();
+    const std::int64_t known_ps = block_->progress.is_granted() ? 0 : alarm_ps;
+    if (lets_others_act(event, known_ps)) return nullptr;
+    if (stops_at_timer(event, known_ps) || event == nullptr) return nullptr;
+  }
+  block_->clock.wait_to(event->time_ps);
+  return event;
+}
+
+bool Client::stop_at_timer(const Event* event, std::int64_t known_ps) {
+  const std::int64_t due_ps = timer_ps();
+  if (due_ps > (event != nullptr ? event->time_ps : known_ps)) return false;
+  block_->clock.wait_to(due_ps);
+  return true;
+}
+
+// Call when a poll returns an event.
+void Client::note_resumed() {
+  Turn& turn = block_->turn;
+  if (turn.least_events == 1 || block_->rings.event_tail != resumes_at_) return;
+  turn.resumed_ps.store(block_->clock.now_ps(), std::memory_order_relaxed);
+}
+
+const Event* Client::test(bool spins, Time cost) {
+  const std::int64_t now_ps = block_->clock.now_ps();
+  Progress& progress = block_->progress;
+  if (!spins) progress.begin_empty_polls(now_ps);
+  // Tell the simulator about endless polling: if all other processes wait, it has nothing to report.
+  const bool reports = spins && progress.reports_polling(header_->empty_poll_limits, now_ps);
+  if (now_ps >= block_->clock.horizon_ps || reports) {
+    wait(Wait::until, now_ps);
+    if (const Event* event = visible()) return event;
+  }
+  charge(cost.ps());
+  return spins && cost == Time::zero() ? skip_ahead() : nullptr;
+}
+
+// Tests that cost nothing would never reach what they wait for. Advances the clock to the next event, or to
+// the horizon if no event is known before it.
+const Event* Client::skip_ahead() {
+  Clock& clock = block_->clock;
+  const Event* event = front();
+  std::int64_t until_ps = event != nullptr ? std::min(event->time_ps, clock.horizon_ps) : clock.horizon_ps;
+  until_ps = std::min(until_ps, std::max(next_other_ps(), clock.now_ps()));
+  until_ps = std::min(until_ps, std::max(timer_ps(), clock.now_ps()));
+  // No event will come: no other process acts before this one.
+  if (until_ps >= end_of_time_ps) return nullptr;
+  clock.wait_to(until_ps);
+  return visible();
+}
+
+}  // namespace apenet::ipc

@@ -1,0 +1,388 @@
+#include "runtime/ipc/thread_order.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <utility>
+
+#include "runtime/ipc/futex.hpp"
+#include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/thread_order_parts.hpp"
+
+namespace apenet::ipc {
+namespace {
+
+// After so many actions at one time, the next one takes time: threads that look at memory, or take a lock,
+// again and again come to the time at which another one sleeps.
+constexpr std::uint32_t most_turns = 4096;
+constexpr std::int64_t turns_take_ps = 1'000'000;
+// A library that looks at memory lets others go first meanwhile.
+constexpr std::uint32_t idle_yields_of_step = 64;
+
+constexpr std::int64_t idle_pause_ns = 500'000'000;
+
+constexpr std::uint64_t mark_word = 0x6f72646572206f66;
+
+// A handler of a signal has left the wait by a jump: what the thread has called since has overwritten the
+// mark that the wait keeps on the stack.
+bool has_jumped(const OrderedThread& own) {
+  stack_t stack{};
+  const bool is_on_other = sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+  if (!is_on_other && __builtin_frame_address(0) > static_cast<const void*>(own.mark)) return true;
+  return std::any_of(own.mark->begin(), own.mark->end(),
+                     [](std::uint64_t word) { return word != mark_word; });
+}
+
+class Mark {
+ public:
+  explicit Mark(OrderedThread& own) : own_(own) {
+    words_.fill(mark_word);
+    own_.mark = &words_;
+    __asm__ volatile("" : : "r"(&words_) : "memory");  // somebody may read it
+  }
+  ~Mark() { own_.mark = nullptr; }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+
+ private:
+  OrderedThread& own_;
+  ParkMark words_;
+};
+
+}  // namespace
+
+// While the first thread waits for something of the host, sleeps take as long there as in virtual time.
+class ThreadOrder::HostPace {
+ public:
+  // Of a sleep from now_ps to until_ps, from the first call with this now_ps on.
+  [[nodiscard]] std::int64_t left_ns(std::int64_t now_ps, std::int64_t until_ps) {
+    if (now_ps != from_ps_) {
+      from_ps_ = now_ps;
+      began_ns_ = host_now_ns();
+    }
+    return (until_ps - now_ps) / 1000 - (host_now_ns() - began_ns_);
+  }
+
+ private:
+  std::int64_t from_ps_ = -1;
+  std::int64_t began_ns_ = 0;
+};
+
+ActionKey ThreadOrder::acts_at(const OrderedThread& thread) {
+  if (thread.acts != ThreadActs::blocked || thread.deadline_ps <= thread.key.clock_ps) return thread.key;
+  return {.clock_ps = thread.deadline_ps, .turn = 0, .number = thread.key.number};
+}
+
+bool ThreadOrder::may_act(const OrderedThread& thread) {
+  switch (thread.acts) {
+    case ThreadActs::running:
+    case ThreadActs::at_gate:
+    case ThreadActs::acting:
+      return true;
+    case ThreadActs::blocked:
+      return thread.deadline_ps != OrderedThread::no_deadline_ps;
+    case ThreadActs::free:
+    case ThreadActs::outside:
+      break;
+  }
+  return false;
+}
+
+OrderedThread* ThreadOrder::least() {
+  OrderedThread* first = nullptr;
+  for_each([&](OrderedThread& thread) {
+    if (may_act(thread) && (first == nullptr || acts_at(thread) < acts_at(*first))) first = &thread;
+  });
+  return first;
+}
+
+// Before virtual time begins.
+OrderedThread* ThreadOrder::first_to_come() {
+  OrderedThread* first = nullptr;
+  for_each([&](OrderedThread& thread) {
+    const bool waits = thread.acts == ThreadActs::at_gate;
+    if (waits && (first == nullptr || thread.ticket < first->ticket)) first = &thread;
+  });
+  return first;
+}
+
+// Of those that wait for their turn, the first.
+OrderedThread* ThreadOrder::first_to_wait() {
+  OrderedThread* first = nullptr;
+  for_each([&](OrderedThread& thread) {
+    const bool waits = may_act(thread) && thread.acts != ThreadActs::running && &thread != acting_;
+    if (waits && (first == nullptr || acts_at(thread) < acts_at(*first))) first = &thread;
+  });
+  return first;
+}
+
+// Lets the next thread act, if it is known which one that is.
+void ThreadOrder::dispatch() {
+  if (acting_ != nullptr) return;
+  OrderedThread* const first = has_started_ ? least() : first_to_come();
+  if (first == nullptr || first->acts == ThreadActs::running) return;
+  if (acts_at(*first).clock_ps > now_ps() && awaits_host()) return;  // it lets real time pass
+  grant(*first, first->acts == ThreadActs::blocked ? Woken::timed_out : first->woken);
+}
+
+// Nobody knows at which virtual time that comes for which the first thread waits.
+bool ThreadOrder::awaits_host() {
+  bool awaits = false;
+  for_each([&](const OrderedThread& thread) {
+    if (thread.key.number == 0 && thread.acts == ThreadActs::outside && thread.awaits_host) awaits = true;
+  });
+  return awaits && has_started_;
+}
+
+void ThreadOrder::grant(OrderedThread& thread, Woken woken) {
+  thread.key = acts_at(thread);
+  thread.object = nullptr;
+  thread.owner = nullptr;
+  thread.deadline_ps = OrderedThread::no_deadline_ps;
+  thread.acts = ThreadActs::acting;
+  thread.taking = nullptr;
+  thread.woken = woken;
+  acting_ = &thread;
+  if (thread.key.clock_ps > now_ps()) now_ps_.store(thread.key.clock_ps, std::memory_order_relaxed);
+  word_of(thread).fetch_add(1);
+  if (selves_[index_of(thread)].load(std::memory_order_relaxed) != pthread_self())
+    futex_wake(word_of(thread));
+}
+
+void ThreadOrder::note_wait(const OrderedThread& own) {
+  ThreadWord& word = (*words_)[index_of(own)];
+  word.mark = ThreadWord::marks_one;
+  const OrderedThread* other = own.owner;
+  if (own.acts == ThreadActs::at_gate) {
+    word.awaits = ThreadWord::Awaits::turn;
+    other = acting_ != nullptr ? acting_ : least();
+  } else if (own.object == nullptr) {
+    word.awaits = ThreadWord::Awaits::time;
+  } else {
+    word.awaits = ThreadWord::Awaits::object;
+    const auto is_joined = [&own](const OrderedThread& thread) { return own.object == &thread; };
+    const auto* const joined = std::find_if(threads_.begin(), threads_.end(), is_joined);
+    if (joined != threads_.end()) other = joined;
+  }
+  word.thread_id = other == nullptr ? 0 : other->id.load(std::memory_order_relaxed);
+}
+
+// Waits until the thread acts.
+Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
+  std::int64_t pause_ns = first_pause_ns;
+  const Mark mark(own);
+  HostPace pace;
+  while (own.acts != ThreadActs::acting) {
+    std::atomic<std::uint32_t>& word = word_of(own);
+    const std::uint32_t before = word.load();
+    const bool is_next = acting_ == nullptr && first_to_wait() == &own;
+    timespec pause = pause_of(is_next                                            ? pause_ns
+                              : own.acts == ThreadActs::at_gate                  ? most_pause_ns
+                              : own.ends == WaitEnds::by_signal                  ? idle_pause_ns
+                              : own.deadline_ps != OrderedThread::no_deadline_ps ? idle_pause_ns
+                                                                                 : 0);
+    if (is_next && least() == &own) {  // what comes from the host may come before
+      const std::int64_t left_ns = pace.left_ns(now_ps(), acts_at(own).clock_ps);
+      if (left_ns <= 0) {
+        grant(own, own.acts == ThreadActs::blocked ? Woken::timed_out : own.woken);
+        break;
+      }
+      pause = pause_of(std::min(left_ns, most_pause_ns));
+    }
+    bool is_interrupted = guard.has_signal();
+    note_wait(own);
+    guard.unlock();
+    // With a time limit, the host always tells of a signal that was handled.
+    const bool is_limited = pause.tv_sec != 0 || pause.tv_nsec != 0;
+    if (!is_interrupted)
+      is_interrupted = futex_wait(word, before, is_limited ? &pause : nullptr) < 0 && errno == EINTR;
+    guard.lock();
+    if (own.acts == ThreadActs::acting) break;
+    if (const int signal = std::exchange(own.asked_signal, 0); signal != 0) {
+      own.acts = ThreadActs::blocked;
+      if (guard.lets_in(signal)) {
+        own.ends = WaitEnds::by_thread;
+        unblock(own, own.asked_from, Woken::interrupted);
+      }
+      note_settled();
+      dispatch();
+    } else if (is_interrupted && own.ends == WaitEnds::by_signal) {
+      own.ends = WaitEnds::by_thread;
+      unblock(own, {.clock_ps = now_ps()}, Woken::interrupted);
+      dispatch();
+    } else if (is_next) {
+      if (has_started_) look_at(least());
+      pause_ns = std::min(2 * pause_ns, most_pause_ns);
+    }
+  }
+  return own.woken;
+}
+
+void ThreadOrder::enter_call(OrderedThread& own) {
+  if (own.call_depth == 0) enter(own);
+  ++own.call_depth;
+}
+
+void ThreadOrder::leave_call(OrderedThread& own, std::int64_t clock_ps) {
+  if (own.call_depth == 0 || --own.call_depth > 0) return;  // 0: a signal's handler has ended it by a jump
+  leave(own, clock_ps);
+}
+
+// Whether the thread begins an action: it may be in one.
+bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
+  if (guard.is_nested()) {
+    ++own.depth;
+    return false;
+  }
+  if (const int signal = std::exchange(own.asked_signal, 0);
+      signal != 0) {  // its handler calls, or has jumped
+    own.acts = ThreadActs::blocked;
+    own.key = std::max(own.key, ActionKey{.clock_ps = own.asked_from.clock_ps,
+                                          .turn = own.asked_from.turn,
+                                          .number = own.key.number});
+  }
+  const bool is_parked = own.acts == ThreadActs::at_gate || own.acts == ThreadActs::blocked;
+  if (is_parked && own.mark != nullptr && has_jumped(own)) {
+    own.object = nullptr;
+    own.owner = nullptr;
+    own.deadline_ps = OrderedThread::no_deadline_ps;
+    own.depth = 0;
+    own.acts = ThreadActs::running;
+    own.key = std::max(own.key, ActionKey{.clock_ps = now_ps(), .turn = 0, .number = own.key.number});
+  }
+  if (own.acts != ThreadActs::running && own.acts != ThreadActs::outside) {
+    ++own.depth;
+    return false;
+  }
+  if (own.acts == ThreadActs::outside) come_back(own);
+  return true;
+}
+
+void ThreadOrder::enter(OrderedThread& own) {
+  {
+    Guard guard(*this);
+    if (!begins(own, guard)) return;
+    if (own.call_depth > 0) own.depth = 1;  // the call goes on after it
+    if (acting_ == nullptr && (!has_started_ || least() == &own)) {
+      own.acts = ThreadActs::acting;
+      acting_ = &own;
+      if (own.key.clock_ps > now_ps()) now_ps_.store(own.key.clock_ps, std::memory_order_relaxed);
+      return;
+    }
+  }
+  Guard guard(*this, Guard::Signals::wait);
+  if (own.acts != ThreadActs::running) return;  // a handler has jumped
+  own.acts = ThreadActs::at_gate;
+  own.ticket = ++tickets_;
+  own.woken = Woken::no;
+  own.ends = WaitEnds::by_thread;
+  note_settled();
+  dispatch();
+  park(own, guard);
+}
+
+Woken ThreadOrder::enter_at(OrderedThread& own, std::int64_t clock_ps, WaitEnds ends) {
+  Guard guard(*this, Guard::Signals::wait);
+  const bool is_in_call =
+      !guard.is_nested() && own.acts == ThreadActs::acting && own.call_depth > 0 && own.depth == 0;
+  if (is_in_call) {
+    acting_ = nullptr;
+  } else if (!begins(own, guard)) {
+    return Woken::no;
+  }
+  if (own.call_depth > 0) own.depth = 1;
+  own.acts = ThreadActs::blocked;  // at nothing
+  own.ticket = ++tickets_;
+  own.deadline_ps = clock_ps;
+  own.woken = Woken::no;
+  own.ends = ends;
+  note_settled();
+  dispatch();
+  return park(own, guard);
+}
+
+void ThreadOrder::leave(OrderedThread& own, std::int64_t clock_ps, bool is_of_program) {
+  {
+    Guard guard(*this);
+    if (own.depth == 0) {
+      end_action(own, clock_ps, is_of_program);
+      return;
+    }
+    --own.depth;
+    if (own.acts != ThreadActs::acting) return;
+    if (clock_ps > own.key.clock_ps) own.key = {.clock_ps = clock_ps, .turn = 0, .number = own.key.number};
+    if (!std::exchange(own.gives_way, false)) return;
+  }
+  give_way(own);
+}
+
+void ThreadOrder::end_action(OrderedThread& own, std::int64_t clock_ps, bool is_of_program) {
+  if (own.acts != ThreadActs::acting) return;
+  if (clock_ps == own.key.clock_ps && is_of_program && ++own.program_turns >= most_turns)
+    clock_ps += turns_take_ps;
+  const bool has_moved = clock_ps > own.key.clock_ps;
+  if (has_moved) {
+    own.key = {.clock_ps = clock_ps, .turn = 0, .number = own.key.number};
+    own.program_turns = 0;
+  }
+  if (std::exchange(own.gives_way, false)) {
+    queue_behind_others(own);
+  } else if (!has_moved) {
+    ++own.key.turn;
+  }
+  own.acts = ThreadActs::running;
+  acting_ = nullptr;
+  dispatch();
+}
+
+void ThreadOrder::advance(OrderedThread& own, std::int64_t clock_ps) {
+  Guard guard(*this);
+  if (guard.is_nested() || clock_ps <= own.key.clock_ps) return;
+  own.key = {.clock_ps = clock_ps, .turn = 0, .number = own.key.number};
+  dispatch();
+}
+
+// What another thread does next may come later than its key, but nobody knows before it is there.
+void ThreadOrder::queue_behind_others(OrderedThread& own) {
+  bool is_idle = std::exchange(own.yielded_at, progress()) == progress();
+  for_each([&](const OrderedThread& other) {
+    const bool is_before = &other != &own && may_act(other) && acts_at(other).clock_ps <= own.key.clock_ps;
+    if (is_before && other.saw_nothing != progress()) is_idle = false;
+  });
+  if (!is_idle) own.idle_yields = 0;
+  if (is_idle && own.idle_yields == 0) own.idle_since_ps = own.key.clock_ps;
+  if (is_idle && ++own.idle_yields >= idle_yields_of_step) {
+    own.saw_nothing = progress();
+    own.polled = ++tickets_;
+    // In a call of a library it waits for what another thread does in one; what comes later, the simulation
+    // knows.
+    const std::int64_t next_ps = earliest_other_ps(own, own.call_depth > 0);
+    if (own.idle_yields % idle_yields_of_step == 0 && next_ps > own.key.clock_ps && next_ps != INT64_MAX) {
+      own.key = {.clock_ps = own.key.clock_ps + next_step_ps(own.idle_since_ps, own.key.clock_ps, next_ps),
+                 .turn = 0,
+                 .number = own.key.number};
+    }
+  }
+  for_each([&](const OrderedThread& other) {
+    if (&other != &own && may_act(other) && other.key.clock_ps == own.key.clock_ps)
+      own.key.turn = std::max(own.key.turn, other.key.turn);
+  });
+  ++own.key.turn;
+}
+
+// Within a call.
+void ThreadOrder::give_way(OrderedThread& own) {
+  Guard guard(*this, Guard::Signals::wait);
+  if (guard.is_nested() || acting_ != &own) return;
+  queue_behind_others(own);
+  own.acts = ThreadActs::at_gate;
+  own.ticket = ++tickets_;
+  own.woken = Woken::no;
+  own.ends = WaitEnds::by_thread;
+  acting_ = nullptr;
+  dispatch();
+  park(own, guard);
+}
+
+}  // namespace apenet::ipc

@@ -1,0 +1,280 @@
+// Who waits for what in the order, and what the host tells of threads that do not act.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/thread_order_parts.hpp"
+
+namespace apenet::ipc {
+namespace {
+
+// Looks in a row that must find a thread blocked, without CPU time between them.
+constexpr std::uint32_t looks_of_blocked = 3;
+// A thread that runs for so long without an action may spin until another one changes memory.
+constexpr std::int64_t most_cpu_ns = 10'000'000'000;
+
+}  // namespace
+
+// Asks the host about a thread for which others wait.
+void ThreadOrder::look_at(OrderedThread* first) {
+  if (first == nullptr || first->acts != ThreadActs::running || first->id == 0) return;
+  const ThreadState state = state_of_thread(first->id);
+  if (state == ThreadState::ended) {  // the first thread of the process, which no function of ours began
+    drop(*first);
+    dispatch();
+    return;
+  }
+  const std::int64_t cpu_ns = cpu_ns_of(first->id);
+  const bool is_same = first->looked_at == first->key && first->cpu_ns >= 0;
+  const std::int64_t used_ns = is_same ? cpu_ns - first->cpu_ns : 0;
+  if (!is_same || (state != ThreadState::runs && used_ns > 0)) first->looks = 0;
+  if (!is_same || state != ThreadState::runs) first->cpu_ns = cpu_ns;
+  first->looked_at = first->key;
+  const bool is_blocked = state == ThreadState::blocked || state == ThreadState::limited;
+  if (is_blocked ? ++first->looks < looks_of_blocked : used_ns < most_cpu_ns) return;
+  first->acts = ThreadActs::outside;
+  if (!first->is_known_outside) first->awaits_host = is_blocked && !waits_for_thread(first->id);
+  note_settled();
+  dispatch();
+}
+
+OrderedThread* ThreadOrder::first_running(const OrderedThread* besides) {
+  OrderedThread* first = nullptr;
+  for_each([&](OrderedThread& thread) {
+    const bool runs = thread.acts == ThreadActs::running && &thread != besides;
+    if (runs && (first == nullptr || thread.key < first->key)) first = &thread;
+  });
+  return first;
+}
+
+// Call when a thread runs no more.
+void ThreadOrder::note_settled() {
+  if (!is_settling_ || acting_ == nullptr || first_running(acting_) != nullptr) return;
+  word_of(*acting_).fetch_add(1);
+  futex_wake(word_of(*acting_));
+}
+
+void ThreadOrder::settle_others(OrderedThread& own) {
+  Guard guard(*this);
+  std::int64_t pause_ns = first_pause_ns;
+  is_settling_ = true;
+  while (OrderedThread* first = first_running(&own)) {
+    std::atomic<std::uint32_t>& word = word_of(own);
+    const std::uint32_t before = word.load();
+    const timespec pause = pause_of(pause_ns);
+    guard.unlock();
+    const bool has_changed = futex_wait(word, before, &pause) == 0;
+    guard.lock();
+    if (has_changed) continue;
+    look_at(first);
+    pause_ns = std::min(2 * pause_ns, most_pause_ns);
+  }
+  is_settling_ = false;
+}
+
+std::int64_t ThreadOrder::oldest_sleep_ps() {
+  Guard guard(*this);
+  std::int64_t oldest_ps = INT64_MAX;
+  for_each([&](const OrderedThread& thread) {
+    if (thread.acts == ThreadActs::blocked && may_act(thread))
+      oldest_ps = std::min(oldest_ps, thread.key.clock_ps);
+  });
+  return oldest_ps;
+}
+
+std::uint32_t ThreadOrder::count_blocked(const void* object) {
+  Guard guard(*this);
+  std::uint32_t count = 0;
+  for_each([&](const OrderedThread& thread) {
+    count += thread.acts == ThreadActs::blocked && thread.object == object ? 1 : 0;
+  });
+  return count;
+}
+
+// The thread was left out, and acts in order again.
+void ThreadOrder::come_back(OrderedThread& own) {
+  own.key = std::max(own.key, ActionKey{.clock_ps = now_ps(), .turn = 0, .number = own.key.number});
+  own.acts = ThreadActs::running;
+  if (!own.is_known_outside) has_overtaken_ = true;
+  own.is_known_outside = false;
+}
+
+void ThreadOrder::go_outside(OrderedThread& own, bool awaits_host) {
+  Guard guard(*this);
+  const bool is_in_call = own.acts == ThreadActs::acting && own.call_depth > 0 && own.depth == 0;
+  if (own.acts != ThreadActs::running && !is_in_call) return;
+  if (is_in_call) acting_ = nullptr;
+  own.acts = ThreadActs::outside;
+  own.is_known_outside = true;
+  own.awaits_host = awaits_host;
+  note_settled();
+  dispatch();
+}
+
+void ThreadOrder::expect_outside(OrderedThread& own, bool awaits_host) {
+  Guard guard(*this);
+  if (own.acts != ThreadActs::running) return;
+  own.is_known_outside = true;
+  own.awaits_host = awaits_host;
+}
+
+void ThreadOrder::come_inside(OrderedThread& own) {
+  if (own.call_depth > 0) {
+    if (own.acts != ThreadActs::outside) return;
+    enter(own);
+    own.depth = 0;
+    return;
+  }
+  Guard guard(*this);
+  if (guard.is_nested()) return;
+  if (own.acts == ThreadActs::outside) come_back(own);
+  if (own.acts == ThreadActs::running) own.is_known_outside = false;
+}
+
+// The action goes on when the thread has been woken, and its key is the least.
+Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t deadline_ps,
+                         OrderedThread* owner, WaitEnds ends) {
+  Guard guard(*this, Guard::Signals::wait);
+  if (guard.is_nested()) return Woken::interrupted;
+  own.acts = ThreadActs::blocked;
+  own.object = object;
+  own.ticket = ++tickets_;
+  own.deadline_ps = deadline_ps;
+  own.owner = owner;
+  own.woken = Woken::no;
+  own.ends = ends;
+  if (acting_ == &own) acting_ = nullptr;
+  dispatch();
+  return park(own, guard);
+}
+
+// A thread that is blocked goes on, not before this key.
+void ThreadOrder::unblock(OrderedThread& thread, ActionKey from, Woken woken) {
+  from.number = thread.key.number;
+  thread.key = std::max(thread.key, from);
+  thread.acts = ThreadActs::at_gate;
+  thread.taking = woken == Woken::signalled ? thread.object : nullptr;
+  thread.object = nullptr;
+  thread.owner = nullptr;
+  thread.deadline_ps = OrderedThread::no_deadline_ps;
+  thread.woken = woken;
+}
+
+std::uint32_t ThreadOrder::wake(const void* object, std::uint32_t most, const OrderedThread* from) {
+  Guard guard(*this);
+  if (guard.is_nested()) {  // the holder does it when it releases the lock
+    if (late_count_ < late_.size()) late_[late_count_++] = {.object = object, .most = most};
+    return 0;
+  }
+  const std::uint32_t woken =
+      wake_blocked(object, most, from == nullptr ? ActionKey{.clock_ps = now_ps()} : from->key);
+  dispatch();
+  return woken;
+}
+
+std::uint32_t ThreadOrder::wake_blocked(const void* object, std::uint32_t most, const ActionKey& from) {
+  std::uint32_t woken = 0;
+  while (woken < most) {
+    OrderedThread* first = nullptr;
+    for_each([&](OrderedThread& thread) {
+      const bool is_there = thread.acts == ThreadActs::blocked && thread.object == object;
+      if (is_there && (first == nullptr || thread.ticket < first->ticket)) first = &thread;
+    });
+    if (first == nullptr) break;
+    unblock(*first, from, Woken::signalled);
+    ++woken;
+  }
+  return woken;
+}
+
+void ThreadOrder::wake_late() {
+  const std::uint32_t count = std::exchange(late_count_, 0);
+  for (std::uint32_t i = 0; i < count; ++i)
+    wake_blocked(late_[i].object, late_[i].most, ActionKey{.clock_ps = now_ps()});
+  dispatch();
+}
+
+OrderedThread* ThreadOrder::first_to_take(const void* object) {
+  Guard guard(*this);
+  OrderedThread* first = nullptr;
+  for_each([&](OrderedThread& thread) {
+    if (thread.acts == ThreadActs::at_gate && thread.taking == object) first = &thread;
+  });
+  return first;
+}
+
+void ThreadOrder::note_owner(const void* object, OrderedThread& own) {
+  Guard guard(*this);
+  for_each([&](OrderedThread& thread) {
+    if (thread.acts == ThreadActs::blocked && thread.object == object) thread.owner = &own;
+  });
+}
+
+void ThreadOrder::cancel(pthread_t thread, const OrderedThread* from) {
+  Guard guard(*this);
+  OrderedThread* const found = find(thread);
+  if (found == nullptr || found->acts != ThreadActs::blocked || found->ends == WaitEnds::by_thread) return;
+  unblock(*found, from == nullptr ? ActionKey{.clock_ps = now_ps()} : from->key, Woken::interrupted);
+  dispatch();
+}
+
+void ThreadOrder::ask(pthread_t thread, int signal, const OrderedThread& from) {
+  Guard guard(*this);
+  OrderedThread* const found = find(thread);
+  if (found == nullptr || found->acts != ThreadActs::blocked || found->ends != WaitEnds::by_signal) return;
+  found->asked_signal = signal;
+  found->asked_from = from.key;
+  found->acts = ThreadActs::running;
+  word_of(*found).fetch_add(1);
+  futex_wake(word_of(*found));
+}
+
+std::int64_t ThreadOrder::earliest_other_ps(const OrderedThread& own, bool in_call) {
+  std::int64_t first_ps = INT64_MAX;
+  for_each([&](const OrderedThread& other) {
+    const bool counts = &other != &own && may_act(other) && (!in_call || other.call_depth > 0);
+    if (counts) first_ps = std::min(first_ps, acts_at(other).clock_ps);
+  });
+  return first_ps;
+}
+
+void ThreadOrder::note_empty_poll(OrderedThread& own) {
+  Guard guard(*this);
+  const std::uint64_t now = progress();
+  own.polled_before = own.saw_nothing == now ? own.polled : OrderedThread::no_poll;
+  own.saw_nothing = now;
+  own.polled = ++tickets_;
+}
+
+// Whether it helps nobody to let the other thread act: all that has happened since the last poll of `own` is
+// an empty poll of the other one, or it was blocked then and still is.
+bool ThreadOrder::has_polled_since(const OrderedThread& other, const OrderedThread& own) const {
+  const std::uint64_t now = progress();
+  if (own.saw_nothing != now || own.polled_before == OrderedThread::no_poll) return false;
+  const bool is_blocked = !may_act(other);
+  if (is_blocked && other.ticket < own.polled_before) return true;
+  return other.saw_nothing == now && other.polled > own.polled_before &&
+         (is_blocked || acts_at(other) == other.key);
+}
+
+std::int64_t ThreadOrder::next_other_ps(const OrderedThread& own) {
+  Guard guard(*this);
+  std::int64_t first_ps = INT64_MAX;
+  for_each([&](const OrderedThread& other) {
+    if (&other != &own && may_act(other) && !has_polled_since(other, own))
+      first_ps = std::min(first_ps, acts_at(other).clock_ps);
+  });
+  return first_ps;
+}
+
+bool ThreadOrder::must_lend(const OrderedThread& own) {
+  Guard guard(*this);
+  bool lends = false;
+  for_each([&](const OrderedThread& other) {
+    if (other.acts == ThreadActs::blocked && other.owner == &own && !has_polled_since(other, own))
+      lends = true;
+  });
+  return lends;
+}
+
+}  // namespace apenet::ipc

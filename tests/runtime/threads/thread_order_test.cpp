@@ -1,0 +1,176 @@
+// Threads act in the order of their keys, whatever the host does.
+#include "runtime/ipc/thread_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/threads/naive_order.hpp"
+
+namespace apenet::ipc {
+namespace {
+
+using apenet::testing::action_count;
+using apenet::testing::Do;
+using apenet::testing::Happened;
+using apenet::testing::NaiveOrder;
+using apenet::testing::ThreadProgram;
+
+// Executes a program in threads of the host, which delays them at random.
+class Execution {
+ public:
+  Execution(const std::vector<ThreadProgram>& programs, std::uint32_t seed)
+      : programs_(programs), order_(std::make_unique<ThreadOrder>()), seed_(seed) {}
+
+  std::vector<Happened> run() {
+    std::vector<OrderedThread*> entries;
+    for (std::size_t i = 0; i < programs_.size(); ++i) entries.push_back(order_->create(nullptr));
+    order_->start(0);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < programs_.size(); ++i)
+      threads.emplace_back([this, i, own = entries[i]] { execute(i, *own); });
+    for (std::thread& thread : threads) thread.join();
+    return happened_;
+  }
+
+ private:
+  void execute(std::size_t number, OrderedThread& own) {
+    std::minstd_rand random(seed_ + static_cast<std::uint32_t>(number));
+    order_->begin(own);
+    for (std::size_t at = 0; at < programs_[number].size(); ++at) {
+      delay(random);
+      const std::int64_t clock = execute_one(number, programs_[number][at], own);
+      happened_.push_back({number, at, std::max(clock, own.key.clock_ps)});  // serialised by the order
+      order_->leave(own, clock);
+    }
+    order_->enter(own);
+    order_->end(own);
+  }
+  static void delay(std::minstd_rand& random) {
+    switch (random() % 8) {
+      case 0:
+        std::this_thread::yield();
+        break;
+      case 1:
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 50));
+        break;
+      default:
+        break;
+    }
+  }
+  // Returns the thread's clock at the end of the action.
+  std::int64_t execute_one(std::size_t number, Do what, OrderedThread& own) {
+    if (what == Do::sleep) {
+      order_->enter_at(own, own.key.clock_ps + 25, WaitEnds::by_thread);
+      return own.key.clock_ps;
+    }
+    order_->enter(own);
+    const bool holds = owner_ == static_cast<int>(number);
+    switch (what) {
+      case Do::charge:
+        return own.key.clock_ps + 10;
+      case Do::lock:
+        if (!holds) lock(number, own);
+        break;
+      case Do::unlock:
+        if (holds) unlock(own);
+        break;
+      case Do::wait:
+      case Do::wait_long:
+        if (!holds) break;
+        unlock(own);
+        order_->block(own, &condition_,
+                      what == Do::wait ? OrderedThread::no_deadline_ps : own.key.clock_ps + 40, nullptr,
+                      WaitEnds::by_thread);
+        lock(number, own);
+        break;
+      case Do::signal:
+        order_->wake(&condition_, 1, &own);
+        break;
+      case Do::broadcast:
+        order_->wake(&condition_, 1000, &own);
+        break;
+      case Do::yield:
+        ThreadOrder::yield(own);
+        break;
+      case Do::act:
+      case Do::sleep:
+        break;
+    }
+    return own.key.clock_ps;
+  }
+  void lock(std::size_t number, OrderedThread& own) {
+    while (owner_ >= 0)
+      order_->block(own, &owner_, OrderedThread::no_deadline_ps, nullptr, WaitEnds::by_thread);
+    owner_ = static_cast<int>(number);
+  }
+  void unlock(const OrderedThread& own) {
+    owner_ = -1;
+    order_->wake(&owner_, 1, &own);
+  }
+
+  std::vector<ThreadProgram> programs_;
+  std::unique_ptr<ThreadOrder> order_;
+  std::uint32_t seed_;
+  int owner_ = -1;
+  int condition_ = 0;
+  std::vector<Happened> happened_;
+};
+
+std::string text_of(const std::vector<ThreadProgram>& programs) {
+  static const char* const names[] = {"act",  "charge",    "sleep",  "lock",      "unlock",
+                                      "wait", "wait_long", "signal", "broadcast", "yield"};
+  std::string text;
+  for (const ThreadProgram& program : programs) {
+    text += "\n ";
+    for (const Do what : program) text += std::string(" ") + names[static_cast<int>(what)];
+  }
+  return text;
+}
+
+void check(const std::vector<ThreadProgram>& programs, std::uint32_t seed) {
+  const auto expected = NaiveOrder(programs).run();
+  if (!expected) return;  // some thread would wait for ever
+  const std::vector<Happened> happened = Execution(programs, seed).run();
+  ASSERT_EQ(happened.size(), expected->size()) << text_of(programs);
+  for (std::size_t i = 0; i < happened.size(); ++i) {
+    ASSERT_TRUE(happened[i] == (*expected)[i])
+        << "seed " << seed << ", event " << i << ": thread " << happened[i].thread << " action "
+        << happened[i].action << " at " << happened[i].clock << ", expected thread " << (*expected)[i].thread
+        << " action " << (*expected)[i].action << " at " << (*expected)[i].clock << text_of(programs);
+  }
+}
+
+TEST(ThreadOrder, AllProgramsOfTwoThreadsWithTwoActions) {
+  const auto at = [](int code) {
+    return ThreadProgram{static_cast<Do>(code % action_count), static_cast<Do>(code / action_count)};
+  };
+  const int programs = action_count * action_count;
+  for (int first = 0; first < programs; ++first) {
+    for (int second = 0; second < programs; ++second) {
+      check({at(first), at(second)}, static_cast<std::uint32_t>(first * programs + second));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(ThreadOrder, DrawnProgramsOfUpToFourThreads) {
+  for (std::uint32_t seed = 1; seed <= 5000; ++seed) {
+    std::minstd_rand random(seed);
+    std::vector<ThreadProgram> programs(2 + random() % 3);
+    for (ThreadProgram& program : programs) {
+      program.resize(1 + random() % 8);
+      for (Do& what : program) what = static_cast<Do>(random() % action_count);
+    }
+    check(programs, seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace apenet::ipc
