@@ -113,6 +113,23 @@ def test_lines_of_threads_come_in_their_order(apenet, build, how):
             assert lines == [f"rank {rank}, thread {t}: {i}" for i in range(30) for t in range(4)]
 
 
+@pytest.mark.parametrize(("how", "status"), [("exit", 3), ("abort", 5), ("kill", 137), ("lock", 1)])
+def test_a_run_that_a_thread_ends_repeats(apenet, build, how, status):
+    program = build(HERE / "threads" / "failing.c")
+    runs = [apenet("run", "-n", "16", "--machine", "ape16", "--", program, how) for _ in range(2)]
+    assert [run.returncode for run in runs] == [status, status], runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout
+    assert "rank 3, thread 2: 9\n" in runs[0].stdout
+    assert "rank 3, thread 2: 10\n" not in runs[0].stdout
+
+
+def test_a_lock_that_its_owner_takes_again_is_named_with_the_owner(apenet, build):
+    """The threads have slept before: what that has left on their stacks is not taken for the call."""
+    done = apenet("run", "-n", "4", "--machine", "ape16", "--", build(HERE / "threads" / "failing.c"), "lock")
+    assert "  rank 3: waits in pthread_join for thread 2 to end" in done.stderr
+    assert "  rank 3, threads 2-5: waits in pthread_mutex_lock, for a lock that thread 4 holds" in done.stderr
+
+
 @pytest.mark.parametrize("period_s", ["2", "100000"])
 def test_a_deadlock_beside_housekeeping_is_known_without_the_stall_timeout(apenet, build, period_s):
     """The sleeps take no real time, and so does the end: it does not wait for the timeout of an hour."""

@@ -37,12 +37,23 @@ std::optional<std::size_t> number_of(int process_id, int thread_id) {
 // The C library's function in which a thread waits, and the line that calls it.
 struct Caller {
   std::string function;
+  std::string meeting;  // likewise, of those in which threads meet: others may be left from earlier calls
   std::string line;
 };
 
 // The shim stands for the C library.
 bool is_shim(const std::string& file) {
   return std::string_view(file).substr(file.rfind('/') + 1) == "libapenet-shim.so";
+}
+
+// Whether threads wait for each other in the function.
+bool is_meeting(std::string_view function) {
+  static constexpr std::string_view parts[] = {"_lock",     "lockfile", "rdlock", "wrlock", "join", "_wait",
+                                               "timedwait", "once",     "poll",   "select", "read", "recv"};
+  const bool gives = function.find("unlock") != std::string_view::npos;
+  return !gives && std::any_of(std::begin(parts), std::end(parts), [function](std::string_view part) {
+    return function.find(part) != std::string_view::npos;
+  });
 }
 
 Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
@@ -57,8 +68,10 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
     const bool is_of_c_library = is_c_library(file) || is_shim(file);
     in_c_library = in_c_library && is_of_c_library;
     if (in_c_library) {
-      if (std::string name = places.function_of(address); !name.starts_with('_') && name != "syscall")
-        caller.function = std::move(name);
+      std::string name = places.function_of(address);
+      if (name.starts_with('_') || name == "syscall") continue;
+      if (is_meeting(name)) caller.meeting = name;
+      caller.function = std::move(name);
     } else if (caller.line.empty() && !is_of_c_library) {
       std::string line = places.line_of_call(address, lines);
       if (likely.empty()) likely = line;
@@ -82,7 +95,7 @@ std::optional<std::string> describe_ordered(int process_id, const SystemCall& ca
   if (!word || word->mark != ipc::ThreadWord::marks_one) return std::nullopt;
   const auto number = word->thread_id == 0 ? std::nullopt : number_of(process_id, word->thread_id);
   const std::string other = number ? "thread " + std::to_string(*number) : "";
-  const std::string where = caller.function.empty() ? "" : "in " + caller.function;
+  const std::string where = caller.meeting.empty() ? "" : "in " + caller.meeting;
   switch (word->awaits) {
     case Awaits::turn:
       return other.empty() ? "waits for its turn" : "waits for its turn, after " + other;
@@ -91,9 +104,9 @@ std::optional<std::string> describe_ordered(int process_id, const SystemCall& ca
     default:
       break;
   }
-  if (caller.function.find("join") != std::string::npos && number)
+  if (caller.meeting.find("join") != std::string::npos && number)
     return "waits " + where + " for " + other + " to end";
-  const bool is_lock = caller.function.find("mutex") != std::string::npos || caller.function == "mtx_lock";
+  const bool is_lock = caller.meeting.find("mutex") != std::string::npos || caller.meeting == "mtx_lock";
   const std::string what = !is_lock ? "another thread"
                            : number ? "a lock that " + other + " holds"
                                     : "a lock";
