@@ -22,7 +22,7 @@ extern "C" __attribute__((weak)) void apenet_timers_due();
 // The shim defines it (shim/threads.cpp). Whether the thread, by its id of the host, serves a library, and
 // does nothing for which the program waits.
 extern "C" __attribute__((weak)) bool apenet_serves_library(std::int32_t thread);
-// The order of the process's threads, which the shim owns (shim/thread_locks.cpp).
+// The order of the process's threads, which the shim owns (shim/ordered_threads.cpp).
 extern "C" __attribute__((weak)) apenet::ipc::ThreadOrder* apenet_thread_order();
 
 namespace apenet::ipc {

@@ -1,6 +1,8 @@
 // The functions that the shim replaces, and access to the client.
 #pragma once
 
+#include <atomic>
+
 #include "runtime/ipc/client.hpp"
 
 #define APENET_EXPORT extern "C" __attribute__((visibility("default")))
@@ -16,6 +18,30 @@ template <typename Function>
 Function next(const char* name) {
   return reinterpret_cast<Function>(next_symbol(name));
 }
+
+// A function of the C library, looked up at its first call, without a lock: for functions that are called
+// often.
+template <typename Function>
+class RealFunction {
+ public:
+  constexpr explicit RealFunction(const char* name, const char* version = nullptr)
+      : name_(name), version_(version) {}
+  template <typename... Arguments>
+  auto operator()(Arguments... arguments) {
+    Function function = function_.load(std::memory_order_relaxed);
+    if (function == nullptr) {
+      function = reinterpret_cast<Function>(version_ == nullptr ? next_symbol(name_)
+                                                                : next_symbol_of(name_, version_));
+      function_.store(function, std::memory_order_relaxed);
+    }
+    return function(arguments...);
+  }
+
+ private:
+  const char* name_;
+  const char* version_;
+  std::atomic<Function> function_{nullptr};
+};
 
 // Tests for a null pointer that the declaration of a function rules out. The compiler would assume that the
 // pointer is valid; the assembler statement hides its origin.

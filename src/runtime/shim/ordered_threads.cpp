@@ -1,0 +1,109 @@
+#include "runtime/shim/ordered_threads.hpp"
+
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+
+#include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/ordered_waits.hpp"
+#include "runtime/shim/own_files.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::OrderedThread;
+using ipc::ThreadOrder;
+using ipc::WaitEnds;
+using ipc::Woken;
+
+constinit RealFunction<int (*)(pollfd*, nfds_t, int)> real_poll("poll");
+
+}  // namespace
+
+constinit thread_local bool is_unordered = false;
+
+ThreadOrder& thread_order() {
+  static constinit ThreadOrder order;
+  return order;
+}
+
+OrderedThread* ordered_thread() {
+  ThreadOrder& order = thread_order();
+  return !order.in_use() || host_calls > 0 ? nullptr : order.find(pthread_self());
+}
+
+OrderedThread* enter_order() {
+  if (is_unordered) return nullptr;
+  ThreadOrder& order = thread_order();
+  OrderedThread* const own = order.find(pthread_self());
+  if (own != nullptr) return own;
+  // Nothing is ordered in the child of a fork.
+  if (!order.in_use()) pthread_atfork(nullptr, nullptr, [] { thread_order().reset(); });
+  const ipc::Client* client = ipc::Client::attached();
+  return order.adopt(client == nullptr ? 0 : client->order_time_ps());
+}
+
+bool is_drained(int file) {
+  const int error = errno;
+  struct stat status {};
+  const bool is_known = fstat(file, &status) == 0;
+  const bool is_output = file == STDOUT_FILENO || file == STDERR_FILENO;
+  const bool is = is_known && (S_ISREG(status.st_mode) || (is_output && !is_own_file(file)));
+  errno = error;
+  return is;
+}
+
+FileChange::FileChange(int file, std::size_t bytes) : own_(ordered_thread()) {
+  if (own_ == nullptr) return;
+  const int error = errno;
+  thread_order().enter(*own_);
+  pollfd room{.fd = file, .events = POLLOUT, .revents = 0};
+  const auto has_room = [&] {
+    return bytes <= PIPE_BUF && real_poll(&room, 1, 0) == 1 && room.revents == POLLOUT;
+  };
+  is_action_ = is_drained(file) || has_room();
+  if (!is_action_) thread_order().leave(*own_, !is_in_call());
+  errno = error;
+}
+
+FileChange::~FileChange() {
+  if (own_ == nullptr) return;
+  const int error = errno;
+  const void* const object = ipc::Client::own_files_of(thread_order());
+  if (is_action_ || thread_order().count_blocked(object) > 0) {
+    if (!is_action_) thread_order().enter(*own_);
+    thread_order().wake(object, every_thread, own_);
+    thread_order().leave(*own_, !is_in_call());
+  }
+  errno = error;
+}
+
+OrderedAction::~OrderedAction() {
+  thread_order().leave(own_, !is_in_call());
+}
+
+std::int64_t order_deadline_ps(std::int64_t virtual_ps) {
+  return ipc::Client::attached()->as_order_time_ps(virtual_ps);
+}
+
+Woken block(OrderedThread& own, const volatile void* object, std::int64_t deadline_ps, OrderedThread* owner,
+            WaitEnds ends) {
+  const Woken woken = thread_order().block(own, const_cast<const void*>(object), deadline_ps, owner, ends);
+  ipc::Client* const client = woken == Woken::timed_out ? ipc::Client::attached() : nullptr;
+  if (client != nullptr) client->pass_time(own.key.clock_ps);
+  return woken;
+}
+
+}  // namespace apenet::shim
+
+APENET_EXPORT apenet::ipc::ThreadOrder* apenet_thread_order() {
+  return &apenet::shim::thread_order();
+}

@@ -1,0 +1,37 @@
+// How an ordered thread waits at an object that another thread gives free, and how that one wakes it.
+//
+// What a lock holds stays in the C library's object: only its operations that do not wait are called, each as
+// an action. A thread that would wait is blocked in the order, and tries again when it has been woken.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+
+#include "runtime/shim/ordered_threads.hpp"
+
+namespace apenet::shim {
+
+inline constexpr std::int64_t without_limit = ipc::OrderedThread::no_deadline_ps;
+inline constexpr std::uint32_t every_thread = UINT32_MAX;
+
+// Within an action. When the deadline ends the wait, the process has come there, too.
+ipc::Woken block(ipc::OrderedThread& own, const volatile void* object, std::int64_t deadline_ps,
+                 ipc::OrderedThread* owner, ipc::WaitEnds ends);
+
+// Wakes those that are blocked at the object. `own` may be nullptr.
+inline void wake(const volatile void* object, std::uint32_t most, const ipc::OrderedThread* own) {
+  thread_order().wake(const_cast<const void*>(object), most, own);
+}
+
+// try_it() returns EBUSY if the thread has to wait for whoever wakes the object.
+template <typename Object, typename Try>
+int take_ordered(ipc::OrderedThread& own, Object* object, std::int64_t deadline_ps, Try try_it) {
+  for (;;) {
+    const int error = try_it();
+    if (error != EBUSY) return error;
+    if (block(own, object, deadline_ps, nullptr, ipc::WaitEnds::by_thread) == ipc::Woken::timed_out)
+      return ETIMEDOUT;
+  }
+}
+
+}  // namespace apenet::shim

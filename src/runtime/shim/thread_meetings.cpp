@@ -1,0 +1,178 @@
+// Semaphores, barriers, joins and pthread_once: their operations happen in the order of the threads
+// (docs/internals/threads.md). Locks and conditions: thread_locks.cpp.
+#include <pthread.h>
+#include <semaphore.h>
+#include <threads.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/ordered_waits.hpp"
+#include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/virtual_timers.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::OrderedThread;
+using ipc::WaitEnds;
+using ipc::Woken;
+
+constinit RealFunction<int (*)(sem_t*)> real_sem_wait("sem_wait");
+constinit RealFunction<int (*)(sem_t*)> real_sem_try("sem_trywait");
+constinit RealFunction<int (*)(sem_t*)> real_sem_post("sem_post");
+constinit RealFunction<int (*)(pthread_barrier_t*)> real_barrier_wait("pthread_barrier_wait");
+constinit RealFunction<int (*)(pthread_t, void**)> real_join("pthread_join");
+constinit RealFunction<int (*)(pthread_t, void**)> real_try_join("pthread_tryjoin_np");
+constinit RealFunction<int (*)(pthread_once_t*, void (*)())> real_once("pthread_once");
+
+// The C library's own layout, which it does not declare.
+struct BarrierLayout {
+  unsigned arrived;
+  unsigned round;
+  unsigned count;
+  int shared;
+};
+const BarrierLayout& layout_of(const pthread_barrier_t* barrier) {
+  return *reinterpret_cast<const BarrierLayout*>(barrier);
+}
+constexpr int once_is_done = 2;
+
+// The call of pthread_once that initialises: other threads are blocked until it has ended, also by an
+// exception.
+class Initialisation {
+ public:
+  Initialisation(OrderedThread& own, const pthread_once_t* once) : own_(own), once_(once) {
+    const OrderedAction action(own_);
+    const auto is_ours = [this](const std::atomic<const pthread_once_t*>& entry) { return entry == once_; };
+    while (std::any_of(in_progress.begin(), in_progress.end(), is_ours))
+      thread_order().block(own_, once_, without_limit, nullptr, WaitEnds::by_thread);
+    entry_ = std::find(in_progress.begin(), in_progress.end(), nullptr);
+    if (entry_ != in_progress.end()) *entry_ = once_;
+  }
+  ~Initialisation() {
+    const OrderedAction action(own_);
+    if (entry_ != in_progress.end()) *entry_ = nullptr;
+    thread_order().wake(once_, every_thread, &own_);
+  }
+  Initialisation(const Initialisation&) = delete;
+  Initialisation& operator=(const Initialisation&) = delete;
+
+ private:
+  // More at a time wait for each other in the host.
+  using InProgress = std::array<std::atomic<const pthread_once_t*>, 64>;
+  static constinit InProgress in_progress;
+
+  OrderedThread& own_;
+  const pthread_once_t* once_;
+  InProgress::iterator entry_;
+};
+
+constinit Initialisation::InProgress Initialisation::in_progress{};
+
+}  // namespace
+
+int wait_ordered(OrderedThread& own, sem_t* semaphore, std::int64_t deadline_ps, bool ends_by_signal) {
+  for (;;) {
+    pthread_testcancel();
+    const OrderedAction action(own);
+    if (real_sem_try(semaphore) == 0) return 0;
+    const Woken woken = block(own, semaphore, deadline_ps, nullptr,
+                              ends_by_signal ? WaitEnds::by_signal : WaitEnds::by_cancel);
+    if (woken == Woken::timed_out) return ETIMEDOUT;
+    if (woken == Woken::interrupted && ends_by_signal) return EINTR;
+  }
+}
+
+int join_ordered(OrderedThread& own, pthread_t thread, void** result, std::int64_t deadline_ps) {
+  for (;;) {
+    pthread_testcancel();
+    const OrderedAction action(own);
+    OrderedThread* const other = thread_order().find(thread);
+    if (other == nullptr || other == &own) break;
+    if (block(own, other, deadline_ps, nullptr, WaitEnds::by_cancel) == Woken::timed_out) return ETIMEDOUT;
+  }
+  return real_join(thread, result);
+}
+
+}  // namespace apenet::shim
+
+using apenet::shim::every_thread;
+using apenet::shim::is_shared;
+using apenet::shim::ordered_thread;
+using apenet::shim::OrderedAction;
+using apenet::shim::thread_order;
+using apenet::shim::wake;
+using apenet::shim::without_limit;
+
+// The handler of a signal may post it.
+APENET_EXPORT int sem_wait(sem_t* semaphore) {
+  auto* const own = ordered_thread();
+  if (own == nullptr || is_shared(semaphore)) {
+    const apenet::shim::HostPace pace(apenet::shim::pacing_client(), apenet::shim::HostPace::Ender::thread);
+    const apenet::shim::OutsideOrder outside(own);
+    return apenet::shim::real_sem_wait(semaphore);
+  }
+  return apenet::shim::wait_ordered(*own, semaphore, without_limit, false);
+}
+
+APENET_EXPORT int sem_post(sem_t* semaphore) noexcept {
+  if (!thread_order().in_use() || is_shared(semaphore)) return apenet::shim::real_sem_post(semaphore);
+  auto* const own = ordered_thread();
+  const auto post = [&] {
+    const int result = apenet::shim::real_sem_post(semaphore);
+    wake(semaphore, 1, own);
+    return result;
+  };
+  if (own == nullptr) return post();
+  const OrderedAction action(*own);
+  return post();
+}
+
+APENET_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
+  auto* const own = ordered_thread();
+  const apenet::shim::BarrierLayout& layout = apenet::shim::layout_of(barrier);
+  if (own == nullptr || layout.shared != 0) return apenet::shim::real_barrier_wait(barrier);
+  const OrderedAction action(*own);
+  if (thread_order().count_blocked(barrier) + 1 < layout.count) {
+    thread_order().block(*own, barrier, without_limit, nullptr, apenet::ipc::WaitEnds::by_thread);
+    return 0;
+  }
+  wake(barrier, every_thread, own);
+  return PTHREAD_BARRIER_SERIAL_THREAD;
+}
+
+APENET_EXPORT int pthread_join(pthread_t thread, void** result) {
+  auto* const own = ordered_thread();
+  return own == nullptr ? apenet::shim::real_join(thread, result)
+                        : apenet::shim::join_ordered(*own, thread, result, without_limit);
+}
+
+APENET_EXPORT int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {
+  auto* const own = ordered_thread();
+  if (own == nullptr) return apenet::shim::real_try_join(thread, result);
+  const OrderedAction action(*own);
+  if (thread_order().find(thread) != nullptr) return EBUSY;
+  return apenet::shim::real_join(thread, result);
+}
+
+APENET_EXPORT int thrd_join(thrd_t thread, int* result) {
+  void* value = nullptr;
+  if (pthread_join(thread, &value) != 0) return thrd_error;
+  if (result != nullptr) *result = static_cast<int>(reinterpret_cast<std::intptr_t>(value));
+  return thrd_success;
+}
+
+APENET_EXPORT int pthread_once(pthread_once_t* once, void (*initialise)()) {
+  auto* const own = ordered_thread();
+  if (own == nullptr || __atomic_load_n(once, __ATOMIC_ACQUIRE) == apenet::shim::once_is_done)
+    return apenet::shim::real_once(once, initialise);
+  const apenet::shim::Initialisation initialisation(*own, once);
+  return apenet::shim::real_once(once, initialise);
+}
