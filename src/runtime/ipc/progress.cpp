@@ -77,7 +77,7 @@ std::int64_t CallProgress::read_cost_ps(std::int64_t clock_ps, bool leaves) {
   return cost_ps;
 }
 
-void CallProgress::swap(CallProgress& other) {
+void CallProgress::swap(CallProgress& other) noexcept {
   const auto exchange = [](auto& one, auto& two) {
     one.store(two.exchange(one.load(std::memory_order_relaxed), std::memory_order_relaxed),
               std::memory_order_relaxed);

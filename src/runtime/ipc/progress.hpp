@@ -71,7 +71,7 @@ class CallProgress {
   }
   // Whether the row of empty polls is so long that only an event can end it.
   [[nodiscard]] bool polls_endlessly(const EmptyPollLimits& limits, std::int64_t clock_ps) const;
-  void swap(CallProgress& other);
+  void swap(CallProgress& other) noexcept;
 
  protected:
   using Count = std::atomic<std::uint32_t>;

@@ -225,8 +225,9 @@ void ThreadOrder::enter_call(OrderedThread& own) {
 }
 
 void ThreadOrder::leave_call(OrderedThread& own, std::int64_t clock_ps) {
-  if (own.call_depth == 0 || --own.call_depth > 0) return;  // 0: a signal's handler has ended it by a jump
-  leave(own, clock_ps);
+  if (own.call_depth == 0) return;  // a signal's handler has ended the call by a jump
+  --own.call_depth;
+  if (own.call_depth == 0) leave(own, clock_ps);
 }
 
 // Whether the thread begins an action: it may be in one.

@@ -38,9 +38,10 @@ std::uintptr_t leave_gap(std::uintptr_t end) {
   const std::uintptr_t begin = (end + 2 * unit - 1) / unit * unit;
   if (sbrk(static_cast<std::intptr_t>(begin - end)) != reinterpret_cast<void*>(end)) return 0;
   const std::uintptr_t first = (end + page - 1) / page * page;
-  // Not counted as memory in use. Without it, the gap is still of no use to the C library.
-  mmap(reinterpret_cast<void*>(first), begin - first, PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  // Not counted as memory in use. If the system refuses that, the C library cannot use the gap all the same.
+  [[maybe_unused]] const void* const gap =
+      mmap(reinterpret_cast<void*>(first), begin - first, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   return begin;
 }
 

@@ -9,25 +9,26 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <type_traits>
 
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
-#define APENET_HOST_WAIT(result, name, parameters, arguments)                 \
-  APENET_EXPORT result name parameters {                                      \
-    static const auto real = apenet::shim::next<result(*) parameters>(#name); \
-    const apenet::shim::HostPace pace(apenet::shim::pacing_client());         \
-    return real arguments;                                                    \
+#define APENET_HOST_WAIT(result, name, parameters, arguments)                                  \
+  APENET_EXPORT result name parameters {                                                       \
+    static const auto real = apenet::shim::next<std::add_pointer_t<result parameters>>(#name); \
+    const apenet::shim::HostPace pace(apenet::shim::pacing_client());                          \
+    return real arguments;                                                                     \
   }
 
 // `bytes`: that it writes at a time.
-#define APENET_WRITE(result, name, parameters, bytes, arguments)              \
-  APENET_EXPORT result name parameters {                                      \
-    static const auto real = apenet::shim::next<result(*) parameters>(#name); \
-    const apenet::shim::FileChange change(file, bytes);                       \
-    const apenet::shim::HostPace pace(apenet::shim::pacing_client());         \
-    return real arguments;                                                    \
+#define APENET_WRITE(result, name, parameters, bytes, arguments)                               \
+  APENET_EXPORT result name parameters {                                                       \
+    static const auto real = apenet::shim::next<std::add_pointer_t<result parameters>>(#name); \
+    const apenet::shim::FileChange change(file, bytes);                                        \
+    const apenet::shim::HostPace pace(apenet::shim::pacing_client());                          \
+    return real arguments;                                                                     \
   }
 
 namespace apenet::shim {

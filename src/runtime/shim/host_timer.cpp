@@ -136,8 +136,8 @@ void begin_thread(const VirtualTimer& timer) {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   if (timer.stack_bytes != 0) pthread_attr_setstacksize(&attributes, timer.stack_bytes);
   pthread_t thread{};
-  if (pthread_create(&thread, &attributes, give_notice, notice.get()) == 0)
-    static_cast<void>(notice.release());
+  Notice* const given = notice.release();
+  if (pthread_create(&thread, &attributes, give_notice, given) != 0) notice.reset(given);
   pthread_attr_destroy(&attributes);
 }
 

@@ -11,8 +11,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <type_traits>
 
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -108,14 +110,13 @@ class Printing {
 }  // namespace
 }  // namespace apenet::shim
 
-using apenet::shim::next;
 using apenet::shim::Printing;
 
-#define APENET_PRINT(result, name, parameters, stream, arguments)             \
-  APENET_EXPORT result name parameters {                                      \
-    static const auto real = apenet::shim::next<result(*) parameters>(#name); \
-    const Printing printing(stream);                                          \
-    return real arguments;                                                    \
+#define APENET_PRINT(result, name, parameters, stream, arguments)                              \
+  APENET_EXPORT result name parameters {                                                       \
+    static const auto real = apenet::shim::next<std::add_pointer_t<result parameters>>(#name); \
+    const Printing printing(stream);                                                           \
+    return real arguments;                                                                     \
   }
 
 // The C library has a function of the same name with a list of arguments.

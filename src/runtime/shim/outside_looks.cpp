@@ -18,6 +18,7 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <type_traits>
 
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
@@ -104,17 +105,17 @@ using apenet::shim::read_from;
 using apenet::shim::tried;
 
 // Defines a function that returns `seen`, which contains `done`, the result of the C library's.
-#define APENET_LOOK(result, name, parameters, qualifier, arguments, seen) \
-  APENET_EXPORT result name parameters qualifier {                        \
-    static const auto real = next<result(*) parameters>(#name);           \
-    result const done = real arguments;                                   \
-    return seen;                                                          \
+#define APENET_LOOK(result, name, parameters, qualifier, arguments, seen)        \
+  APENET_EXPORT result name parameters qualifier {                               \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name); \
+    result const done = real arguments;                                          \
+    return seen;                                                                 \
   }
 
 // The same of one that may wait.
 #define APENET_WAITING_LOOK(result, name, parameters, qualifier, arguments, seen) \
   APENET_EXPORT result name parameters qualifier {                                \
-    static const auto real = next<result(*) parameters>(#name);                   \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name);  \
     const HostPace pace(pacing_client());                                         \
     result const done = real arguments;                                           \
     return seen;                                                                  \
@@ -123,7 +124,7 @@ using apenet::shim::tried;
 // The same of one that may wait for a file.
 #define APENET_FILE_LOOK(result, name, parameters, qualifier, arguments, file, seen) \
   APENET_EXPORT result name parameters qualifier {                                   \
-    static const auto real = next<result(*) parameters>(#name);                      \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name);     \
     const InsideWait inside(file);                                                   \
     const HostPace pace(pacing_client());                                            \
     result const done = real arguments;                                              \

@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/protocol.hpp"
@@ -208,21 +209,21 @@ APENET_EXPORT void _Exit(int status) noexcept {
 
 // Defines a function after which this process may have no way to its record any more: what it becomes then is
 // not asked for.
-#define APENET_LAST_RECORD(name, parameters, arguments)      \
-  APENET_EXPORT int name parameters noexcept {               \
-    static const auto real = next<int(*) parameters>(#name); \
-    apenet::shim::note_exit();                               \
-    const int result = real arguments;                       \
-    record_own_image();                                      \
-    return result;                                           \
+#define APENET_LAST_RECORD(result, name, parameters, arguments)                  \
+  APENET_EXPORT result name parameters noexcept {                                \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name); \
+    apenet::shim::note_exit();                                                   \
+    const result done = real arguments;                                          \
+    record_own_image();                                                          \
+    return done;                                                                 \
   }
 
 // The parent ends inside the C library's function.
-APENET_LAST_RECORD(daemon, (int keeps_folder, int keeps_streams), (keeps_folder, keeps_streams))
-APENET_LAST_RECORD(setuid, (uid_t user), (user))
-APENET_LAST_RECORD(seteuid, (uid_t user), (user))
-APENET_LAST_RECORD(setreuid, (uid_t real_user, uid_t user), (real_user, user))
-APENET_LAST_RECORD(setresuid, (uid_t real_user, uid_t user, uid_t saved), (real_user, user, saved))
+APENET_LAST_RECORD(int, daemon, (int keeps_folder, int keeps_streams), (keeps_folder, keeps_streams))
+APENET_LAST_RECORD(int, setuid, (uid_t user), (user))
+APENET_LAST_RECORD(int, seteuid, (uid_t user), (user))
+APENET_LAST_RECORD(int, setreuid, (uid_t real_user, uid_t user), (real_user, user))
+APENET_LAST_RECORD(int, setresuid, (uid_t real_user, uid_t user, uid_t saved), (real_user, user, saved))
 // The simulator knows processes by the numbers that they have for itself, so they get no others.
-APENET_LAST_RECORD(unshare, (int flags), (flags & ~CLONE_NEWPID))
-APENET_LAST_RECORD(chroot, (const char* path), (path))
+APENET_LAST_RECORD(int, unshare, (int flags), (flags & ~CLONE_NEWPID))
+APENET_LAST_RECORD(int, chroot, (const char* path), (path))

@@ -36,8 +36,6 @@
 #include "runtime/shim/run_environment.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
-extern char** __environ;  // NOLINT(bugprone-reserved-identifier)
-
 namespace apenet::shim {
 namespace {
 

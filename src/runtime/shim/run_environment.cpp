@@ -16,9 +16,6 @@
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 
-extern char** __environ;  // NOLINT(bugprone-reserved-identifier): the C library's own; a program may have an
-                          // `environ` that is another one
-
 namespace apenet::shim {
 namespace {
 
@@ -86,6 +83,7 @@ class Known {
   // Reads the process's environment, and keeps what it did not know.
   void learn() {
     std::string_view names;
+    // The C library's own list: `environ` may be another one, of the program.
     for (char** entry = __environ; entry != nullptr && *entry != nullptr && shim_.empty(); ++entry) {
       if (has_name(*entry, list_name)) find_shim();
     }
@@ -406,7 +404,8 @@ OwnRunEnvironment::OwnRunEnvironment() {
 OwnRunEnvironment::~OwnRunEnvironment() {
   if (known_variables.shim().empty()) return;
   own_environment.lock();
-  const bool is_last = own_environment.users > 0 && --own_environment.users == 0;
+  const bool is_last = own_environment.users == 1;
+  if (own_environment.users > 0) --own_environment.users;
   // The program may have set a variable meanwhile: then the environment is its own again.
   if (is_last && own_environment.ours != nullptr && __environ == own_environment.ours)
     __environ = own_environment.programs;

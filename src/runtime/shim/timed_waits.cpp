@@ -76,7 +76,7 @@ using apenet::shim::wait_until;
     static const auto real =                                                                             \
         next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);                \
     Client* client = clock_client();                                                                     \
-    OrderedThread* const own = object ? nullptr : ordered_thread();                                      \
+    OrderedThread* const own = (object) ? nullptr : ordered_thread();                                    \
     if (client == nullptr || !is_valid(deadline) || !is_clock_of_waits(clock)) {                         \
       [[maybe_unused]] const Host host;                                                                  \
       const OutsideOrder outside(own);                                                                   \
