@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "runtime/shim/clocks.hpp"
 #include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/clocks.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 
