@@ -106,20 +106,8 @@ void Recorder::append(const ipc::RecordingEntry& entry) {
   };
   if (computed_ps > 0) write({.kind = ipc::RecordingKind::computed, .value = computed_ps});
   ipc::RecordingEntry named = entry;
-  named.call = static_cast<std::uint32_t>(current_call());
+  named.call = static_cast<std::uint32_t>(ipc::only_call(client_.notes()));
   write(named);
-}
-
-// With several threads inside MPI, nobody knows whose the entry is.
-ipc::MpiCall Recorder::current_call() const {
-  ipc::MpiCall found = ipc::MpiCall::none;
-  for (const ipc::CallNote& note : client_.notes().calls) {
-    const ipc::MpiCall call = note.call.get();
-    if (call == ipc::MpiCall::none) continue;
-    if (found != ipc::MpiCall::none) return ipc::MpiCall::none;
-    found = call;
-  }
-  return found;
 }
 
 void Recorder::flush() {

@@ -42,7 +42,6 @@ class Recorder {
   static constexpr std::size_t chunk_entries = 2048;
 
   void append(const ipc::RecordingEntry& entry);
-  [[nodiscard]] ipc::MpiCall current_call() const;
   void flush();
   bool write_chunk(std::size_t bytes);
   void give_up(int error);

@@ -148,6 +148,18 @@ struct RankNotes {
   RequestNote requests[noted_requests];
 };
 
+// The MPI call in which the rank is; none if it is in none, or if several of its threads are in calls.
+[[nodiscard]] inline MpiCall only_call(const RankNotes& notes) {
+  MpiCall found = MpiCall::none;
+  for (const CallNote& note : notes.calls) {
+    const MpiCall call = note.call.get();
+    if (call == MpiCall::none) continue;
+    if (found != MpiCall::none) return MpiCall::none;
+    found = call;
+  }
+  return found;
+}
+
 // The index of a request in RankNotes::requests.
 [[nodiscard]] constexpr std::size_t request_place(std::uint64_t handle) {
   return handle * 0x9e3779b97f4a7c15U >> 54 & (noted_requests - 1);

@@ -236,17 +236,6 @@ std::string_view name_of(MpiCall call) {
   return ipc::entry_of(call).name;
 }
 
-MpiCall only_call(const ipc::RankNotes& notes) {
-  MpiCall found = MpiCall::none;
-  for (const ipc::CallNote& note : notes.calls) {
-    const MpiCall call = note.call.get();
-    if (call == MpiCall::none) continue;
-    if (found != MpiCall::none) return MpiCall::none;
-    found = call;
-  }
-  return found;
-}
-
 RankSnapshot read_snapshot(const ipc::RankNotes& notes, const ipc::WaitNote& provider,
                            std::uint32_t process_count, const MemoryReader& read) {
   const Reader reader(notes, read);

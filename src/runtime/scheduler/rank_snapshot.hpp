@@ -17,9 +17,6 @@ namespace apenet {
 // Returns the name of an MPI function, or "MPI" if the number is invalid.
 [[nodiscard]] std::string_view name_of(ipc::MpiCall call);
 
-// The MPI call in which the rank is; none if it is in none, or several of its threads are in one.
-[[nodiscard]] ipc::MpiCall only_call(const ipc::RankNotes& notes);
-
 // A communicator or window, as one of its members describes it.
 struct ObjectSnapshot {
   enum class Kind : std::uint8_t { unknown, world, self, made };

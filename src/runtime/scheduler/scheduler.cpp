@@ -265,7 +265,7 @@ void Scheduler::trace_wait(std::uint32_t rank) const {
   if (known.first_event_ps <= known.clock_ps || shared_.block(rank).clock.held()) return;
   simulation_.trace(process_record(ProcessTrace::waited, Time::from_ps(known.clock_ps),
                                    Time::from_ps(known.first_event_ps), rank,
-                                   static_cast<std::uint64_t>(only_call(shared_.notes(rank)))));
+                                   static_cast<std::uint64_t>(ipc::only_call(shared_.notes(rank)))));
 }
 
 }  // namespace apenet
