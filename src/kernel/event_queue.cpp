@@ -128,16 +128,21 @@ void EventQueue::restore(const State& state) {
        place = wheel_.first_place()) {
     wheel_.release(place);
   }
+  empty_near();
+  size_ = 0;
+  last_popped_ps_ = state.last_popped_ps;
+  for (const Event& event : state.pending)
+    push(event.time_ps, event.order, event.handler, event.argument_a, event.argument_b);
+}
+
+// Drops the events that are not in the wheel.
+void EventQueue::empty_near() {
   late_.clear();
   late_ps_ = none_late_ps;
   near_cursor_ = 0;
   near_count_ = 0;
   near_end_ps_ = endless_ps;
   advance_at_ = never;
-  size_ = 0;
-  last_popped_ps_ = state.last_popped_ps;
-  for (const Event& event : state.pending)
-    push(event.time_ps, event.order, event.handler, event.argument_a, event.argument_b);
 }
 
 // The rare cases of push: a late event, or a slot whose last chunk is full.
@@ -175,12 +180,7 @@ void EventQueue::gather_few() {
     wheel_.visit(place, take);
     wheel_.release(place);
   }
-  late_.clear();
-  late_ps_ = none_late_ps;
-  near_cursor_ = 0;
-  near_count_ = 0;
-  near_end_ps_ = endless_ps;
-  advance_at_ = never;
+  empty_near();
   for (std::size_t i = 0; i < count; ++i) push_few(events[i]);
 }
 

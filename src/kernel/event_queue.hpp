@@ -127,6 +127,7 @@ class EventQueue {
                   std::uint64_t argument_b);
   void push_few(const Event& event);
   void gather_few();
+  void empty_near();
   void push_late(const Event& event);
   Event take_late();
   const Event& pop_late();
