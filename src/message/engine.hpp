@@ -153,6 +153,14 @@ concept Transport = requires(P transport, const P constant, Request request, con
   transport.control_arrived(inbox, message);     // MessageKind::request or answer
 };
 
+// A base for transports of libraries that only pass messages: no other rank reads or writes memory by key.
+struct MessagesOnly {
+  static void matched(const Receive& /*receive*/, const Message& /*message*/) {}
+  static void written(Inbox* /*inbox*/, const Event& /*event*/, const PutNotice& /*notice*/) {}
+  static void was_read(Inbox* /*inbox*/, const Message& /*message*/) {}
+  static void control_arrived(Inbox* /*inbox*/, const Message& /*message*/) {}
+};
+
 template <typename P>
 class Engine {
  public:

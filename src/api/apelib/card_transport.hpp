@@ -11,7 +11,7 @@
 
 namespace apenet::apelib {
 
-class CardTransport final : public Transport, private native::Consumer {
+class CardTransport final : public Transport, public message::MessagesOnly, private native::Consumer {
  public:
   static constexpr bool moves_bytes = true;
   using Engine = message::Engine<CardTransport>;
@@ -51,14 +51,8 @@ class CardTransport final : public Transport, private native::Consumer {
   [[nodiscard]] const std::byte* slot_of(const message::Event& event);
   void return_slot(const message::Message& message);
   [[nodiscard]] message::Inbox* inbox(std::uint16_t number);
-  void matched(const message::Receive& /*receive*/, const message::Message& /*message*/) {}
   void received(const message::Receive& receive, bool ends_multi);
   void ended(const message::Transfer& transfer);
-  // Messages only: no other rank reads or writes memory by key.
-  void written(message::Inbox* /*inbox*/, const message::Event& /*event*/,
-               const message::PutNotice& /*notice*/) {}
-  void was_read(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
-  void control_arrived(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
 
  private:
   void take(const ipc::Event& event) noexcept override;

@@ -16,7 +16,7 @@ class MessagePassing;
 // Its CPUs execute the program's operations ahead of the simulation. The cost of an operation's messages is
 // charged to the operation's CPU. The rank takes an event when it arrives. Like a process, it looks for the
 // next one when no operation can start, and then pays the deferred costs (defer_cost).
-class RankTransport {
+class RankTransport : public message::MessagesOnly {
  public:
   static constexpr bool moves_bytes = false;
 
@@ -49,14 +49,8 @@ class RankTransport {
   [[nodiscard]] const std::byte* slot_of(const message::Event& /*event*/) { return nullptr; }
   void return_slot(const message::Message& /*message*/) {}
   [[nodiscard]] message::Inbox* inbox(std::uint16_t number);
-  void matched(const message::Receive& /*receive*/, const message::Message& /*message*/) {}
   void received(const message::Receive& receive, bool ends_multi);
   void ended(const message::Transfer& transfer);
-  // Scripted ranks pass messages only; they access no remote memory.
-  void written(message::Inbox* /*inbox*/, const message::Event& /*event*/,
-               const message::PutNotice& /*notice*/) {}
-  void was_read(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
-  void control_arrived(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
 
  private:
   MessagePassing& shared_;
