@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +39,7 @@ class ReportFile(Held):
 
 def page(content: dict[str, Any]) -> str:
     """The page with style, scripts and data in it: it loads nothing, and its policy forbids to."""
-    extra = resources.files(__package__).joinpath("page", "extra.css").read_text(encoding="utf-8")
-    return filled_page("apenet.explain", "explain.html", _SCRIPTS, content, {"EXTRA": extra})
+    return filled_page("apenet.explain", "explain.html", "APENet: why this run takes its time", _SCRIPTS, content)
 
 
 class Reporting(Held):

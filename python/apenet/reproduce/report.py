@@ -98,4 +98,11 @@ def page(content: dict[str, Any]) -> str:
     """The page with style, scripts and data in it: it loads nothing, and its policy forbids to."""
     from plotly.offline import get_plotlyjs  # noqa: PLC0415 (slow to load, and needed here only)
 
-    return filled_page("apenet.reproduce", "page.html", _SCRIPTS, content, {"PLOTLY": get_plotlyjs()})
+    return filled_page(
+        "apenet.reproduce",
+        "page.html",
+        "APENet: published and simulated",
+        _SCRIPTS,
+        content,
+        {"PLOTLY": get_plotlyjs()},
+    )
