@@ -84,16 +84,20 @@ def test_a_script_gives_each_rank_its_own_arguments(apenet, build_fabric, free_p
     assert "its client" not in done.stderr
 
 
+def passes_and_repeats(apenet, folder, machine, program):
+    runs = []
+    for name in ("one", "two"):
+        done = apenet("run", "-n", "4", "--machine", machine, "--out", folder / name, "--", program)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "passed\n"
+        runs.append((folder / name / "run.json").read_bytes())
+    assert runs[0] == runs[1]
+
+
 @pytest.mark.parametrize("machine", ["ape16", "extoll-64"])
 def test_atomics_of_all_ranks_lose_nothing(apenet, build_fabric, machine, tmp_path):
     program = build_fabric("atomics")
-    runs = []
-    for name in ("one", "two"):
-        done = apenet("run", "-n", "4", "--machine", machine, "--out", tmp_path / name, "--", program)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout == "passed\n"
-        runs.append((tmp_path / name / "run.json").read_bytes())
-    assert runs[0] == runs[1]
+    passes_and_repeats(apenet, tmp_path, machine, program)
     recorded = apenet("run", "-n", "4", "--machine", machine, "--record", tmp_path / "trace.goal", "--", program)
     assert recorded.returncode == 0, recorded.stderr
     replayed = apenet("replay", tmp_path / "trace.goal", "--machine", machine)
@@ -110,10 +114,4 @@ def test_remote_accesses_need_the_key_and_tell_their_target(apenet, build_fabric
 @pytest.mark.parametrize("machine", ["ape16", "extoll-64", "pax"])
 def test_what_global_address_spaces_need(apenet, build_fabric, machine, tmp_path):
     program = build_fabric("global_memory")
-    runs = []
-    for name in ("one", "two"):
-        done = apenet("run", "-n", "4", "--machine", machine, "--out", tmp_path / name, "--", program)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout == "passed\n"
-        runs.append((tmp_path / name / "run.json").read_bytes())
-    assert runs[0] == runs[1]
+    passes_and_repeats(apenet, tmp_path, machine, program)
