@@ -62,10 +62,18 @@ def test_nothing_is_said_where_nothing_is_missing(apenet, program, how, options)
     assert NOTE not in done.stderr
 
 
-@pytest.mark.parametrize(("uncharged_s", "is_said"), [(0.99e-4, False), (1.01e-4, True), (3.0, True)])
+@pytest.mark.parametrize(("computed_us", "is_said"), [(199, False), (201, True)])
+def test_what_the_start_of_a_program_takes_is_not_said(apenet, program, computed_us, is_said):
+    """Beside microseconds of virtual time, so that a tenth of it is less."""
+    done = apenet("run", "-n", "2", "-m", "ideal", "--", program, "once", str(computed_us))
+    assert (f"{NOTE}200 us that cost no virtual time" in done.stderr) == is_said
+    assert (NOTE in done.stderr) == is_said
+
+
+@pytest.mark.parametrize(("uncharged_s", "is_said"), [(0.99e-3, False), (1.01e-3, True), (3.0, True)])
 def test_a_tenth_of_the_virtual_time_is_said(program, uncharged_s, is_said):
     result = package.run([program, "none"], n=2, machine="ideal", capture=True)
-    changed = replace(result, virtual_time_us=1000.0, uncharged_cpu_s=uncharged_s)
+    changed = replace(result, virtual_time_us=10_000.0, uncharged_cpu_s=uncharged_s)
     assert bool(uncharged_note(changed)) == is_said
     assert uncharged_note(replace(changed, exit_status=1)) == ""
 
