@@ -66,6 +66,17 @@ def test_nobody_includes_upwards_out_of_a_module():
         assert not re.search(r'#\s*include\s+"\.\./', text(path)), f"{name(path)} includes by a relative path"
 
 
+def included(path: Path) -> set[Path]:
+    """The files of src/ that a file includes."""
+    headers = re.findall(r'^\s*#\s*include\s+"([^"]+)"', text(path), flags=re.MULTILINE)
+    places = [(ROOT / "src" / header, path.parent / header) for header in headers]
+    return {place for both in places for place in both if place.exists()}
+
+
+def test_headers_include_in_no_circle():
+    graphlib.TopologicalSorter({path: included(path) for path in cxx_files("src")}).prepare()
+
+
 # The package's __init__.py, its interface, may import all.
 PACKAGE = ROOT / "python" / "apenet"
 

@@ -2,7 +2,7 @@
 #ifndef GASNET_COLL_H
 #define GASNET_COLL_H
 
-#include "gasnet.h"
+#include "gasnet_calls.h"
 
 #ifdef __cplusplus
 extern "C" {
