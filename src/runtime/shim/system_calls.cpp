@@ -1,6 +1,7 @@
-// syscall(): redirects the time calls of programs that make system calls directly, gives their futexes time
-// limits in virtual time, as timed_waits.cpp does for those of the C library, and the programs that they
-// start the run's environment (program_starts.cpp). Notes starts and exits of processes (process_images.cpp).
+// syscall(): passes the calls that the shim answers by name to those functions (named_calls.cpp), gives
+// futexes time limits in virtual time, as timed_waits.cpp does for those of the C library, and the programs
+// that are started the run's environment (program_starts.cpp). Notes starts and exits of processes
+// (process_images.cpp).
 //
 // All other calls pass as in the C library's function, without a stack frame of ours, because the child of
 // syscall(SYS_vfork) returns through it.
@@ -9,9 +10,9 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/named_calls.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
@@ -123,31 +125,11 @@ long futex(long address, long operation, long value, long limit, long second_add
 }  // namespace
 }  // namespace apenet::shim
 
-APENET_HIDDEN long apenet_time_call(long number, long first, long second, long third, long fourth, long fifth,
-                                    long sixth) {
+APENET_HIDDEN long apenet_named_call(long number, long first, long second, long third, long fourth,
+                                     long fifth, long sixth) {
   APENET_TIME_CALL;
   if (number == SYS_futex) return apenet::shim::futex(first, second, third, fourth, fifth, sixth);
-  const auto clock = static_cast<clockid_t>(first);
-  switch (number) {
-    case SYS_clock_gettime:
-      return clock_gettime(clock, reinterpret_cast<timespec*>(second));
-    case SYS_clock_getres:
-      return clock_getres(clock, reinterpret_cast<timespec*>(second));
-    case SYS_gettimeofday:
-      return gettimeofday(reinterpret_cast<timeval*>(first), reinterpret_cast<void*>(second));
-    case SYS_time:
-      return time(reinterpret_cast<time_t*>(first));
-    case SYS_nanosleep:
-      return nanosleep(reinterpret_cast<const timespec*>(first), reinterpret_cast<timespec*>(second));
-    default: {  // clock_nanosleep
-      const int error =
-          clock_nanosleep(clock, static_cast<int>(second), reinterpret_cast<const timespec*>(third),
-                          reinterpret_cast<timespec*>(fourth));
-      if (error == 0) return 0;
-      errno = error;
-      return -1;
-    }
-  }
+  return apenet::shim::named_call(number, {first, second, third, fourth, fifth, sixth});
 }
 
 APENET_HIDDEN long apenet_call_failed(long negative_error) {
@@ -155,11 +137,41 @@ APENET_HIDDEN long apenet_call_failed(long negative_error) {
   return -1;
 }
 
-static_assert(SYS_nanosleep == 35 && SYS_execve == 59 && SYS_execveat == 322 && SYS_clone == 56 &&
-              SYS_fork == 57 && SYS_vfork == 58 && SYS_exit == 60 && SYS_exit_group == 231 &&
-              SYS_clone3 == 435 && CLONE_NEWPID == 0x20000000 && SYS_gettimeofday == 96 && SYS_time == 201 &&
-              SYS_futex == 202 && SYS_clock_gettime == 228 && SYS_clock_getres == 229 &&
-              SYS_clock_nanosleep == 230);
+namespace apenet::shim {
+namespace {
+
+// What syscall() does with a call. The assembler below knows the values.
+enum Way : std::uint8_t {
+  passes = 0,
+  is_named = 1,     // apenet_named_call()
+  ends_image = 2,   // apenet_start_call(): executes a program, or exits
+  starts = 3,       // starts a process or thread
+  starts_flags = 4  // the same, with flags in its first argument
+};
+
+constexpr std::size_t known_calls = 512;
+
+constexpr std::array<std::uint8_t, known_calls> ways_of_calls() {
+  std::array<std::uint8_t, known_calls> ways{};
+  for (const unsigned number : named_calls) ways[number] = is_named;
+  ways[SYS_futex] = is_named;
+  for (const unsigned number : {SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group})
+    ways[number] = ends_image;
+  for (const unsigned number : {SYS_fork, SYS_vfork, SYS_clone3}) ways[number] = starts;
+  ways[SYS_clone] = starts_flags;
+  return ways;
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+extern "C" {
+__attribute__((visibility("hidden"),
+               used)) extern constexpr std::array<std::uint8_t, apenet::shim::known_calls>
+    apenet_call_ways = apenet::shim::ways_of_calls();
+}
+
+static_assert(CLONE_NEWPID == 0x20000000 && apenet::shim::known_calls == 512);
 
 __asm__(R"(
     .text
@@ -168,32 +180,16 @@ __asm__(R"(
 syscall:
     .cfi_startproc
     endbr64
-    cmpq    $35, %rdi
-    je      1f
-    cmpq    $59, %rdi
-    je      3f
-    cmpq    $96, %rdi
-    je      1f
-    cmpq    $201, %rdi
-    je      1f
-    cmpq    $202, %rdi
-    je      1f
-    cmpq    $322, %rdi
-    je      3f
-    leaq    -228(%rdi), %rax
-    cmpq    $2, %rax
-    jbe     1f
-    cmpq    $60, %rdi
-    je      3f
-    cmpq    $231, %rdi
-    je      3f
-    cmpq    $435, %rdi
-    je      4f
-    cmpq    $58, %rdi
+    cmpq    $511, %rdi
     ja      0f
-    cmpq    $56, %rdi
-    jb      0f
-    cmpq    $56, %rdi
+    leaq    apenet_call_ways(%rip), %rax
+    movzbl  (%rax,%rdi), %eax
+    testl   %eax, %eax
+    je      0f
+    cmpl    $2, %eax
+    jb      1f
+    je      3f
+    cmpl    $4, %eax
     jne     4f
     andq    $~0x20000000, %rsi
 4:  movb    $1, apenet_has_started(%rip)
@@ -208,7 +204,7 @@ syscall:
     cmpq    $-4095, %rax
     jae     2f
     ret
-1:  jmp     apenet_time_call
+1:  jmp     apenet_named_call
 2:  movq    %rax, %rdi
     jmp     apenet_call_failed
 3:  jmp     apenet_start_call

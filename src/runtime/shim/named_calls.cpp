@@ -1,0 +1,306 @@
+// Calls by syscall() that the shim answers when they are made by name: each is passed to the function of that
+// name, with the arguments as the kernel has them. Its sets of signals are shorter than the C library's, its
+// timers are numbers, and it writes what is left of a time limit over the limit.
+#include "runtime/shim/named_calls.hpp"
+
+#include <fcntl.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/times.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/deadlines.hpp"
+
+namespace apenet::shim {
+namespace {
+
+constexpr long kernel_set_bytes = 8;
+
+// The arguments of one call.
+class Arguments {
+ public:
+  explicit Arguments(const CallArguments& words) : words_(words) {}
+  template <typename Type = void>
+  [[nodiscard]] Type* pointer(std::size_t at) const {
+    return reinterpret_cast<Type*>(words_[at]);  // NOLINT(performance-no-int-to-ptr)
+  }
+  [[nodiscard]] int number(std::size_t at) const { return static_cast<int>(words_[at]); }
+  [[nodiscard]] std::size_t size(std::size_t at) const { return static_cast<std::size_t>(words_[at]); }
+  // A timer of the kernel's, as the C library names it.
+  [[nodiscard]] timer_t timer(std::size_t at) const {
+    return reinterpret_cast<timer_t>(std::intptr_t{number(at)});  // NOLINT(performance-no-int-to-ptr)
+  }
+  [[nodiscard]] long word(std::size_t at) const { return words_[at]; }
+
+ private:
+  const CallArguments& words_;
+};
+
+// A set of the kernel's; nullptr if there is none.
+class WideSet {
+ public:
+  explicit WideSet(const void* set) : is_given_(set != nullptr) {
+    sigemptyset(&wide_);
+    if (is_given_) std::memcpy(&wide_, set, kernel_set_bytes);
+  }
+  [[nodiscard]] const sigset_t* get() const { return is_given_ ? &wide_ : nullptr; }
+
+ private:
+  bool is_given_;
+  sigset_t wide_{};
+};
+
+long failed(int error) {
+  errno = error;
+  return -1;
+}
+
+// The program's memory may be read-only, which the kernel ignores here.
+void write_over(timespec* limit, timespec left) {
+  const int error = errno;
+  iovec from{.iov_base = &left, .iov_len = sizeof left};
+  iovec to{.iov_base = limit, .iov_len = sizeof left};
+  ipc::host_call(SYS_process_vm_writev, getpid(), &from, 1, &to, 1);
+  errno = error;
+}
+
+// Calls wait(). What is left of its limit stands there afterwards.
+template <typename Wait>
+long wait_and_write(timespec* limit, Wait wait) {
+  ipc::Client* const client = limit == nullptr ? nullptr : clock_client();
+  if (client == nullptr || !is_valid(limit)) return wait();
+  const std::int64_t until_ps =
+      now_ps(*client) + std::min(to_ps(*limit), ipc::end_of_time_ps - now_ps(*client));
+  const long result = wait();
+  write_over(limit, to_timespec(std::max<std::int64_t>(until_ps - now_ps(*client), 0)));
+  return result;
+}
+
+long select_by_kernel(const Arguments& given) {
+  struct MaskArgument {
+    const void* set;
+    std::size_t bytes;
+  };
+  const auto* const mask = given.pointer<const MaskArgument>(5);
+  if (mask != nullptr && mask->set != nullptr && mask->bytes != kernel_set_bytes) return failed(EINVAL);
+  const WideSet blocked(mask == nullptr ? nullptr : mask->set);
+  auto* const limit = given.pointer<timespec>(4);
+  return wait_and_write(limit, [&] {
+    return pselect(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
+                   given.pointer<fd_set>(3), limit, blocked.get());
+  });
+}
+
+long poll_by_kernel(const Arguments& given) {
+  const WideSet blocked(given.pointer(3));
+  if (blocked.get() != nullptr && given.word(4) != kernel_set_bytes) return failed(EINVAL);
+  auto* const limit = given.pointer<timespec>(2);
+  return wait_and_write(limit,
+                        [&] { return ppoll(given.pointer<pollfd>(0), given.size(1), limit, blocked.get()); });
+}
+
+// Either of the two: with a limit in milliseconds, or a time.
+long epoll_by_kernel(const Arguments& given, bool has_time) {
+  const WideSet blocked(given.pointer(4));
+  if (blocked.get() != nullptr && given.word(5) != kernel_set_bytes) return failed(EINVAL);
+  auto* const events = given.pointer<epoll_event>(1);
+  return has_time ? epoll_pwait2(given.number(0), events, given.number(2), given.pointer<const timespec>(3),
+                                 blocked.get())
+                  : epoll_pwait(given.number(0), events, given.number(2), given.number(3), blocked.get());
+}
+
+// The kernel takes SIGEV_THREAD for SIGEV_SIGNAL.
+long create_timer(const Arguments& given) {
+  sigevent own{};
+  const auto* const event = given.pointer<const sigevent>(1);
+  if (event != nullptr) own = *event;
+  if (own.sigev_notify == SIGEV_THREAD) own.sigev_notify = SIGEV_SIGNAL;
+  timer_t timer{};
+  const int result =
+      timer_create(static_cast<clockid_t>(given.word(0)), event == nullptr ? nullptr : &own, &timer);
+  if (result == 0) *given.pointer<int>(2) = static_cast<int>(reinterpret_cast<std::intptr_t>(timer));
+  return result;
+}
+
+long wait_for_process(const Arguments& given) {
+  auto* const use = given.pointer<rusage>(4);
+  if (use != nullptr)
+    return ipc::host_call(SYS_waitid, given.number(0), given.number(1),
+                          static_cast<std::uint64_t>(given.word(2)), given.pointer(3),
+                          static_cast<std::uint64_t>(given.word(4)));
+  return waitid(static_cast<idtype_t>(given.number(0)), static_cast<id_t>(given.number(1)),
+                given.pointer<siginfo_t>(2), given.number(3));
+}
+
+long time_call(long number, const Arguments& given) {
+  const auto clock = static_cast<clockid_t>(given.word(0));
+  switch (number) {
+    case SYS_clock_gettime:
+      return clock_gettime(clock, given.pointer<timespec>(1));
+    case SYS_clock_getres:
+      return clock_getres(clock, given.pointer<timespec>(1));
+    case SYS_clock_settime:
+      return clock_settime(clock, given.pointer<const timespec>(1));
+    case SYS_gettimeofday:
+      return gettimeofday(given.pointer<timeval>(0), given.pointer(1));
+    case SYS_settimeofday:
+      return settimeofday(given.pointer<const timeval>(0), given.pointer<const struct timezone>(1));
+    case SYS_time:
+      return time(given.pointer<time_t>(0));
+    case SYS_times:
+      return times(given.pointer<tms>(0));
+    case SYS_getrusage:
+      return getrusage(static_cast<__rusage_who_t>(given.number(0)), given.pointer<rusage>(1));
+    case SYS_nanosleep:
+      return nanosleep(given.pointer<const timespec>(0), given.pointer<timespec>(1));
+    default: {  // clock_nanosleep
+      const int error = clock_nanosleep(clock, given.number(1), given.pointer<const timespec>(2),
+                                        given.pointer<timespec>(3));
+      return error == 0 ? 0 : failed(error);
+    }
+  }
+}
+
+// Anything else of the list is a call of time_call().
+long timer_call(long number, const Arguments& given) {
+  switch (number) {
+    case SYS_alarm:
+      return alarm(static_cast<unsigned>(given.number(0)));
+    case SYS_getitimer:
+      return getitimer(static_cast<__itimer_which_t>(given.number(0)), given.pointer<itimerval>(1));
+    case SYS_setitimer:
+      return setitimer(static_cast<__itimer_which_t>(given.number(0)), given.pointer<const itimerval>(1),
+                       given.pointer<itimerval>(2));
+    case SYS_timer_create:
+      return create_timer(given);
+    case SYS_timer_settime:
+      return timer_settime(given.timer(0), given.number(1), given.pointer<const itimerspec>(2),
+                           given.pointer<itimerspec>(3));
+    case SYS_timer_gettime:
+      return timer_gettime(given.timer(0), given.pointer<itimerspec>(1));
+    case SYS_timer_getoverrun:
+      return timer_getoverrun(given.timer(0));
+    case SYS_timer_delete:
+      return timer_delete(given.timer(0));
+    case SYS_timerfd_create:
+      return timerfd_create(given.number(0), given.number(1));
+    case SYS_timerfd_settime:
+      return timerfd_settime(given.number(0), given.number(1), given.pointer<const itimerspec>(2),
+                             given.pointer<itimerspec>(3));
+    case SYS_timerfd_gettime:
+      return timerfd_gettime(given.number(0), given.pointer<itimerspec>(1));
+    default:
+      return time_call(number, given);
+  }
+}
+
+// Waits for signals and processes, and what is sent to them.
+long process_call(long number, const Arguments& given) {
+  switch (number) {
+    case SYS_pause:
+      return pause();
+    case SYS_kill:
+      return kill(given.number(0), given.number(1));
+    case SYS_rt_sigsuspend:
+      if (given.word(1) != kernel_set_bytes) return failed(EINVAL);
+      return sigsuspend(WideSet(given.pointer(0)).get());
+    case SYS_rt_sigtimedwait:
+      if (given.word(3) != kernel_set_bytes) return failed(EINVAL);
+      return sigtimedwait(WideSet(given.pointer(0)).get(), given.pointer<siginfo_t>(1),
+                          given.pointer<const timespec>(2));
+    case SYS_wait4:
+      return wait4(given.number(0), given.pointer<int>(1), given.number(2), given.pointer<rusage>(3));
+    case SYS_waitid:
+      return wait_for_process(given);
+    case SYS_sched_yield:
+      return sched_yield();
+    case SYS_uname:
+      return uname(given.pointer<utsname>(0));
+    case SYS_semtimedop:
+      return semtimedop(given.number(0), given.pointer<sembuf>(1), given.size(2),
+                        given.pointer<const timespec>(3));
+    case SYS_mq_timedsend:
+      return mq_timedsend(given.number(0), given.pointer<const char>(1), given.size(2),
+                          static_cast<unsigned>(given.number(3)), given.pointer<const timespec>(4));
+    case SYS_mq_timedreceive:
+      return mq_timedreceive(given.number(0), given.pointer<char>(1), given.size(2),
+                             given.pointer<unsigned>(3), given.pointer<const timespec>(4));
+    default:
+      return timer_call(number, given);
+  }
+}
+
+}  // namespace
+
+long named_call(long number, const CallArguments& arguments) {
+  const Arguments given(arguments);
+  switch (number) {
+    case SYS_read:
+      return read(given.number(0), given.pointer(1), given.size(2));
+    case SYS_write:
+      return write(given.number(0), given.pointer<const void>(1), given.size(2));
+    case SYS_poll:
+      return poll(given.pointer<pollfd>(0), given.size(1), given.number(2));
+    case SYS_ppoll:
+      return poll_by_kernel(given);
+    case SYS_select:
+      return select(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
+                    given.pointer<fd_set>(3), given.pointer<timeval>(4));
+    case SYS_pselect6:
+      return select_by_kernel(given);
+    case SYS_epoll_create:
+      return epoll_create(given.number(0));
+    case SYS_epoll_create1:
+      return epoll_create1(given.number(0));
+    case SYS_epoll_ctl:
+      return epoll_ctl(given.number(0), given.number(1), given.number(2), given.pointer<epoll_event>(3));
+    case SYS_epoll_wait:
+      return epoll_wait(given.number(0), given.pointer<epoll_event>(1), given.number(2), given.number(3));
+    case SYS_epoll_pwait:
+      return epoll_by_kernel(given, false);
+    case SYS_epoll_pwait2:
+      return epoll_by_kernel(given, true);
+    case SYS_access:
+      return access(given.pointer<const char>(0), given.number(1));
+    case SYS_faccessat:
+      return faccessat(given.number(0), given.pointer<const char>(1), given.number(2), 0);
+    case SYS_pipe:
+      return pipe(given.pointer<int>(0));
+    case SYS_pipe2:
+      return pipe2(given.pointer<int>(0), given.number(1));
+    case SYS_eventfd:
+      return eventfd(static_cast<unsigned>(given.number(0)), 0);
+    case SYS_eventfd2:
+      return eventfd(static_cast<unsigned>(given.number(0)), given.number(1));
+    case SYS_socketpair:
+      return socketpair(given.number(0), given.number(1), given.number(2), given.pointer<int>(3));
+    case SYS_connect:
+      return connect(given.number(0), given.pointer<const sockaddr>(1),
+                     static_cast<socklen_t>(given.size(2)));
+    default:
+      return process_call(number, given);
+  }
+}
+
+}  // namespace apenet::shim

@@ -1,0 +1,71 @@
+// System calls that syscall() answers as the function of the C library of the same job.
+#pragma once
+
+#include <sys/syscall.h>
+
+#include <array>
+
+namespace apenet::shim {
+
+using CallArguments = std::array<long, 6>;
+
+// Those of named_call(); futex has a function of its own.
+inline constexpr auto named_calls = std::to_array<unsigned>({
+    SYS_read,
+    SYS_write,
+    SYS_poll,
+    SYS_access,
+    SYS_pipe,
+    SYS_select,
+    SYS_sched_yield,
+    SYS_pause,
+    SYS_nanosleep,
+    SYS_getitimer,
+    SYS_alarm,
+    SYS_setitimer,
+    SYS_connect,
+    SYS_socketpair,
+    SYS_wait4,
+    SYS_kill,
+    SYS_uname,
+    SYS_gettimeofday,
+    SYS_getrusage,
+    SYS_times,
+    SYS_rt_sigtimedwait,
+    SYS_rt_sigsuspend,
+    SYS_settimeofday,
+    SYS_time,
+    SYS_epoll_create,
+    SYS_semtimedop,
+    SYS_timer_create,
+    SYS_timer_settime,
+    SYS_timer_gettime,
+    SYS_timer_getoverrun,
+    SYS_timer_delete,
+    SYS_clock_settime,
+    SYS_clock_gettime,
+    SYS_clock_getres,
+    SYS_clock_nanosleep,
+    SYS_epoll_wait,
+    SYS_epoll_ctl,
+    SYS_mq_timedsend,
+    SYS_mq_timedreceive,
+    SYS_waitid,
+    SYS_faccessat,
+    SYS_pselect6,
+    SYS_ppoll,
+    SYS_epoll_pwait,
+    SYS_timerfd_create,
+    SYS_eventfd,
+    SYS_timerfd_settime,
+    SYS_timerfd_gettime,
+    SYS_eventfd2,
+    SYS_epoll_create1,
+    SYS_pipe2,
+    SYS_epoll_pwait2,
+});
+
+// Requires a number of this list. Returns what syscall() returns, and sets errno as it does.
+long named_call(long number, const CallArguments& arguments);
+
+}  // namespace apenet::shim

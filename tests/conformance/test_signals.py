@@ -1,0 +1,52 @@
+"""Signals, and calls by syscall(), in virtual time."""
+
+from pathlib import Path
+
+HERE = Path(__file__).parent / "signals"
+
+# Result, error, and virtual time in milliseconds: see signals/both_ways.c.
+BOTH_WAYS = """\
+sleeps 0 0 20
+sleep_is_interrupted 60 0 20
+sleeps_until 0 0 20
+polls 0 0 20
+polls_pipe 0 0 20
+ppolls 0 0 20
+ppoll_is_interrupted -1 EINTR 20
+selects 0 0 20
+pselects 0 0 20
+epolls 0 0 60
+futex_times_out -1 ETIMEDOUT 20
+sigtimedwait_ends -1 EAGAIN 20
+sigtimedwait_takes 1 0 0
+alarms 100 0 20
+itimers 607 0 20
+waits_for_alarm -1 EINTR 20
+suspends -1 EINTR 20
+timers 45 0 65
+timer_files 35 0 45
+dates 12989 0 0
+resolution 1 0 0
+sets_clock -1 EPERM 0
+sets_day -1 EPERM 0
+cpu_times 0 0 20
+node_name 0 0 0
+yields 0 0 0
+kills 1 0 0
+tgkills 1 0 0
+tkills 1 0 0
+queues 1 0 0
+queues_to_thread 1 0 0
+status_of_child 3 0 0
+info_of_child 4 0 0
+semaphore_times_out -1 EAGAIN 20
+event_files 5 0 20
+pipes 3 0 20
+bad_call -1 EINVAL 0
+"""
+
+
+def test_calls_by_number_answer_as_those_by_name(apenet, build):
+    """The program prints a second line for each call whose two answers differ."""
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "both_ways.c"))
+    assert (done.returncode, done.stdout) == (0, BOTH_WAYS), done.stderr
