@@ -156,7 +156,7 @@ bool Client::join() {
   ++block_->identity.connections;
   block_->identity.joined = 1;
   block_->identity.closed = 0;
-  return block_->turn.wait != Wait::finished;
+  return block_->grant.wait != Wait::finished;
 }
 
 Client::Client(std::byte* base, std::uint32_t rank)

@@ -77,7 +77,7 @@ void expect_equal_totals(const Side& left, const Side& right) {
   EXPECT_EQ(left.machine.warnings(), right.machine.warnings());
 }
 
-// Few processes, sizes and kinds of messages, so that courses come again; gaps so long that the machine
+// Few processes, sizes and kinds of messages, so that timings come again; gaps so long that the machine
 // rests, and so short that messages meet.
 class Traffic {
  public:
@@ -128,7 +128,7 @@ class Traffic {
   std::uint64_t messages_ = 0;
 };
 
-// Returns how many events the courses have saved.
+// Returns how many events the replays have saved.
 std::int64_t compare(const MachineDescription& description, std::uint64_t seed) {
   SCOPED_TRACE(description.name + ", seed " + std::to_string(seed));
   Traffic traffic(description, seed);

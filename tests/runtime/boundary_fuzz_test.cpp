@@ -109,7 +109,7 @@ Area any_area(View& view, std::uint64_t focus, RandomStream& random) {
     case 5:
       return area_of(view, &block.clock, &block.lock);
     case 6:
-      return area_of(view, &block.turn, &block.clock);
+      return area_of(view, &block.grant, &block.clock);
     default:
       return area_of(view, &block.identity, &rings);
   }

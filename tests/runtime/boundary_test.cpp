@@ -23,10 +23,10 @@ ipc::Running& running_of(ipc::Client& client) {
 
 // Stops the process as Client::wait() would, with this reason.
 void stop_with(ipc::Client& client, std::uint32_t wait, std::int64_t deadline_ps) {
-  ipc::Turn& turn = client.block().turn;
-  turn.deadline_ps = deadline_ps;
-  turn.wait = static_cast<ipc::Wait>(wait);
-  turn.run = ipc::Run::waits;
+  ipc::Grant& grant = client.block().grant;
+  grant.deadline_ps = deadline_ps;
+  grant.wait = static_cast<ipc::Wait>(wait);
+  grant.run = ipc::Run::waits;
   running_of(client).count.fetch_sub(1);
   ipc::futex_wake(running_of(client).count);
   pause();
@@ -245,7 +245,7 @@ const Corruption corruptions[] = {
      "state: deadline_ps = -1"},
     {"LeastEvents",
      [](ipc::Client& client) {
-       client.block().turn.least_events = 0;
+       client.block().grant.least_events = 0;
        stop_with(client, static_cast<std::uint32_t>(ipc::Wait::for_event), 0);
      },
      "state: least_events = 0, expected"},
@@ -447,7 +447,7 @@ TEST(Boundary, AWrongProcessIdOfARankThatHasEndedDoesNotBlockTheRun) {
     client.block().identity.process_id = 0;
     *turn = 1;
     while (*turn != 2) usleep(100);
-    client.block().turn.wait = ipc::Wait::finished;
+    client.block().grant.wait = ipc::Wait::finished;
     client.block().identity.process_id = 1;
   };
   SessionOptions options;

@@ -53,34 +53,34 @@ TEST(CoreClaim, EndsWithItsOwner) {
 
 TEST(CoreChoice, RanksThatComputeRunSideBySide) {
   CoreChoice choice;
-  const TurnsTaken computes{.passed = 25ms, .ran = 24ms, .turns = 5, .wakes = 20};
+  const RoundsTaken computes{.passed = 25ms, .ran = 24ms, .rounds = 5, .wakes = 20};
   EXPECT_TRUE(choice.may_change(computes, 4));
   EXPECT_EQ(choice.decide(computes, 4, 4), Place::several_cores);
   // Side by side, the same work takes less time.
-  const TurnsTaken beside{.passed = 25ms, .ran = 20ms, .turns = 15, .wakes = 60};
+  const RoundsTaken beside{.passed = 25ms, .ran = 20ms, .rounds = 15, .wakes = 60};
   EXPECT_EQ(choice.decide(beside, 4, 4), Place::several_cores);
 }
 
-// A turn of a rank that computes alone gains nothing, however long it is.
+// A round of a rank that computes alone gains nothing, however long it is.
 TEST(CoreChoice, RanksThatTakeTurnsStayOnOneCore) {
   CoreChoice choice;
-  const TurnsTaken alone{.passed = 25ms, .ran = 24ms, .turns = 2, .wakes = 2};
+  const RoundsTaken alone{.passed = 25ms, .ran = 24ms, .rounds = 2, .wakes = 2};
   EXPECT_EQ(choice.decide(alone, 1, 8), Place::one_core);
 }
 
 TEST(CoreChoice, RanksThatHandOverStayOnOneCore) {
   CoreChoice choice;
-  const TurnsTaken pings{.passed = 25ms, .ran = 10ms, .turns = 3000, .wakes = 3000};
+  const RoundsTaken pings{.passed = 25ms, .ran = 10ms, .rounds = 3000, .wakes = 3000};
   EXPECT_FALSE(choice.may_change(pings, 64));
-  // Each turn wakes many ranks, but for a moment only.
-  const TurnsTaken halo{.passed = 25ms, .ran = 15ms, .turns = 150, .wakes = 4000};
+  // Each round wakes many ranks, but for a moment only.
+  const RoundsTaken halo{.passed = 25ms, .ran = 15ms, .rounds = 150, .wakes = 4000};
   EXPECT_EQ(choice.decide(halo, 20, 2), Place::one_core);
 }
 
 TEST(CoreChoice, ReturnsToOneCoreAndThenWaitsBeforeTheNextChange) {
   CoreChoice choice;
-  const TurnsTaken computes{.passed = 25ms, .ran = 24ms, .turns = 5, .wakes = 20};
-  const TurnsTaken pings{.passed = 25ms, .ran = 20ms, .turns = 500, .wakes = 500};
+  const RoundsTaken computes{.passed = 25ms, .ran = 24ms, .rounds = 5, .wakes = 20};
+  const RoundsTaken pings{.passed = 25ms, .ran = 20ms, .rounds = 500, .wakes = 500};
   choice.decide(computes, 4, 4);
   ASSERT_EQ(choice.decide(pings, 0.5, 4), Place::one_core);
   int looks = 1;
@@ -100,7 +100,7 @@ TEST(Cores, OneCoreWhileTheRunLasts) {
     cpu_set_t during{};
     sched_getaffinity(0, sizeof during, &during);
     EXPECT_EQ(CPU_COUNT(&during), 1);
-    cores.note_turn(1);
+    cores.note_round(1);
     cores.note_all_wait();
     cores.adapt({0});
   }

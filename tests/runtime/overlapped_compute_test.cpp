@@ -74,10 +74,10 @@ TEST(OverlappedCompute, ARankThatHasOpenedMemoryKeepsItsTurn) {
   const auto opened = [](ipc::Client& client) {
     client.regions().insert({.key = 1, .address = 4096, .length = 1, .domain = 1, .access = ipc::may_write});
     client.overlap_compute(us);
-    if (client.block().turn.run.load() != ipc::Run::may_run) _exit(1);
+    if (client.block().grant.run.load() != ipc::Run::may_run) _exit(1);
     client.regions().erase(1, 1);
     client.overlap_compute(us);
-    if (client.block().turn.run.load() == ipc::Run::may_run) _exit(2);
+    if (client.block().grant.run.load() == ipc::Run::may_run) _exit(2);
     client.attend();
     print_clock(client, "has");
     leave(client);
@@ -88,7 +88,7 @@ TEST(OverlappedCompute, ARankThatHasOpenedMemoryKeepsItsTurn) {
 }
 
 // Each rank computes, sends to a drawn rank, and takes what has come, in a drawn order. Computing takes time
-// of the host, too, so that ranks come back before and after they get their turn.
+// of the host, too, so that ranks come back before and after they get a grant.
 RankProgram drawn_program(unsigned seed, std::uint32_t count) {
   return [seed, count](ipc::Client& client) {
     constexpr int laps = 20;
@@ -126,7 +126,7 @@ TEST(OverlappedCompute, TheSameHappensAsWithoutOverlap) {
   }
 }
 
-// Where the ranks themselves have to copy, they compute in their turn.
+// Where the ranks themselves have to copy, they compute with a grant.
 TEST(OverlappedCompute, TheSameIsPrintedWhereTheHostAllowsNoOverlap) {
   const auto compares = [](unsigned seed) {
     const Ran overlapped = run_drawn(seed, charging_a_profile());

@@ -123,7 +123,7 @@ TEST(Session, ARankThatSpinsInSharedMemoryLetsOthersGoOn) {
   auto* flag = new (page) std::atomic<std::uint64_t>{0};
   constexpr std::uint64_t rounds = 3;
   const auto spins = [flag](ipc::Client& client) {
-    client.block().turn.shares_memory = 1;
+    client.block().grant.shares_memory = 1;
     receive_word(client);  // the simulator reads it when the rank waits
     for (std::uint64_t round = 1; round <= rounds; ++round) {
       client.lock();  // as the provider: a rank that was suspended comes back here
@@ -134,7 +134,7 @@ TEST(Session, ARankThatSpinsInSharedMemoryLetsOthersGoOn) {
     leave(client);
   };
   const auto answers = [flag](ipc::Client& client) {
-    client.block().turn.shares_memory = 1;
+    client.block().grant.shares_memory = 1;
     send_word(client, 0, 0);
     for (std::uint64_t round = 1; round <= rounds; ++round) flag->store(receive_word(client));
     leave(client);

@@ -51,7 +51,7 @@ class OneSidedCore : public Core, protected RemoteMemory {
                         const std::byte* destination, std::span<std::byte> local) = 0;
   virtual void post_get(std::uint64_t number, std::uint32_t target, const Segment& segment,
                         const std::byte* source, std::span<std::byte> local) = 0;
-  // Hands over the next events of the card, until there is a report or none is left: then charges a poll.
+  // Dispatches the next events of the card, until there is a report or none is left: then charges a poll.
   virtual void poll_reports() = 0;
 
   // The number of a new message. Requires has_room().

@@ -38,7 +38,7 @@ class Card {
   [[nodiscard]] bool open() { return client_.join(); }
   void close() { client_.leave(); }
   // The process has called MPI_Finalize since: no event will come.
-  [[nodiscard]] bool has_left() const { return client_.block().turn.wait == ipc::Wait::finished; }
+  [[nodiscard]] bool has_left() const { return client_.block().grant.wait == ipc::Wait::finished; }
 
   [[nodiscard]] ipc::Client& client() { return client_; }
   [[nodiscard]] std::uint32_t rank() const { return client_.rank(); }
@@ -80,11 +80,11 @@ class Card {
   // Equal in every process: what a request by key names beside the key.
   [[nodiscard]] std::uint16_t region_endpoint() const { return ipc::endpoint_of(interface_); }
 
-  // Hands over the next event that the process can see. False: there is none, and a poll has been charged, or
+  // Dispatches the next event that the process can see. False: there is none, and a poll has been charged, or
   // this cost of one.
   bool poll() { return poll(costs().poll); }
   bool poll(Time cost);
-  // Hands over events until done(). `call`: for the report of a deadlock. The clock moves to each event; a
+  // Dispatches events until done(). `call`: for the report of a deadlock. The clock moves to each event; a
   // wait itself costs nothing.
   template <typename Done>
   void wait_until(std::string_view call, Done done);

@@ -150,7 +150,7 @@ void Client::start() {
 
 bool Client::join() {
   Identity& identity = block_->identity;
-  if (block_->turn.wait == Wait::finished) return false;
+  if (block_->grant.wait == Wait::finished) return false;
   ++identity.connections;
   identity.used_network = 1;
   identity.closed = 0;
@@ -168,7 +168,7 @@ void Client::finish() {
   // continues.
   lock();
   block_->identity.finalised = 1;
-  if (block_->turn.wait.exchange(Wait::finished) != Wait::finished) stop_running();
+  if (block_->grant.wait.exchange(Wait::finished) != Wait::finished) stop_running();
   unlock();
 }
 
@@ -191,18 +191,18 @@ void Client::stop_running() {
 }
 
 void Client::wait(Wait why, std::int64_t deadline_ps) {
-  Turn& turn = block_->turn;
-  if (turn.wait == Wait::finished) {
+  Grant& grant = block_->grant;
+  if (grant.wait == Wait::finished) {
     // A process that has been marked as finished without knowing would never be woken or stopped.
     if (block_->identity.finalised == 0)
       refuse("wait = 'finished': expected a process that has left the simulation");
     return;
   }
-  turn.deadline_ps = deadline_ps;
-  turn.wait = why;
-  turn.run.store(Run::waits);
+  grant.deadline_ps = deadline_ps;
+  grant.wait = why;
+  grant.run.store(Run::waits);
   stop_running();
-  await_turn();
+  await_grant();
 }
 
 // Others may write the memory that the process has opened to them, at any address if its library is not
@@ -215,8 +215,8 @@ bool Client::may_overlap_compute() {
          regions().is_empty() &&
          std::none_of(first_native, static_cast<const EventConsumer*>(std::end(block_->consumers)),
                       is_native) &&
-         block_->turn.shares_memory.load() == 0 && block_->turn.wait == Wait::running &&
-         block_->turn.run.load() == Run::may_run && !block_->clock.held();
+         block_->grant.shares_memory.load() == 0 && block_->grant.wait == Wait::running &&
+         block_->grant.run.load() == Run::may_run && !block_->clock.held();
 }
 
 void Client::overlap_compute(std::int64_t least_ps) {
@@ -226,38 +226,39 @@ void Client::overlap_compute(std::int64_t least_ps) {
     wait(Wait::computes, block_->clock.now_ps());
     return;
   }
-  Turn& turn = block_->turn;
-  turn.deadline_ps = block_->clock.now_ps();
-  turn.wait = Wait::computes;
-  turn.run.store(Run::overlapped);
+  Grant& grant = block_->grant;
+  grant.deadline_ps = block_->clock.now_ps();
+  grant.wait = Wait::computes;
+  grant.run.store(Run::overlapped);
   stop_running();
 }
 
 // Ends a suspension or overlapped compute. The simulator does not count this process as running.
 void Client::reenter() {
-  Turn& turn = block_->turn;
+  Grant& grant = block_->grant;
   std::uint32_t run = Run::overlapped;
-  if (turn.run.compare_exchange_strong(run, Run::waits)) await_turn();
-  if (run != Run::suspended) return;  // it has got its turn while it computed
-  turn.deadline_ps = block_->clock.now_ps();
-  turn.wait = Wait::until;
-  if (!turn.run.compare_exchange_strong(run, Run::waits)) {
-    turn.wait = Wait::running;  // the simulator has already reversed the decision
+  if (grant.run.compare_exchange_strong(run, Run::waits)) await_grant();
+  if (run != Run::suspended) return;  // it has got a grant while it computed
+  grant.deadline_ps = block_->clock.now_ps();
+  grant.wait = Wait::until;
+  if (!grant.run.compare_exchange_strong(run, Run::waits)) {
+    grant.wait = Wait::running;  // the simulator has already reversed the decision
     return;
   }
   futex_wake(running_->count);
-  await_turn();
+  await_grant();
 }
 
-void Client::await_turn() {
-  Turn& turn = block_->turn;
-  for (std::uint32_t run = turn.run.load(); run == Run::waits || run == Run::copies; run = turn.run.load()) {
+void Client::await_grant() {
+  Grant& grant = block_->grant;
+  for (std::uint32_t run = grant.run.load(); run == Run::waits || run == Run::copies;
+       run = grant.run.load()) {
     if (run == Run::copies) {
       copy();
-      turn.run.store(Run::waits);
-      futex_wake(turn.run);
+      grant.run.store(Run::waits);
+      futex_wake(grant.run);
     } else {
-      futex_wait(turn.run, Run::waits, nullptr);
+      futex_wait(grant.run, Run::waits, nullptr);
     }
   }
 }

@@ -179,7 +179,7 @@ class Client {
   // the poll does. A poll that tests gets the true state at this instant and costs SoftwareCosts::poll; if
   // that is zero, a long row of tests advances to the next event. A poll that waits advances to the next
   // event, however far. A poll that only makes progress returns at once. Also returns nullptr if the
-  // simulator releases all processes (progress from outside the network). least_events: see Turn.
+  // simulator releases all processes (progress from outside the network). least_events: see Grant.
   [[nodiscard]] const Event* poll(std::uint32_t least_events = 1) {
     return poll(costs(0).poll, least_events);
   }
@@ -243,7 +243,7 @@ class Client {
     if (--identity.connections == 0) identity.closed = identity.joined.load();
   }
   void finish();  // leaves the simulation
-  // If the others went on without the process, because it slept in the host or computes, waits for its turn.
+  // Waits for a grant if the others went on without the process, because it slept in the host or computes.
   // Call before the process reads or reports the time.
   void attend() {
     if (!is_suspended_or_overlapped()) return;
@@ -282,14 +282,14 @@ class Client {
   static Client* find_attached();
   void require_shim();
   [[nodiscard]] bool is_suspended_or_overlapped() const {
-    const std::uint32_t run = block_->turn.run.load();
+    const std::uint32_t run = block_->grant.run.load();
     return run == Run::suspended || run == Run::overlapped;
   }
   [[nodiscard]] bool may_overlap_compute();
   void reenter();
   void wait(Wait why, std::int64_t deadline_ps);
-  void await_turn();
-  void copy();  // executes Turn::copy
+  void await_grant();
+  void copy();  // executes Grant::copy
   void stop_running();
   void lower_horizon();
   const Event* on_empty_poll(Time cost, std::uint32_t least_events);
@@ -333,7 +333,7 @@ class Client {
   std::uint32_t rank_;
   std::uint32_t process_id_;
   std::int64_t run_made_at_s_;    // a copy, because forks of a rank cannot read the mapping
-  std::uint32_t resumes_at_ = 0;  // event_tail at the last of Turn::least_events
+  std::uint32_t resumes_at_ = 0;  // event_tail at the last of Grant::least_events
 };
 
 }  // namespace apenet::ipc

@@ -268,7 +268,7 @@ void Client::require_namespace() {
 // Copies by system calls on the mapping's file, so that an invalid address causes an error instead of a
 // signal.
 void Client::copy() {
-  CopyOrder& order = block_->turn.copy;
+  CopyOrder& order = block_->grant.copy;
   const int file = open_parts(*header_);
   void* memory = reinterpret_cast<void*>(order.address);  // NOLINT(performance-no-int-to-ptr)
   const auto offset = static_cast<off_t>(layout_.window_offset(rank_));

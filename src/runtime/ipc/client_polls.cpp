@@ -32,12 +32,12 @@ const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
   if (event == nullptr) {
     if (block_->progress.use_grant()) return nullptr;
     if (timer_ps() != never_ps) least_events = 1;
-    block_->turn.least_events = least_events;
+    block_->grant.least_events = least_events;
     resumes_at_ = block_->rings.event_tail + least_events - 1;
     const std::int64_t first_ps = std::min(next_other_ps(), timer_ps());
     const std::int64_t alarm_ps = first_ps == never_ps ? 0 : std::max(first_ps, block_->clock.now_ps());
     if (ThreadOrder* const threads = order(); threads != nullptr && threads->in_use())
-      block_->turn.slept_since_ps.store(threads->oldest_sleep_ps(), std::memory_order_relaxed);
+      block_->grant.slept_since_ps.store(threads->oldest_sleep_ps(), std::memory_order_relaxed);
     wait(Wait::for_event, alarm_ps);
     event = front();
     const std::int64_t known_ps = block_->progress.is_granted() ? 0 : alarm_ps;
@@ -57,9 +57,9 @@ bool Client::stop_at_timer(const Event* event, std::int64_t known_ps) {
 
 // Call when a poll returns an event.
 void Client::note_resumed() {
-  Turn& turn = block_->turn;
-  if (turn.least_events == 1 || block_->rings.event_tail != resumes_at_) return;
-  turn.resumed_ps.store(block_->clock.now_ps(), std::memory_order_relaxed);
+  Grant& grant = block_->grant;
+  if (grant.least_events == 1 || block_->rings.event_tail != resumes_at_) return;
+  grant.resumed_ps.store(block_->clock.now_ps(), std::memory_order_relaxed);
 }
 
 const Event* Client::test(bool spins, Time cost) {

@@ -128,7 +128,7 @@ bool Client::lets_others_act(const Event* event, std::int64_t known_ps) {
   Clock& clock = block_->clock;
   if (own == nullptr || clock.held() || block_->progress.leaves()) return false;
   const std::int64_t first_ps = next_other_ps();
-  if (order()->must_lend(*own)) {
+  if (order()->must_yield(*own)) {
     ThreadOrder::yield(*own);
     return true;
   }

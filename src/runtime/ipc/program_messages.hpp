@@ -1,5 +1,5 @@
 // ProgramMessages: what the shim knows of the program's MPI messages, for the provider. It lets a process
-// that waits for several messages sleep until all of them have come (Turn::least_events).
+// that waits for several messages sleep until all of them have come (Grant::least_events).
 #pragma once
 
 #include <algorithm>

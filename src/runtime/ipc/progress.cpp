@@ -8,8 +8,8 @@ namespace {
 constexpr std::uint32_t polls_before_waiting = 16;
 
 // A program may wait in its own loop of calls that only make progress (a lock in a window). After this many
-// such calls in a row without any effect, they count as tests, so that time passes and other ranks get their
-// turn.
+// such calls in a row without any effect, they count as tests, so that time passes and other ranks get
+// a grant.
 constexpr std::uint32_t calls_before_testing = 64;
 
 // After this many clock reads in a row during which the clock did not move, the program is assumed to wait
@@ -29,7 +29,7 @@ constexpr std::uint32_t least_polls = 1000;
 constexpr std::uint32_t fewer_with_sleeps = 10;
 constexpr std::int64_t parts_with_sleeps = 60;
 
-// In a row that counts as polling without end, one poll in this many hands over.
+// In a row that counts as polling without end, one poll in this many reports to the simulator.
 constexpr std::uint32_t polls_between_reports = 1024;
 
 }  // namespace

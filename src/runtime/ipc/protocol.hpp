@@ -74,7 +74,7 @@ enum class Wait : std::uint32_t {
   finished,   // it has left the simulation
 };
 
-// Values of Turn::run. suspended: the process is blocked in the host and the others continue without it.
+// Values of Grant::run. suspended: the process is blocked in the host and the others continue without it.
 // overlapped: it computes, and the others continue beside it (Wait::computes). In both cases it waits for a
 // grant before it uses its block again.
 enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2, suspended = 3, overlapped = 4 };
@@ -95,9 +95,9 @@ enum class ComputeMode : std::uint32_t { none, measured, record, profile };
 // The core of a process: who else of the run uses it, and whether its caches can hold the process's data.
 enum class Core : std::uint32_t { shared, own_and_cold, own_and_warm };
 
-// Who may use the block: the process while `run` is may_run, otherwise the simulator. Each side hands it over
+// Who may use the block: the process while `run` is may_run, otherwise the simulator. Each side passes it
 // to the other. A process writes the reason before it waits.
-struct Turn {
+struct Grant {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
   std::int64_t deadline_ps = 0;  // Wait::for_event, Wait::until, Wait::computes
@@ -192,7 +192,7 @@ struct FileWaiter {
 };
 
 struct Block {
-  Turn turn;
+  Grant grant;
   Clock clock;
   Progress progress;
   ThreadLock lock;  // owner: the process; held in post and poll
@@ -265,7 +265,7 @@ struct Header {
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
   // The simulator needs no help of the processes to move bytes of their memory, so they may overlap compute;
-  // otherwise they compute once they have got their turn. Written before `started`.
+  // otherwise they compute once they have got a grant. Written before `started`.
   std::uint32_t lets_compute_overlap = 0;
   std::int64_t flops_per_second = 0;
   Rail rails[most_rails];

@@ -15,8 +15,8 @@ namespace {
 
 // After so many actions at one time, the next one takes time: threads that look at memory, or take a lock,
 // again and again come to the time at which another one sleeps.
-constexpr std::uint32_t most_turns = 4096;
-constexpr std::int64_t turns_take_ps = 1'000'000;
+constexpr std::uint32_t most_actions = 4096;
+constexpr std::int64_t actions_take_ps = 1'000'000;
 // A library that looks at memory lets others go first meanwhile.
 constexpr std::uint32_t idle_yields_of_step = 64;
 
@@ -71,7 +71,7 @@ class ThreadOrder::HostPace {
 
 ActionKey ThreadOrder::acts_at(const OrderedThread& thread) {
   if (thread.acts != ThreadActs::blocked || thread.deadline_ps <= thread.key.clock_ps) return thread.key;
-  return {.clock_ps = thread.deadline_ps, .turn = 0, .number = thread.key.number};
+  return {.clock_ps = thread.deadline_ps, .round = 0, .number = thread.key.number};
 }
 
 bool ThreadOrder::may_act(const OrderedThread& thread) {
@@ -107,7 +107,7 @@ OrderedThread* ThreadOrder::first_to_come() {
   return first;
 }
 
-// Of those that wait for their turn, the first.
+// The first of the threads that wait to act.
 OrderedThread* ThreadOrder::first_to_wait() {
   OrderedThread* first = nullptr;
   for_each([&](OrderedThread& thread) {
@@ -155,7 +155,7 @@ void ThreadOrder::note_wait(const OrderedThread& own) {
   word.mark = ThreadWord::marks_one;
   const OrderedThread* other = own.owner;
   if (own.acts == ThreadActs::at_gate) {
-    word.awaits = ThreadWord::Awaits::turn;
+    word.awaits = ThreadWord::Awaits::order;
     other = acting_ != nullptr ? acting_ : least();
   } else if (own.object == nullptr) {
     word.awaits = ThreadWord::Awaits::time;
@@ -240,7 +240,7 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
       signal != 0) {  // its handler calls, or has jumped
     own.acts = ThreadActs::blocked;
     own.key = std::max(own.key, ActionKey{.clock_ps = own.asked_from.clock_ps,
-                                          .turn = own.asked_from.turn,
+                                          .round = own.asked_from.round,
                                           .number = own.key.number});
   }
   const bool is_parked = own.acts == ThreadActs::at_gate || own.acts == ThreadActs::blocked;
@@ -250,7 +250,7 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
     own.deadline_ps = OrderedThread::no_deadline_ps;
     own.depth = 0;
     own.acts = ThreadActs::running;
-    own.key = std::max(own.key, ActionKey{.clock_ps = now_ps(), .turn = 0, .number = own.key.number});
+    own.key = std::max(own.key, ActionKey{.clock_ps = now_ps(), .round = 0, .number = own.key.number});
   }
   if (own.acts != ThreadActs::running && own.acts != ThreadActs::outside) {
     ++own.depth;
@@ -312,7 +312,7 @@ void ThreadOrder::leave(OrderedThread& own, std::int64_t clock_ps, bool is_of_pr
     }
     --own.depth;
     if (own.acts != ThreadActs::acting) return;
-    if (clock_ps > own.key.clock_ps) own.key = {.clock_ps = clock_ps, .turn = 0, .number = own.key.number};
+    if (clock_ps > own.key.clock_ps) own.key = {.clock_ps = clock_ps, .round = 0, .number = own.key.number};
     if (!std::exchange(own.gives_way, false)) return;
   }
   give_way(own);
@@ -320,17 +320,17 @@ void ThreadOrder::leave(OrderedThread& own, std::int64_t clock_ps, bool is_of_pr
 
 void ThreadOrder::end_action(OrderedThread& own, std::int64_t clock_ps, bool is_of_program) {
   if (own.acts != ThreadActs::acting) return;
-  if (clock_ps == own.key.clock_ps && is_of_program && ++own.program_turns >= most_turns)
-    clock_ps += turns_take_ps;
+  if (clock_ps == own.key.clock_ps && is_of_program && ++own.program_actions >= most_actions)
+    clock_ps += actions_take_ps;
   const bool has_moved = clock_ps > own.key.clock_ps;
   if (has_moved) {
-    own.key = {.clock_ps = clock_ps, .turn = 0, .number = own.key.number};
-    own.program_turns = 0;
+    own.key = {.clock_ps = clock_ps, .round = 0, .number = own.key.number};
+    own.program_actions = 0;
   }
   if (std::exchange(own.gives_way, false)) {
     queue_behind_others(own);
   } else if (!has_moved) {
-    ++own.key.turn;
+    ++own.key.round;
   }
   own.acts = ThreadActs::running;
   acting_ = nullptr;
@@ -340,7 +340,7 @@ void ThreadOrder::end_action(OrderedThread& own, std::int64_t clock_ps, bool is_
 void ThreadOrder::advance(OrderedThread& own, std::int64_t clock_ps) {
   Guard guard(*this);
   if (guard.is_nested() || clock_ps <= own.key.clock_ps) return;
-  own.key = {.clock_ps = clock_ps, .turn = 0, .number = own.key.number};
+  own.key = {.clock_ps = clock_ps, .round = 0, .number = own.key.number};
   dispatch();
 }
 
@@ -361,15 +361,15 @@ void ThreadOrder::queue_behind_others(OrderedThread& own) {
     const std::int64_t next_ps = earliest_other_ps(own, own.call_depth > 0);
     if (own.idle_yields % idle_yields_of_step == 0 && next_ps > own.key.clock_ps && next_ps != INT64_MAX) {
       own.key = {.clock_ps = own.key.clock_ps + next_step_ps(own.idle_since_ps, own.key.clock_ps, next_ps),
-                 .turn = 0,
+                 .round = 0,
                  .number = own.key.number};
     }
   }
   for_each([&](const OrderedThread& other) {
     if (&other != &own && may_act(other) && other.key.clock_ps == own.key.clock_ps)
-      own.key.turn = std::max(own.key.turn, other.key.turn);
+      own.key.round = std::max(own.key.round, other.key.round);
   });
-  ++own.key.turn;
+  ++own.key.round;
 }
 
 // Within a call.

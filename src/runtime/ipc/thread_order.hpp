@@ -20,11 +20,11 @@
 
 namespace apenet::ipc {
 
-// When a thread acts, or may act next. Actions at one time take turns: each thread's first, then each
+// When a thread acts, or may act next. Actions at one time alternate: each thread's first, then each
 // thread's second.
 struct ActionKey {
   std::int64_t clock_ps = 0;
-  std::uint32_t turn = 0;    // actions since the thread's clock last moved
+  std::uint32_t round = 0;   // actions since the thread's clock last moved
   std::uint32_t number = 0;  // of the thread, in the order of creation
   friend auto operator<=>(const ActionKey&, const ActionKey&) = default;
 };
@@ -45,7 +45,7 @@ enum class Woken : std::uint8_t { no, signalled, timed_out, interrupted };
 
 // Where a thread of the order waits, in the mapping: the simulator reads it when a deadlock is reported.
 struct ThreadWord {
-  enum class Awaits : std::uint32_t { nothing, turn, time, object };
+  enum class Awaits : std::uint32_t { nothing, order, time, object };
   static constexpr std::uint32_t marks_one = 0x6f726472;
 
   std::atomic<std::uint32_t> changes{0};  // futex: changes when the thread may go on
@@ -69,17 +69,17 @@ struct OrderedThread {
   bool awaits_host = false;       // ThreadActs::outside: for something else than a thread
   int asked_signal = 0;           // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
-  const ParkMark* mark = nullptr;    // on its stack, while it waits
-  std::uint32_t program_turns = 0;   // of those since the clock last moved, the program's own
-  std::uint32_t depth = 0;           // of actions within an action, or in a signal's handler
-  std::uint32_t call_depth = 0;      // of enter_call()
-  bool gives_way = false;            // others go first when it ends the action
-  std::uint32_t idle_yields = 0;     // in a row, while nothing moved and nobody else could act at its time
-  std::int64_t idle_since_ps = 0;    // its clock at the first of them
-  std::uint64_t yielded_at = 0;      // ThreadOrder::progress() at the last
-  std::atomic<std::int32_t> id{0};   // of the host; 0: has not begun
-  CallProgress calls;                // while it does not act
-  std::uint64_t calls_progress = 0;  // ThreadOrder::progress() at that time
+  const ParkMark* mark = nullptr;     // on its stack, while it waits
+  std::uint32_t program_actions = 0;  // of those since the clock last moved, the program's own
+  std::uint32_t depth = 0;            // of actions within an action, or in a signal's handler
+  std::uint32_t call_depth = 0;       // of enter_call()
+  bool gives_way = false;             // others go first when it ends the action
+  std::uint32_t idle_yields = 0;      // in a row, while nothing moved and nobody else could act at its time
+  std::int64_t idle_since_ps = 0;     // its clock at the first of them
+  std::uint64_t yielded_at = 0;       // ThreadOrder::progress() at the last
+  std::atomic<std::int32_t> id{0};    // of the host; 0: has not begun
+  CallProgress calls;                 // while it does not act
+  std::uint64_t calls_progress = 0;   // ThreadOrder::progress() at that time
   // ThreadActs::blocked.
   const void* object = nullptr;
   std::uint64_t ticket = 0;  // in the order of coming
@@ -185,7 +185,7 @@ class ThreadOrder {
   // do not depend on the host then.
   void settle_others(OrderedThread& own);
   // Whether a thread waits for a lock of this one, and may find what the looks have not.
-  [[nodiscard]] bool must_lend(const OrderedThread& own);
+  [[nodiscard]] bool must_yield(const OrderedThread& own);
   // Something has come, or was posted: a poll that was empty may find it.
   [[nodiscard]] std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
   void note_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }

@@ -26,7 +26,7 @@ OrderedThread* ThreadOrder::add(std::int64_t clock_ps) {
   while (at < used && threads_[at].acts != ThreadActs::free) ++at;
   if (at == room) return nullptr;
   OrderedThread& fresh = threads_[at];
-  fresh.key = {.clock_ps = clock_ps, .turn = 0, .number = next_number_++};
+  fresh.key = {.clock_ps = clock_ps, .round = 0, .number = next_number_++};
   fresh.acts = ThreadActs::running;
   if (at == used) used_.store(used + 1, std::memory_order_release);
   return &fresh;
@@ -35,7 +35,7 @@ OrderedThread* ThreadOrder::add(std::int64_t clock_ps) {
 OrderedThread* ThreadOrder::create(OrderedThread* creator) {
   Guard guard(*this);
   OrderedThread* const fresh = add(creator == nullptr ? now_ps() : creator->key.clock_ps);
-  if (fresh != nullptr && creator != nullptr) fresh->key.turn = creator->key.turn;
+  if (fresh != nullptr && creator != nullptr) fresh->key.round = creator->key.round;
   return fresh;
 }
 
@@ -101,7 +101,7 @@ void ThreadOrder::start(std::int64_t clock_ps, Words* words) {
   }
   for_each([&](OrderedThread& thread) {
     thread.key.clock_ps = clock_ps;
-    thread.key.turn = 0;
+    thread.key.round = 0;
   });
   now_ps_ = clock_ps;
   has_started_ = true;

@@ -93,7 +93,7 @@ std::uint32_t ThreadOrder::count_blocked(const void* object) {
 
 // The thread was left out, and acts in order again.
 void ThreadOrder::come_back(OrderedThread& own) {
-  own.key = std::max(own.key, ActionKey{.clock_ps = now_ps(), .turn = 0, .number = own.key.number});
+  own.key = std::max(own.key, ActionKey{.clock_ps = now_ps(), .round = 0, .number = own.key.number});
   own.acts = ThreadActs::running;
   if (!own.is_known_outside) has_overtaken_ = true;
   own.is_known_outside = false;
@@ -267,14 +267,14 @@ std::int64_t ThreadOrder::next_other_ps(const OrderedThread& own) {
   return first_ps;
 }
 
-bool ThreadOrder::must_lend(const OrderedThread& own) {
+bool ThreadOrder::must_yield(const OrderedThread& own) {
   Guard guard(*this);
-  bool lends = false;
+  bool yields = false;
   for_each([&](const OrderedThread& other) {
     if (other.acts == ThreadActs::blocked && other.owner == &own && !has_polled_since(other, own))
-      lends = true;
+      yields = true;
   });
-  return lends;
+  return yields;
 }
 
 }  // namespace apenet::ipc

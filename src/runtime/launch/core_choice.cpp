@@ -8,8 +8,8 @@ namespace {
 using namespace std::chrono_literals;
 using Seconds = std::chrono::duration<double>;
 
-// What a wake across cores costs more than one on the same core: the first of a turn, because it and the last
-// rank's report wake a core that may sleep; and each further one.
+// What a wake across cores costs more than one on the same core: the first of a round, because it and the
+// last rank's report wake a core that may sleep; and each further one.
 constexpr Seconds first_wake = 50us;
 constexpr Seconds further_wake = 4us;
 
@@ -21,13 +21,13 @@ constexpr std::chrono::nanoseconds proves_right = 1s;  // on several cores
 constexpr std::chrono::nanoseconds first_patience = 100ms;
 constexpr std::chrono::nanoseconds most_patience = 3s;
 
-Seconds cost_of_wakes(const TurnsTaken& taken) {
-  const std::uint64_t further = taken.wakes - std::min(taken.wakes, taken.turns);
-  return first_wake * static_cast<double>(taken.turns) + further_wake * static_cast<double>(further);
+Seconds cost_of_wakes(const RoundsTaken& taken) {
+  const std::uint64_t further = taken.wakes - std::min(taken.wakes, taken.rounds);
+  return first_wake * static_cast<double>(taken.rounds) + further_wake * static_cast<double>(further);
 }
 
 // What several cores save compared with one. `ran` was measured at `place`.
-Seconds saving(CoreChoice::Place place, const TurnsTaken& taken, double runnable, unsigned cores) {
+Seconds saving(CoreChoice::Place place, const RoundsTaken& taken, double runnable, unsigned cores) {
   const double side_by_side = std::clamp(runnable, 1.0, static_cast<double>(cores));
   const Seconds ran = taken.ran;
   const Seconds wakes = cost_of_wakes(taken);
@@ -37,12 +37,12 @@ Seconds saving(CoreChoice::Place place, const TurnsTaken& taken, double runnable
 
 }  // namespace
 
-bool CoreChoice::may_change(const TurnsTaken& taken, unsigned cores) const {
+bool CoreChoice::may_change(const RoundsTaken& taken, unsigned cores) const {
   if (place_ == Place::several_cores) return true;
   return saving(place_, taken, cores, cores) > share_to_spread * taken.passed;
 }
 
-CoreChoice::Place CoreChoice::decide(const TurnsTaken& taken, double runnable, unsigned cores) {
+CoreChoice::Place CoreChoice::decide(const RoundsTaken& taken, double runnable, unsigned cores) {
   stayed_ += taken.passed;
   const Seconds saved = saving(place_, taken, runnable, cores);
   if (place_ == Place::one_core) {

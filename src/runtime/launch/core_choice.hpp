@@ -6,28 +6,28 @@
 
 namespace apenet {
 
-// What the ranks of a run did during a while of wall time. A turn begins when the simulator wakes ranks, and
+// What the ranks of a run did during a while of wall time. A round begins when the simulator wakes ranks, and
 // ends when all of them wait again.
-struct TurnsTaken {
+struct RoundsTaken {
   std::chrono::nanoseconds passed{0};  // the while
-  std::chrono::nanoseconds ran{0};     // the part of it during which a turn was under way
-  std::uint64_t turns = 0;
-  std::uint64_t wakes = 0;  // ranks woken in all of the turns
+  std::chrono::nanoseconds ran{0};     // the part of it during which a round was under way
+  std::uint64_t rounds = 0;
+  std::uint64_t wakes = 0;  // ranks woken in all of the rounds
 };
 
-// Compares the wall time that the turns take on one core with that on `cores` cores, where the ranks of a
-// turn run side by side but each wake crosses cores. The caller measures how many ranks of a turn want to run
-// at the same time. After a change that did not pay, waits for longer and longer before the next.
+// Compares the wall time that the rounds take on one core with that on `cores` cores, where the ranks of a
+// round run side by side but each wake crosses cores. The caller measures how many ranks of a round want to
+// run at the same time. After a change that did not pay, waits for longer and longer before the next.
 class CoreChoice {
  public:
   enum class Place : std::uint8_t { one_core, several_cores };
 
   [[nodiscard]] Place place() const { return place_; }
   // Whether decide() may change the place: false spares the caller the measurement of `runnable`.
-  [[nodiscard]] bool may_change(const TurnsTaken& taken, unsigned cores) const;
+  [[nodiscard]] bool may_change(const RoundsTaken& taken, unsigned cores) const;
   // Returns the place for the time to come. runnable: the mean number of threads of the ranks that ran or
-  // waited for a processor, while a turn was under way. Other load on the host leaves it as it is.
-  Place decide(const TurnsTaken& taken, double runnable, unsigned cores);
+  // waited for a processor, while a round was under way. Other load on the host leaves it as it is.
+  Place decide(const RoundsTaken& taken, double runnable, unsigned cores);
 
  private:
   Place place_ = Place::one_core;

@@ -47,11 +47,11 @@ void CoreRotation::choose_core() {
 void CoreRotation::move_in(SharedMemory& shared, const std::vector<int>& process_ids, std::uint32_t rank) {
   if (rank_ == rank) return;
   if (rank_) {
-    shared.block(*rank_).turn.core = ipc::Core::shared;
+    shared.block(*rank_).grant.core = ipc::Core::shared;
     move(process_ids[*rank_], others_);
   }
   move(process_ids[rank], *core_);
-  shared.block(rank).turn.core = ipc::Core::own_and_cold;
+  shared.block(rank).grant.core = ipc::Core::own_and_cold;
   rank_ = rank;
   warm_from_ = WallClock::now() + time_to_warm;
 }
@@ -65,7 +65,7 @@ void CoreRotation::rotate(SharedMemory& shared, const std::vector<int>& process_
     move_in(shared, process_ids, rank_ ? (*rank_ + 1) % ranks : any_of(ranks));
     until_ = now + time_on_core;
   }
-  if (now >= warm_from_) shared.block(*rank_).turn.core = ipc::Core::own_and_warm;
+  if (now >= warm_from_) shared.block(*rank_).grant.core = ipc::Core::own_and_warm;
 }
 
 }  // namespace apenet

@@ -122,23 +122,23 @@ void Cores::move_to(const cpu_set_t& cores, const std::vector<int>& process_ids)
 }
 
 // Overlapped ranks already run side by side: waiting for them does not count.
-void Cores::note_turn(std::size_t woken) {
+void Cores::note_round(std::size_t woken) {
   if (!has_begun_ || !overlapped_.empty()) return;
-  ++taken_.turns;
+  ++taken_.rounds;
   taken_.wakes += woken;
-  turn_since_ = WallClock::now();
+  round_since_ = WallClock::now();
 }
 
 void Cores::note_all_wait() {
-  if (!turn_since_) return;
-  close_turn(WallClock::now());
-  turn_since_.reset();
+  if (!round_since_) return;
+  close_round(WallClock::now());
+  round_since_.reset();
 }
 
-void Cores::close_turn(WallClock::time_point now) {
-  if (!turn_since_) return;
-  taken_.ran += now - *turn_since_;
-  turn_since_ = now;
+void Cores::close_round(WallClock::time_point now) {
+  if (!round_since_) return;
+  taken_.ran += now - *round_since_;
+  round_since_ = now;
 }
 
 void Cores::spread_overlapped(const SchedulerView& scheduler, ProcessIds& process_ids) {
@@ -179,10 +179,10 @@ void Cores::adapt(const std::vector<int>& process_ids) {
     next_look_at_others_ = now + others_interval;
   }
   if (now < next_decision_) return;
-  close_turn(now);
+  close_round(now);
   taken_.passed = now - taken_since_;
   decide(process_ids, now);
-  taken_ = TurnsTaken{};
+  taken_ = RoundsTaken{};
   taken_since_ = now;
 }
 

@@ -18,8 +18,8 @@
 
 namespace apenet {
 
-// Keeps the ranks and the simulator on one core where handing over between them dominates, because a
-// hand-over costs several times as much across cores, and lets ranks that compute run side by side. An
+// Keeps the ranks and the simulator on one core where switches between them dominate, because a
+// switch costs several times as much across cores, and lets ranks that compute run side by side. An
 // overlapped rank (ipc::Run::overlapped) leaves the core for that time only. The core
 // is one that no other run has claimed; several cores are all but those that others have claimed. All of this
 // changes the speed of a run, never its results. The destructor restores the calling thread's affinity.
@@ -32,10 +32,10 @@ class Cores {
 
   // Call from the simulator's thread when virtual time begins. process_ids: of the ranks; 0 means none.
   void begin(const std::vector<int>& process_ids);
-  // Call when `woken` ranks have been given their turn, and when all ranks wait again.
-  void note_turn(std::size_t woken);
+  // Call when `woken` ranks have been granted, and when all ranks wait again.
+  void note_round(std::size_t woken);
   void note_all_wait();
-  // Call when no rank has its turn. Spreads those of the ranks woken last that are overlapped, and takes back
+  // Call when no rank has a grant. Spreads those of the ranks woken last that are overlapped, and takes back
   // those that no longer are.
   void spread_overlapped(const SchedulerView& scheduler, ProcessIds& process_ids);
   // Moves the processes if that pays. Call some fifty times a second.
@@ -51,7 +51,7 @@ class Cores {
   void decide(const std::vector<int>& process_ids, WallClock::time_point now);
   void heed_others(const std::vector<int>& process_ids);
   void move_to(const cpu_set_t& cores, const std::vector<int>& process_ids);
-  void close_turn(WallClock::time_point now);
+  void close_round(WallClock::time_point now);
   void spread(std::uint32_t rank, int process_id);
 
   CoreUse use_;
@@ -64,8 +64,8 @@ class Cores {
   std::vector<std::size_t> free_;       // the cores of free_cores() when it was last asked, from the home on
   std::set<std::uint32_t> overlapped_;  // the ranks that have left the home
   CoreChoice choice_;
-  TurnsTaken taken_;
-  std::optional<WallClock::time_point> turn_since_;
+  RoundsTaken taken_;
+  std::optional<WallClock::time_point> round_since_;
   std::optional<std::chrono::nanoseconds> runnable_before_;  // nothing: not measured when taken_ began
   WallClock::time_point taken_since_{};
   WallClock::time_point next_decision_{};

@@ -147,7 +147,7 @@ void RunLoop::step() {
   server_.pass_output();
   // Not earlier: before virtual time, the processes start up independently, which is faster on all cores.
   if (!was_started && view_.ranks.started()) cores_.begin(process_ids_.all_running());
-  if (outcome == Scheduler::Outcome::woken) cores_.note_turn(view_.grants.last_woken().size());
+  if (outcome == Scheduler::Outcome::woken) cores_.note_round(view_.grants.last_woken().size());
   if (outcome == Scheduler::Outcome::finished) {
     all_finished_ = true;
   } else if (outcome == Scheduler::Outcome::idle) {
@@ -187,13 +187,13 @@ void RunLoop::wait_for_processes() {
   if (view_.grants.any_is_queued()) let_another_run();
 }
 
-// A rank that waits in the host may wait for another whose turn comes later (in MPI_Finalize).
+// A rank that waits in the host may wait for another that has no grant yet (in MPI_Finalize).
 void RunLoop::let_another_run() {
   constexpr std::uint32_t most_looks = 5;
   const std::vector<int> process_ids = process_ids_.all_running();
   bool any_active = false;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    if (shared_.block(rank).turn.run.load() != ipc::Run::may_run || process_ids[rank] == 0) continue;
+    if (shared_.block(rank).grant.run.load() != ipc::Run::may_run || process_ids[rank] == 0) continue;
     for (const int thread : threads_of(process_ids[rank])) {
       const auto state = thread_state(process_ids[rank], thread);
       any_active = any_active || (state && state->state != 'S');

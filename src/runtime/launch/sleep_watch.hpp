@@ -14,7 +14,7 @@
 namespace apenet {
 
 // A rank that does not return to the simulator may wait in a socket, a pipe or shared memory for another
-// rank, which in turn waits for its turn in the simulation. The host only shows that the rank sleeps, so real
+// rank, which itself waits for a grant. The host only shows that the rank sleeps, so real
 // time has to decide. A rank is asleep if each of its threads is in such a wait and has not run for
 // `patience`, no thread of the run was found running or waiting for a disk, and no process started by the
 // rank sleeps for a limited time.

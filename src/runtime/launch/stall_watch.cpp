@@ -110,7 +110,7 @@ bool StallWatch::is_library(const Thread& thread) {
   return known->second;
 }
 
-// Returns true if the thread sleeps at a word of the memory shared with the simulator: it waits for its turn
+// Returns true if the thread sleeps at a word of the memory shared with the simulator: it waits for a grant
 // or for the rank's ThreadLock, which is granted in order.
 bool StallWatch::is_in_simulation(const Thread& thread) {
   const std::uint64_t word = system_call(thread.process_id, thread.thread_id).arguments[0];

@@ -97,8 +97,9 @@ std::optional<std::string> describe_ordered(int process_id, const SystemCall& ca
   const std::string other = number ? "thread " + std::to_string(*number) : "";
   const std::string where = caller.meeting.empty() ? "" : "in " + caller.meeting;
   switch (word->awaits) {
-    case Awaits::turn:
-      return other.empty() ? "waits for its turn" : "waits for its turn, after " + other;
+    case Awaits::order:
+      return other.empty() ? "waits until the other threads have acted"
+                           : "waits until " + other + " has acted";
     case Awaits::time:
       return "sleeps";
     default:

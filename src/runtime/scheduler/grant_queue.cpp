@@ -41,9 +41,9 @@ void GrantQueue::wake(std::vector<std::uint32_t>& ranks, const std::function<voi
   for (std::size_t i = 0; i < woken_.size(); ++i) {
     const std::uint32_t rank = woken_[i];
     prepare(rank);
-    ipc::Turn& turn = shared_.block(rank).turn;
     ranks_.apply(rank, is_queued_[i] ? RankInput::queue : RankInput::grant);
-    turn.wait = ranks_[rank].state == RankState::ended ? ipc::Wait::finished : ipc::Wait::running;
+    const bool has_ended = ranks_[rank].state == RankState::ended;
+    shared_.block(rank).grant.wait = has_ended ? ipc::Wait::finished : ipc::Wait::running;
     changed_.push_back(rank);
     if (is_queued_[i]) {
       queue_.push_back(rank);
@@ -87,7 +87,7 @@ bool GrantQueue::grant_next() {
 }
 
 void GrantQueue::grant(std::uint32_t rank) {
-  std::atomic<std::uint32_t>& run = shared_.block(rank).turn.run;
+  std::atomic<std::uint32_t>& run = shared_.block(rank).grant.run;
   run.store(ipc::Run::may_run);
   ipc::futex_wake(run);
 }
@@ -99,7 +99,7 @@ void GrantQueue::recover() {
   if (stuck && std::exchange(stuck_at_, activity) == activity) shared_.running().count.store(0);
   if (!stuck) stuck_at_.reset();
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    std::atomic<std::uint32_t>& run = shared_.block(rank).turn.run;
+    std::atomic<std::uint32_t>& run = shared_.block(rank).grant.run;
     if (run.load() == ipc::Run::may_run) ipc::futex_wake(run);
   }
 }

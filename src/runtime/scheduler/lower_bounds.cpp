@@ -64,7 +64,7 @@ std::int64_t LowerBounds::known_action_ps(std::uint32_t rank) const {
       // The report of a running rank is read and checked only when all wait.
       const bool needs_event = ranks_.state_now(rank) == RankState::awaiting_event &&
                                exchange_.says_empty(rank) && known.overflow.empty();
-      const std::int64_t alarm_ps = shared_.block(rank).turn.deadline_ps;
+      const std::int64_t alarm_ps = shared_.block(rank).grant.deadline_ps;
       if (needs_event && alarm_ps > 0) return std::max(known.woken_ps, alarm_ps);
       return needs_event ? never_ps : known.woken_ps;
     }
@@ -122,7 +122,7 @@ bool LowerBounds::any_could_go_on() const {
       case RankState::computing_ended:
         return true;
       case RankState::awaiting_event:
-        if (shared_.block(rank).turn.deadline_ps != 0) return true;
+        if (shared_.block(rank).grant.deadline_ps != 0) return true;
         break;
       case RankState::ended:
       case RankState::finished:

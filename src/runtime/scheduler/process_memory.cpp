@@ -83,24 +83,24 @@ bool ProcessMemory::needs_no_help(std::uint32_t rank) {
 }
 
 bool ProcessMemory::order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window) {
-  ipc::Turn& turn = shared_.block(rank).turn;
-  if (turn.wait == ipc::Wait::finished) return false;
+  ipc::Grant& grant = shared_.block(rank).grant;
+  if (grant.wait == ipc::Wait::finished) return false;
   if (!leaves(rank, ipc::Run::overlapped)) return false;
-  turn.copy = {.address = address, .bytes = bytes, .into_window = into_window ? 1U : 0U, .failed = 0};
-  turn.run.store(ipc::Run::copies);
-  ipc::futex_wake(turn.run);
+  grant.copy = {.address = address, .bytes = bytes, .into_window = into_window ? 1U : 0U, .failed = 0};
+  grant.run.store(ipc::Run::copies);
+  ipc::futex_wake(grant.run);
   if (!leaves(rank, ipc::Run::copies)) {
-    turn.run.store(ipc::Run::waits);
+    grant.run.store(ipc::Run::waits);
     return false;
   }
-  return turn.copy.failed == 0;
+  return grant.copy.failed == 0;
 }
 
-// Waits until Turn::run has another value. Returns false if the process has ended or gives no answer.
+// Waits until Grant::run has another value. Returns false if the process has ended or gives no answer.
 bool ProcessMemory::leaves(std::uint32_t rank, std::uint32_t run) {
   constexpr timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
   constexpr int most_waits = 100;  // after 10 s without an answer the process counts as broken
-  std::atomic<std::uint32_t>& word = shared_.block(rank).turn.run;
+  std::atomic<std::uint32_t>& word = shared_.block(rank).grant.run;
   for (int waits = 0; word.load() == run;) {
     ipc::futex_wait(word, run, &patience);
     if (word.load() == run && (++waits > most_waits || process_ids_.running(rank) == 0)) return false;

@@ -36,16 +36,16 @@ void RankTable::enter(std::uint32_t rank, RankState state) {
 }
 
 bool RankTable::has_grant(std::uint32_t rank) const {
-  const ipc::Turn& turn = shared_.block(rank).turn;
-  return ranks_[rank].state == RankState::running && turn.run.load() == ipc::Run::may_run &&
-         turn.wait != ipc::Wait::finished;
+  const ipc::Grant& grant = shared_.block(rank).grant;
+  return ranks_[rank].state == RankState::running && grant.run.load() == ipc::Run::may_run &&
+         grant.wait != ipc::Wait::finished;
 }
 
 RankState RankTable::state_now(std::uint32_t rank) const {
   const RankState state = ranks_[rank].state;
   // Asked before the reason is read, which the process writes first.
   if (state != RankState::running || has_grant(rank)) return state;
-  const std::optional<RankInput> report = validation::input_of(shared_.block(rank).turn.wait);
+  const std::optional<RankInput> report = validation::input_of(shared_.block(rank).grant.wait);
   return report ? next_state(state, *report).value_or(state) : state;
 }
 
@@ -66,7 +66,7 @@ std::optional<std::int64_t> RankTable::computes_until_ps(std::uint32_t rank) con
   const Rank& known = ranks_[rank];
   if (known.computes()) return known.deadline_ps;
   if (state_now(rank) != RankState::computing) return {};
-  return std::clamp(shared_.block(rank).turn.deadline_ps, epoch_ps_, ipc::end_of_time_ps);
+  return std::clamp(shared_.block(rank).grant.deadline_ps, epoch_ps_, ipc::end_of_time_ps);
 }
 
 std::vector<std::uint32_t> RankTable::suspended() const {
@@ -107,7 +107,7 @@ std::vector<std::uint32_t> RankTable::waited_for() const {
 
 // An earlier value of the process's is below its last wake.
 std::int64_t RankTable::resumed_ps(std::uint32_t rank) const {
-  const std::int64_t resumed_ps = shared_.block(rank).turn.resumed_ps.load(std::memory_order_relaxed);
+  const std::int64_t resumed_ps = shared_.block(rank).grant.resumed_ps.load(std::memory_order_relaxed);
   return std::max(ranks_[rank].woken_ps, std::min(resumed_ps, ipc::end_of_time_ps));
 }
 

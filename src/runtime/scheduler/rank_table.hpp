@@ -25,7 +25,7 @@ struct Rank {
   std::int64_t clock_ps = 0;
   std::int64_t deadline_ps = never_ps;  // awaiting_event: never if it has none
   std::int64_t first_event_ps = 0;      // requires events > 0
-  // awaiting_event: of the event because of which it acts; never as long as it sleeps on, see ipc::Turn.
+  // awaiting_event: of the event because of which it acts; never as long as it sleeps on, see ipc::Grant.
   std::int64_t acts_on_ps = never_ps;
   std::uint32_t least_events = 1;
   std::int64_t woken_ps = before_time_ps;
@@ -65,7 +65,7 @@ class RankTable {
   [[nodiscard]] bool may_print(std::uint32_t rank) const;
   // The rank computes on the host while others go on.
   [[nodiscard]] bool is_overlapped(std::uint32_t rank) const {
-    return shared_.block(rank).turn.run.load() == ipc::Run::overlapped;
+    return shared_.block(rank).grant.run.load() == ipc::Run::overlapped;
   }
   // If the rank is in overlapped compute and has not been granted since: until when, at least. Also if its
   // process has ended meanwhile: the others go on up to that time in any case.
@@ -78,7 +78,7 @@ class RankTable {
   [[nodiscard]] std::uint32_t calls(std::uint32_t rank) const { return shared_.block(rank).progress.calls(); }
   [[nodiscard]] bool is_suspended(std::uint32_t rank) const {
     return ranks_[rank].state == RankState::suspended &&
-           shared_.block(rank).turn.run.load() == ipc::Run::suspended;
+           shared_.block(rank).grant.run.load() == ipc::Run::suspended;
   }
   // The ranks that are suspended and have not come back.
   [[nodiscard]] std::vector<std::uint32_t> suspended() const;

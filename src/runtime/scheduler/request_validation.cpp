@@ -142,11 +142,11 @@ std::optional<RankInput> input_of(ipc::Wait wait) {
 }
 
 WaitReport wait_report(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps) {
-  const ipc::Wait wait = block.turn.wait;
+  const ipc::Wait wait = block.grant.wait;
   WaitReport report;
   report.clock_ps = block.clock.now_ps();
-  const std::int64_t deadline_ps = block.turn.deadline_ps;
-  const std::uint32_t least_events = block.turn.least_events;
+  const std::int64_t deadline_ps = block.grant.deadline_ps;
+  const std::uint32_t least_events = block.grant.least_events;
   finish_copy();
   const auto reason = static_cast<std::uint32_t>(wait);
   Field(rank, "state", "wait", reason)
@@ -154,7 +154,7 @@ WaitReport wait_report(std::uint32_t rank, const ipc::Block& block, std::int64_t
                static_cast<std::uint32_t>(ipc::Wait::finished));
   check_clock(rank, report.clock_ps, clock_seen_ps);
   // A process that has left keeps running and never waits.
-  if (wait == ipc::Wait::finished && block.turn.run != ipc::Run::may_run)
+  if (wait == ipc::Wait::finished && block.grant.run != ipc::Run::may_run)
     refuse(rank, "state", "wait", reason, "the reason of a process that waits");
   const bool waits_for_event = wait == ipc::Wait::for_event;
   const bool has_deadline =

@@ -75,7 +75,7 @@ void Scheduler::take_state(std::uint32_t rank) {
   }
   if (known.has_alarm() && alarms_are_idle_) known.deadline_ps = never_ps;
   if (known.clock_ps >= ipc::end_of_time_ps) throw EndOfTime(rank);
-  known.shares_memory = shared_.block(rank).turn.shares_memory != 0;
+  known.shares_memory = shared_.block(rank).grant.shares_memory != 0;
   if (options_.wakes_for_each_event || known.shares_memory) known.least_events = 1;
 }
 
@@ -192,7 +192,7 @@ bool Scheduler::are_alarms_idle() {
   if (std::none_of(to_wake_.begin(), to_wake_.end(), is_idle)) return false;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].has_alarm() &&
-        !idle_alarms_.have_all_woken(rank, shared_.block(rank).turn.slept_since_ps))
+        !idle_alarms_.have_all_woken(rank, shared_.block(rank).grant.slept_since_ps))
       return false;
   }
   return true;
@@ -252,7 +252,7 @@ void Scheduler::remove(std::uint32_t rank) {
   }
   const bool had_grant = ranks_.has_grant(rank);
   ranks_.apply(rank, RankInput::process_ends);
-  shared_.block(rank).turn.wait = ipc::Wait::finished;
+  shared_.block(rank).grant.wait = ipc::Wait::finished;
   if (before == RankState::suspended) suspension_.note_end();
   const bool is_listed = before == RankState::running || before == RankState::queued;
   if (ranks_[rank].state == RankState::ended && !is_listed) grants_.note_changed(rank);

@@ -70,7 +70,7 @@ SharedMemory::SharedMemory(std::uint32_t process_count)
   // Do not touch the rings, so that they take no memory until used. Their initial content is zero.
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     ipc::Block& fresh = block(rank);
-    new (&fresh.turn) ipc::Turn{};
+    new (&fresh.grant) ipc::Grant{};
     new (&fresh.clock) ipc::Clock{};
     new (&fresh.progress) ipc::Progress{};
     new (&fresh.lock) ipc::ThreadLock{};

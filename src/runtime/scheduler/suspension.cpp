@@ -9,7 +9,7 @@ bool Suspension::suspend(const std::vector<std::uint32_t>& ranks,
   const auto can_be = [this](std::uint32_t rank) {
     std::uint32_t run = ipc::Run::may_run;
     return memory_.needs_no_help(rank) &&
-           shared_.block(rank).turn.run.compare_exchange_strong(run, ipc::Run::suspended);
+           shared_.block(rank).grant.run.compare_exchange_strong(run, ipc::Run::suspended);
   };
   const auto first = ranks.begin();
   const auto last = std::find_if_not(first, ranks.end(), can_be);
@@ -27,7 +27,7 @@ bool Suspension::suspend(const std::vector<std::uint32_t>& ranks,
   for (auto rank = first; rank != last; ++rank) {
     std::uint32_t run = ipc::Run::suspended;
     // A process that has come back meanwhile already waits, but did not decrement the count.
-    if (!shared_.block(*rank).turn.run.compare_exchange_strong(run, ipc::Run::may_run))
+    if (!shared_.block(*rank).grant.run.compare_exchange_strong(run, ipc::Run::may_run))
       grants_.drop_running(1);
   }
   return false;

@@ -115,7 +115,7 @@ std::uint32_t site_of(const void* caller, const char* function) {
 }
 
 bool is_alone(ipc::Client& client) {
-  return client.block().turn.core == ipc::Core::own_and_warm;
+  return client.block().grant.core == ipc::Core::own_and_warm;
 }
 
 void record(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int64_t spent_ps) {

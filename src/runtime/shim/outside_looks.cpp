@@ -235,7 +235,7 @@ APENET_WAITING_LOOK(int, lockf64, (int file, int command, off64_t bytes), , (fil
   }
 APENET_FCNTL(fcntl)
 APENET_FCNTL(fcntl64)
-// Another process may post it, or a thread, whose turn comes.
+// Another process may post it, or a thread that acts later.
 APENET_EXPORT int sem_trywait(sem_t* semaphore) noexcept {
   static const auto real = next<int (*)(sem_t*)>("sem_trywait");
   apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();

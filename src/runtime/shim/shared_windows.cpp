@@ -5,8 +5,8 @@
 // window of it, and answers itself what only a shared window can tell. Open MPI makes them by itself, but of
 // any ranks of the host.
 //
-// Loads and stores take no virtual time. Ranks that share memory take turns (Scheduler), so that what they
-// find there repeats.
+// Loads and stores take no virtual time. Ranks that share memory run one at a time (Scheduler), so that what
+// they find there repeats.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -226,7 +226,7 @@ int allocate(const Allocation& wanted, ipc::Client& client) {
   if (!are_near) return raise(wanted.communicator, constants().not_shared);
   const int error = is_able ? have_library_make(wanted)
                             : make_window(wanted, offer, static_cast<std::size_t>(rank), std::move(made));
-  if (error == 0) client.block().turn.shares_memory = 1;
+  if (error == 0) client.block().grant.shares_memory = 1;
   return error;
 }
 
@@ -296,10 +296,9 @@ bool is_shared_window(std::uint64_t window) {
   return windows().of.contains(window);
 }
 
-// A program may wait for a value in shared memory in a loop that only synchronises. Each turn of the loop
-// counts as a test, so that time passes and the other ranks get their turn. The library makes it,
-// because they may wait for its progress in this rank. It needs a communicator, and a session has none at
-// hand.
+// A program may wait for a value in shared memory in a loop that only synchronises. Each pass through the
+// loop counts as a test, so that time passes and the other ranks get a grant. The library makes it, because
+// they may wait for its progress in this rank. It needs a communicator, and a session has none at hand.
 void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
                          const Ends& /*arguments*/) {
   if (!is_shared_window(handle(words.at[0]))) return;

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     if (rank == 1) raise(SIGKILL);
     while (*flag == 0) MPI_Win_sync(window);
   } else if (rank == 0) {
-    while (*flag == 0) continue;  // rank 1 has its turn when this one waits
+    while (*flag == 0) continue;  // rank 1 gets a grant when this one waits
     printf("found %d\n", *flag);
   } else {
     int token = 1;

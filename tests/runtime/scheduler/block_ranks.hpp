@@ -104,7 +104,7 @@ class BlockRanks {
 
   [[nodiscard]] bool is_granted(const ToyRank& rank) {
     return !rank.died && rank.wait != ipc::Wait::finished &&
-           shared_.block(rank.rank).turn.run.load() == ipc::Run::may_run;
+           shared_.block(rank.rank).grant.run.load() == ipc::Run::may_run;
   }
   // Returns whether there was any.
   bool remove_ended() {
@@ -132,14 +132,14 @@ inline void BlockRanks::run(ToyRank& rank) {
   BlockPort port(*this, rank);
   rank.run(port);
   block.clock.advance_to(rank.clock_ps);
-  block.turn.shares_memory = rank.shares ? 1 : 0;
-  block.turn.least_events = rank.least_events;
-  block.turn.deadline_ps = rank.deadline_ps;
+  block.grant.shares_memory = rank.shares ? 1 : 0;
+  block.grant.least_events = rank.least_events;
+  block.grant.deadline_ps = rank.deadline_ps;
   const bool waits = rank.wait != ipc::Wait::running;
   if (waits) {
-    block.turn.wait = rank.wait;
+    block.grant.wait = rank.wait;
     const bool computes = rank.wait == ipc::Wait::computes && properties_.computes_long;
-    if (rank.wait != ipc::Wait::finished) block.turn.run = computes ? ipc::Run::overlapped : ipc::Run::waits;
+    if (rank.wait != ipc::Wait::finished) block.grant.run = computes ? ipc::Run::overlapped : ipc::Run::waits;
     shared_.running().count.fetch_sub(1);
   }
   if (!rank.died) return;

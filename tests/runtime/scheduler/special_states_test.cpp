@@ -31,15 +31,15 @@ class SpecialStates : public testing::Test {
   RankState state(std::uint32_t rank) { return blocks_->view().ranks[rank].state; }
   RankState state_now(std::uint32_t rank) { return blocks_->view().ranks.state_now(rank); }
   const RankTable& ranks() { return blocks_->view().ranks; }
-  ipc::Turn& turn(std::uint32_t rank) { return blocks_->block(rank).turn; }
+  ipc::Grant& grant(std::uint32_t rank) { return blocks_->block(rank).grant; }
   void suspend(std::uint32_t rank) {
     ASSERT_TRUE(scheduler().suspend({rank}, [] { return true; }));
   }
   // The process asks for the grant, as Client does when it finds that the others went on without it.
   void come_back(std::uint32_t rank) {
-    turn(rank).deadline_ps = blocks_->block(rank).clock.now_ps();
-    turn(rank).wait = ipc::Wait::until;
-    turn(rank).run = ipc::Run::waits;
+    grant(rank).deadline_ps = blocks_->block(rank).clock.now_ps();
+    grant(rank).wait = ipc::Wait::until;
+    grant(rank).run = ipc::Run::waits;
   }
 
   std::vector<ToyRank> toys_;
@@ -74,7 +74,7 @@ TEST_F(SpecialStates, OthersGoOnWithoutASuspendedRank) {
   // It is granted, at the time up to which the others have acted.
   EXPECT_EQ(state(0), RankState::running);
   EXPECT_GE(blocks_->block(0).clock.now_ps(), others_ps);
-  EXPECT_EQ(turn(0).run.load(), ipc::Run::may_run);
+  EXPECT_EQ(grant(0).run.load(), ipc::Run::may_run);
 }
 
 TEST_F(SpecialStates, ASuspendedRankComesBackWhileItPolls) {
@@ -96,9 +96,9 @@ TEST_F(SpecialStates, ASuspensionIsTakenBackIfTheRankHasWoken) {
   blocks_->run(toys_[1]);
   EXPECT_FALSE(scheduler().suspend({0}, [] { return false; }));
   EXPECT_EQ(state(0), RankState::running);
-  EXPECT_EQ(turn(0).run.load(), ipc::Run::may_run);
+  EXPECT_EQ(grant(0).run.load(), ipc::Run::may_run);
   EXPECT_FALSE(scheduler().suspend({0, 1}, [] { return true; }));  // 1 waits
-  EXPECT_EQ(turn(0).run.load(), ipc::Run::may_run);
+  EXPECT_EQ(grant(0).run.load(), ipc::Run::may_run);
 }
 
 TEST_F(SpecialStates, TheProcessOfASuspendedRankEnds) {
@@ -123,8 +123,8 @@ TEST_F(SpecialStates, ASuspendedRankThatReportsAnythingElseEndsTheRun) {
   start({{wait}, {wait}});
   blocks_->run(toys_[1]);
   suspend(0);
-  turn(0).wait = ipc::Wait::flush;
-  turn(0).run = ipc::Run::waits;
+  grant(0).wait = ipc::Wait::flush;
+  grant(0).run = ipc::Run::waits;
   EXPECT_THROW(static_cast<void>(scheduler().step()), RankError);
 }
 
@@ -143,7 +143,7 @@ TEST_F(SpecialStates, OthersGoOnUpToTheEndOfAComputationThatHasEnded) {
       scheduler().remove(0);
       EXPECT_EQ(state(0), RankState::computing_ended);
     }
-    turn(0).deadline_ps = until_ps;
+    grant(0).deadline_ps = until_ps;
     step(Scheduler::Outcome::woken);
     if (is_read) {
       // It has acted first, and has been granted.
@@ -152,7 +152,7 @@ TEST_F(SpecialStates, OthersGoOnUpToTheEndOfAComputationThatHasEnded) {
       scheduler().remove(0);
     }
     EXPECT_EQ(state(0), RankState::ended);
-    EXPECT_EQ(turn(0).wait.load(), ipc::Wait::finished);
+    EXPECT_EQ(grant(0).wait.load(), ipc::Wait::finished);
     EXPECT_LE(blocks_->now_ps(), until_ps + blocks_->view().bounds.lookahead_ps());
     EXPECT_TRUE(blocks_->view().grants.all_wait());
     step(Scheduler::Outcome::woken);
@@ -275,7 +275,7 @@ TEST_F(SpecialStates, TheProcessOfAQueuedRankEnds) {
   go_on();
   EXPECT_EQ(state(1), RankState::ended);
   EXPECT_EQ(state(2), RankState::running);
-  EXPECT_EQ(turn(1).run.load(), ipc::Run::waits);
+  EXPECT_EQ(grant(1).run.load(), ipc::Run::waits);
   go_on(Scheduler::Outcome::finished);
 }
 
@@ -286,7 +286,7 @@ TEST_F(SpecialStates, AQueuedRankMayBeGrantedBesideOthers) {
   EXPECT_EQ(state(1), RankState::queued);
   scheduler().grant_next();
   EXPECT_EQ(state(1), RankState::running);
-  EXPECT_EQ(turn(1).run.load(), ipc::Run::may_run);
+  EXPECT_EQ(grant(1).run.load(), ipc::Run::may_run);
   EXPECT_EQ(state(0), RankState::running);
 }
 

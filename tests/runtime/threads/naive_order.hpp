@@ -60,7 +60,7 @@ class NaiveOrder {
   enum class At : std::uint8_t { nothing, lock, condition };
   struct Thread {
     std::int64_t clock = 0;
-    std::uint32_t turn = 0;
+    std::uint32_t round = 0;
     std::size_t at = 0;  // of its program
     At blocked = At::nothing;
     std::uint64_t ticket = 0;
@@ -81,15 +81,15 @@ class NaiveOrder {
     if (thread.blocked != At::nothing) return {std::max(thread.deadline, thread.clock), 0, i};
     if (thread.at < programs_[i].size() && programs_[i][thread.at] == Do::sleep && !thread.wants_lock)
       return {thread.clock + 25, 0, i};
-    return {thread.clock, thread.turn, i};
+    return {thread.clock, thread.round, i};
   }
   void end_action(std::size_t i, std::int64_t clock) {
     Thread& thread = threads_[i];
     if (clock > thread.clock) {
       thread.clock = clock;
-      thread.turn = 0;
+      thread.round = 0;
     } else {
-      ++thread.turn;
+      ++thread.round;
     }
     happened_.push_back({i, thread.at++, thread.clock});
   }
@@ -103,8 +103,8 @@ class NaiveOrder {
       first->blocked = At::nothing;
       first->deadline = -1;
       const Thread& from = threads_[by];
-      if (std::pair(first->clock, first->turn) < std::pair(from.clock, from.turn))
-        std::tie(first->clock, first->turn) = std::pair(from.clock, from.turn);
+      if (std::pair(first->clock, first->round) < std::pair(from.clock, from.round))
+        std::tie(first->clock, first->round) = std::pair(from.clock, from.round);
     }
   }
   void block(std::size_t i, At what, std::int64_t deadline) {
@@ -128,8 +128,8 @@ class NaiveOrder {
       return;
     }
     if (thread.blocked != At::nothing) {  // its deadline has come
-      const auto [clock, turn, number] = key_of(i);
-      if (clock > thread.clock) thread.turn = 0;
+      const auto [clock, round, number] = key_of(i);
+      if (clock > thread.clock) thread.round = 0;
       thread.clock = clock;
       thread.blocked = At::nothing;
       thread.deadline = -1;
@@ -142,7 +142,7 @@ class NaiveOrder {
         return end_action(i, thread.clock + 10);
       case Do::sleep:
         thread.clock += 25;
-        thread.turn = 0;
+        thread.round = 0;
         return end_action(i, thread.clock);
       case Do::lock:
         if (owner_ == i) return end_action(i, thread.clock);
@@ -172,7 +172,7 @@ class NaiveOrder {
       case Do::yield:
         for (std::size_t j = 0; j < threads_.size(); ++j) {
           if (j == i || !may_act(j)) continue;
-          if (threads_[j].clock == thread.clock) thread.turn = std::max(thread.turn, threads_[j].turn);
+          if (threads_[j].clock == thread.clock) thread.round = std::max(thread.round, threads_[j].round);
         }
         return end_action(i, thread.clock);
     }
