@@ -176,3 +176,7 @@ APENET_EXPORT int pthread_once(pthread_once_t* once, void (*initialise)()) {
   const apenet::shim::Initialisation initialisation(*own, once);
   return apenet::shim::real_once(once, initialise);
 }
+
+APENET_EXPORT void call_once(once_flag* once, void (*initialise)()) {
+  static_cast<void>(pthread_once(reinterpret_cast<pthread_once_t*>(once), initialise));
+}
