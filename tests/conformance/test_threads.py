@@ -98,6 +98,21 @@ def test_threads_that_all_send_probe_and_receive_repeat(apenet, build, tmp_path,
     assert runs[0].stdout.count("thread") == ranks * 8 * 4
 
 
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_threads_of_threads_h_act_in_order_to_the_end_of_their_data(apenet, build, ranks):
+    """Thread t waits until 0.1 (t + 1) s; the destructor of its data sleeps for 10 (4 - t) ms more."""
+    done = apenet("run", "-n", str(ranks), "--machine", "ape16", "--", build(HERE / "threads" / "c11_threads.c"))
+    assert done.returncode == 0, done.stderr
+    assert WARNING not in done.stderr
+    for rank in range(ranks):
+        lines = [line for line in done.stdout.splitlines() if line.startswith(f"rank {rank},")]
+        for thread in range(4):
+            of_thread = [line.split(": ")[1].split() for line in lines if f"thread {thread}:" in line]
+            assert [line[0] for line in of_thread] == ["gave", "destroyed"]
+            at = [float(line[-1]) for line in of_thread]
+            assert at == pytest.approx([0.1 * (thread + 1), 0.1 * (thread + 1) + 0.01 * (4 - thread)], abs=1e-5)
+
+
 @pytest.mark.parametrize("how", ["printf", "write", "mixed", "held"])
 def test_lines_of_threads_come_in_their_order(apenet, build, how):
     """At each time at which all have slept, thread 0 prints first, then thread 1."""

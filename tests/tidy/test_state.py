@@ -64,6 +64,7 @@ ALLOWED = {
     ("src/runtime/shim/own_files.cpp", "value"): "the descriptors that a process has made: its own",
     ("src/runtime/shim/own_files.cpp", "known_set"): "a thread's own",
     ("src/runtime/shim/threads.cpp", "value"): "the threads of a process that serve its libraries: its own",
+    ("src/runtime/shim/threads.cpp", "rounds_left"): "a thread's own",
     ("src/runtime/shim/outside_waits.cpp", "value"): "the real time that a process has waited for something outside",
     (
         "src/runtime/shim/computation.cpp",

@@ -95,23 +95,40 @@ struct Beginning {
   bool serves_library;
 };
 
-// Its end, however it comes: by return, pthread_exit or cancellation.
-class Life {
- public:
-  explicit Life(ipc::OrderedThread& own) : own_(own) { thread_order().begin(own_); }
-  ~Life() {
-    if (ipc::Client::is_fork()) return;
-    ThreadOrder& order = thread_order();
-    order.enter(own_);
-    order.wake(&own_, UINT32_MAX, &own_);
-    order.end(own_);
-  }
-  Life(const Life&) = delete;
-  Life& operator=(const Life&) = delete;
+// How often the C library still calls the destructors of a thread's keys after this time, at most.
+constinit thread_local int rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
 
- private:
-  ipc::OrderedThread& own_;
-};
+void end_life(void* entry);
+
+pthread_key_t life_key() {
+  static const pthread_key_t value = [] {
+    pthread_key_t key{};
+    if (pthread_key_create(&key, end_life) != 0)
+      ipc::Client::refuse("the process has used all keys of threads' own data: expected a free one");
+    return key;
+  }();
+  return value;
+}
+
+void hold_life(void* entry) {
+  if (pthread_setspecific(life_key(), entry) != 0)
+    ipc::Client::refuse("there is no memory for a key of a thread's own data: expected some");
+}
+
+// However the thread ends: by return, pthread_exit or cancellation. The destructors of its own data
+// (thread_local, tss_create) act, too, so its life in the order ends in their last round.
+void end_life(void* entry) {
+  if (rounds_left-- > 0) {
+    hold_life(entry);
+    return;
+  }
+  if (ipc::Client::is_fork()) return;
+  auto& own = *static_cast<OrderedThread*>(entry);
+  ThreadOrder& order = thread_order();
+  order.enter(own);
+  order.wake(&own, UINT32_MAX, &own);
+  order.end(own);
+}
 
 template <typename Result>
 Result begin(void* argument) {
@@ -125,7 +142,8 @@ Result begin(void* argument) {
     if (beginning.serves_library) service.emplace();
     return beginning.routine(beginning.argument);
   }
-  const Life life(*beginning.entry);
+  hold_life(beginning.entry);
+  thread_order().begin(*beginning.entry);
   return beginning.routine(beginning.argument);
 }
 
