@@ -102,7 +102,7 @@ struct Buses {
   const BusKind kind;
   struct State {
     QueuePool<Burst> bursts;  // of all queues
-    // Of each bus with posted_credit_bytes: when the credits of all its writes will be back.
+    // When the credits of all writes will be back, for each bus with posted_credit_bytes.
     std::vector<Time> credits_back;
   };
   State state;

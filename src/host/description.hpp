@@ -18,7 +18,7 @@ struct BusDescription {
   Time read_latency;
   std::uint32_t outstanding_reads = 0;
   Time pio_write_latency;  // the lookahead of the simulation
-  // Of PCI Express alone; the generation is 0 for any other bus.
+  // PCI Express only; the generation is 0 for any other bus.
   std::int64_t pcie_generation = 0;
   std::int64_t read_request_bytes = 0;
   std::int64_t completion_bytes = 0;

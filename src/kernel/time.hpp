@@ -29,8 +29,8 @@ class Time {
   constexpr bool operator<=(Time other) const { return ps_ <= other.ps_; }
   constexpr bool operator>(Time other) const { return ps_ > other.ps_; }
   constexpr bool operator>=(Time other) const { return ps_ >= other.ps_; }
-  // Of two times up to end_of_time, a sum that does not fit is negative, which Simulation::schedule()
-  // refuses.
+  // The sum of two times up to end_of_time is negative if it does not fit, and Simulation::schedule()
+  // refuses it.
   constexpr Time operator+(Time other) const {
     return Time{
         static_cast<std::int64_t>(static_cast<std::uint64_t>(ps_) + static_cast<std::uint64_t>(other.ps_))};

@@ -71,7 +71,7 @@ struct NetworkDescription {
   std::int64_t buffer_bytes = 0;            // per virtual channel and input port
   std::int64_t injection_buffer_bytes = 0;  // per card channel and injection FIFO
   std::int64_t ejection_buffer_bytes = 0;   // per ejection port
-  // Of a node, for each channel of its card. Each has an injection port of its own into the router.
+  // For each channel of a node's card. Each FIFO has an injection port of its own into the router.
   std::uint32_t injection_fifos = 1;
   InjectionRule injection_rule = InjectionRule::direction;
   std::uint32_t ejection_ports = 1;  // of a node
@@ -99,7 +99,8 @@ struct NetworkParameters {
   // Number of the network among those of a node. Part of the order of events, and of the trace.
   std::uint8_t rail = 0;
 
-  // Of all channels of the card; Packet::channel is smaller. FIFO f of channel c is f * card_channels + c.
+  // The FIFOs of all channels of the card; Packet::channel is smaller. FIFO f of channel c is
+  // f * card_channels + c.
   [[nodiscard]] std::uint32_t fifos_of_node() const { return description.injection_fifos * card_channels; }
 };
 

@@ -11,10 +11,10 @@ SOURCE = Path(__file__).parents[1] / "native" / "gasnet" / "flood.c"
 CONDUITS = {"extoll": "extoll-64", "ibv": "pax", "apelink": "ape16", "udp": "pax", "mpi": "ideal"}
 NODES = 16
 MESSAGES = 66_667
-"""Of each sender."""
+"""Messages of each sender."""
 SLEEP_US = 1_000_000
 MOST_KIB = 80 * 1024
-"""Of the host's memory at each process: a message that waits takes some 200 bytes, so a million take more."""
+"""Limit of the host's memory of each process: a message that waits takes some 200 bytes, so a million take more."""
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ class InjectionContract : public ::testing::TestWithParam<NetworkDescription::En
   static constexpr std::int64_t clock_hz = 1'000'000'000;
   static constexpr std::uint32_t packet_bytes = 256;
   static constexpr int packets = 50;
-  // Of node 0: +x, -x, +y, -y, +z, -z.
+  // The neighbours of node 0: +x, -x, +y, -y, +z, -z.
   static constexpr NodeId neighbours[] = {1, 3, 4, 12, 16, 48};
 };
 

@@ -104,7 +104,7 @@ def require_agreement(program: Path, plan: list[Operation], folder: Path, ranks:
     finish_us = [rank.virtual_time_us for rank in ran.ranks]
     for other in (played, replayed):
         assert other.finish_us.tolist() == finish_us
-        # Of all that every card reported: who, what, how much, when, in its order.
+        # The hash covers all that every card reported: who, what, how much, when, in its order.
         assert other.trace_hash == ran.trace_hash
         assert (other.messages, other.bytes) == (ran.messages, ran.bytes)
     assert not [warning for warning in replayed.warnings if "address" in warning]

@@ -289,7 +289,7 @@ def test_names_of_open_mpis_launcher_do_not_reach_a_run(around, public_folder, e
     assert inside == outside
 
 
-# Of these variables a rank copies lengths, if not values, into its memory.
+# A rank copies the lengths of these variables, if not their values, into its memory.
 SHOWS_ITS_VARIABLES = """
 import os, re
 if os.environ["PMI_RANK"] == "1":

@@ -39,7 +39,7 @@ class Oracle {
  public:
   Oracle(std::vector<Sent>& sent, std::vector<Posted>& posted) : sent_(sent), posted_(posted) {}
 
-  // Of everything that goes from source to target: a message of the program, or none.
+  // Called for everything that goes from source to target: a message of the program, or none.
   void leaves(std::uint32_t source, std::uint32_t target, std::uint64_t number,
               std::optional<std::size_t> message) {
     streams_[{source, target}].numbers.push_back({number, message});

@@ -158,7 +158,7 @@ class ToyNetwork {
   }
   void post(std::uint32_t source, const message::Request& request);
 
-  // Of sends, in the order of their posts; and when one arrives.
+  // Called for sends, in the order of their posts; and when one arrives.
   std::function<void(std::uint32_t source, const message::Request& request)> on_send;
   std::function<void(std::uint32_t source, const message::Request& request)> on_arrival;
   std::function<void(std::uint32_t source, const message::Request& request)> on_put;  // and of gets

@@ -144,7 +144,7 @@ def test_gpu_memory_takes_the_time_of_the_cards_own_test(apenet, compile_native,
 
 
 def times_of(output: str) -> tuple[float, float, int]:
-    """Of gpu.c: the time of a put, that of a get, and the wrong bytes."""
+    """What gpu.c prints: the time of a put, that of a get, and the wrong bytes."""
     put, get, wrong = output.split(",")
     return float(put.split()[0]), float(get.split()[1]), int(wrong.split()[0])
 

@@ -52,7 +52,7 @@ def test_a_datagram_costs_what_the_machine_says():
 
 
 def test_software_without_caches_takes_a_multiple():
-    """Of the time of a ping-pong the part of the software grows with the factor, that of the hardware does not."""
+    """The software's part of a ping-pong's time grows with the factor, the hardware's does not."""
     one, ten, nineteen = (half_round_trip_us(f"host.uncached_factor={n}", caches="off") for n in (1, 10, 19))
     assert one == half_round_trip_us()
     assert nineteen - ten == pytest.approx(ten - one, rel=1e-4)

@@ -17,7 +17,7 @@ constexpr std::uint32_t owner_rank = 0;
 constexpr std::uint16_t other_endpoint = 7;
 constexpr std::uint32_t other_domain = 1;
 
-// Of each rank, at one address. The first and the last page are never opened.
+// The pages of each rank, at one address. The first and the last are never opened.
 enum Page : std::uint64_t { closed, open_to_all, by_offset, read_only, closed_again, in_other_domain, last };
 constexpr std::uint64_t pages = last + 1;
 alignas(page_bytes) std::array<std::byte, pages * page_bytes> own_pages;

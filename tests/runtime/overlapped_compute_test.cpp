@@ -182,7 +182,7 @@ TEST(OverlappedCompute, ARankThatEndsMeanwhileEndsTheRunAtOneTime) {
     };
     return run_ranks(round_ideal(), {dies, plays(2), plays(1)}, charging_a_profile());
   };
-  // Of the others' times, some are closer to the end of its computation than the lookahead.
+  // Some of the others' times are closer to the end of its computation than the lookahead.
   for (std::int64_t computes_ps = 20 * us; computes_ps < 21 * us; computes_ps += us / 8) {
     const Ran early = run(computes_ps, 0);
     EXPECT_EQ(early.report.exit_status, 128 + SIGKILL);

@@ -148,7 +148,7 @@ class Cast {
       name_itself();
       reported_->kept = getpid();
     });
-    // Of another user, if the test may start one, and its parent has ended.
+    // The process is another user's, if the test may start one, and its parent has ended.
     Child parent([this] {
       start([this] {
         constexpr uid_t nobody = 65534;

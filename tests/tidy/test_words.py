@@ -79,6 +79,16 @@ def test_a_word_that_is_gone_is_nowhere(word):
     assert found == []
 
 
+GENITIVE = r"^[ \t]*(//|#|/?\*|\"\"\"|!)[ \t]*(Of|Whose|Whom)\b"
+
+
+def test_no_comment_begins_with_a_genitive():
+    """A comment begins with its subject, so that one reading is enough."""
+    found = [f"{name(path)}: {line}" for path in TEXTS for line in text(path).splitlines() if re.match(GENITIVE, line)]
+    assert found == []
+    assert re.match(GENITIVE, "  // Of the last credit of a router's queue.")
+
+
 def test_the_glossary_explains_each_term_once():
     terms = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", text(GLOSSARY).partition("## Not used")[0], re.MULTILINE)
     terms = [term for term in terms if term != "term"]

@@ -148,9 +148,9 @@ class WorkloadResult(BenchResult):
     finish_us: NDArray[np.float64]
     """When each node had completed all iterations: one row per size, one column per node."""
     algorithms: tuple[str, ...] = field(default=(), kw_only=True)
-    """Of each size; empty strings for a workload without a choice."""
+    """The algorithm for each size; empty strings for a workload without a choice."""
     bisection_percent: NDArray[np.float64] | None = field(default=None, kw_only=True)
-    """Of an exchange of all with all: its time if the links across the middle of the grid were always busy, headers
+    """An exchange of all with all: its time if the links across the middle of the grid were always busy, headers
     included, relative to the simulated time. None elsewhere."""
 
     @property

@@ -19,7 +19,7 @@ from apenet.machine import Machine
 from apenet.machine.schema import FILE_KEYS
 
 FORM = "apenet gate 1"
-"""Of this form of the file."""
+"""The form of the file, in its first key."""
 MOST_BYTES = 2**26
 IS_OURS = holds_json({"form", "version", "machines", "runs"}.issubset)
 _ACCEPT = "--update accepts the values of now"

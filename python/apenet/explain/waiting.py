@@ -33,7 +33,7 @@ class CausedWaits:
 
     @property
     def length(self) -> Integers:
-        """Of each piece."""
+        """The length of each piece."""
         return self.until - self.start
 
 

@@ -37,7 +37,7 @@ ENGINES = ("packet", "flit")
 """Engines of the network: docs/models/network.md, docs/models/flit-engine.md."""
 
 BOTH = "both"
-"""Of a run: the packet engine, and its time with the flit engine beside it."""
+"""A run on the packet engine, with its time on the flit engine beside it."""
 
 MOST_FILE_BYTES = 2**20
 """The largest machine file; the longest shipped one has 30 kilobytes."""

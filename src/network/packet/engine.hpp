@@ -266,7 +266,7 @@ inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_inde
     choose_among(flight, queue_index, from.spec.next_router);
     return;
   }
-  // Of a node with one FIFO for each channel of its card, Packet::channel is that channel.
+  // The node has one FIFO for each channel of its card, so Packet::channel is the card's channel.
   want(flight, from.spec.next_router * spec_.layout.ports,
        memo_.plain_order->step_from(from.spec.next_place, flight.destination), flight.channel);
 }

@@ -55,7 +55,7 @@ class Mark {
 // While the first thread waits for something of the host, sleeps take as long there as in virtual time.
 class ThreadOrder::HostPace {
  public:
-  // Of a sleep from now_ps to until_ps, from the first call with this now_ps on.
+  // What is left of a sleep from now_ps to until_ps. It begins with the first call with this now_ps.
   [[nodiscard]] std::int64_t left_ns(std::int64_t now_ps, std::int64_t until_ps) {
     if (now_ps != from_ps_) {
       from_ps_ = now_ps;

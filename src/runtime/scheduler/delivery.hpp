@@ -25,7 +25,8 @@ struct RunTotals {
   std::uint64_t bytes = 0;             // bytes of `messages`
   // Posted at a time that the model had already passed, by another thread of the process.
   std::uint64_t late_posts = 0;
-  // Of cards that translate addresses: from or to memory between Identity::early_begin and early_end.
+  // Transfers from or to memory between Identity::early_begin and early_end, on cards that translate
+  // addresses.
   std::uint64_t early_buffers = 0;
   std::uint64_t failed_accesses = 0;  // puts and gets to memory that is not mapped or not opened
   std::string first_failed_access;    // failed_access() of the first one

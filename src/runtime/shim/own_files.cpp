@@ -73,7 +73,7 @@ std::string_view info_of(int process, int file, ProcessText& buffer) {
   return bytes_of(path, buffer);
 }
 
-// Of an eventfd, in what fdinfo shows; 0: it does not.
+// The number of an eventfd in what fdinfo shows; 0 if it shows none.
 std::uint64_t eventfd_number(std::string_view info) {
   constexpr std::string_view key = "eventfd-id: ";
   const std::size_t at = info.find(key);

@@ -21,7 +21,7 @@ using ProcessText = std::array<char, 1024>;
 
 // The first bytes of a file; empty if it cannot be read.
 [[nodiscard]] std::string_view bytes_of(const ProcessPath& path, ProcessText& buffer);
-// Of a thread's file.
+// Likewise, of the file of this name in a thread's folder of /proc.
 [[nodiscard]] std::string_view read_of(int process, int thread, const char* file, ProcessText& buffer);
 // What a descriptor of a process stands for: "pipe:[NUMBER]".
 [[nodiscard]] std::string_view link_of(int process, std::uint64_t fd, ProcessText& buffer);

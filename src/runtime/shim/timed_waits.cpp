@@ -28,7 +28,7 @@ bool is_clock_of_waits(clockid_t clock) {
 
 using Ender = LimitedWait::Ender;
 
-// Of an object in memory that the process may share with another one.
+// Who may end a wait at an object in memory that the process may share with another one.
 Ender ender_of(bool is_shared) {
   return is_shared ? Ender::outside : Ender::own_thread;
 }

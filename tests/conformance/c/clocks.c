@@ -272,7 +272,8 @@ static void wait_for_nothing(int how, int is_virtual) {
 
 enum { ways_to_wait = 14, locked_by_itself = 2 };
 
-// Of the days of the run, wherever in them the host's speed leads: not of the host's year.
+// Whether the date is one of the run's days, wherever in them the host's speed leads, and not of the host's
+// year.
 static int is_same_node(time_t time) {
   return time >= date_s - 60 && time < date_s + 1000 * hour_s;
 }

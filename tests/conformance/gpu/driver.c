@@ -198,7 +198,7 @@ static void claim(const struct World* world, char* memory, int bytes) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-// Of which the device has the only copy, until the host or another process accesses it.
+// The device has the only copy of these bytes, until the host or another process accesses them.
 static void pass_what_the_device_wrote(const struct World* world, char* managed, int bytes) {
   const unsigned char own = (unsigned char)(7 + world->rank);
   if (is_real) {

@@ -141,7 +141,7 @@ static void* current(void) {
   return used_contexts > 0 ? contexts[used_contexts - 1] : NULL;
 }
 
-// Of one allocation or of several.
+// The range may lie in several allocations.
 static int is_device_memory(uint64_t address, size_t bytes) {
   while (bytes > 0) {
     const struct Allocation* memory = find(address);
@@ -313,7 +313,7 @@ int cuMemFree_v2(unsigned long long address) {
   return success;
 }
 
-// Of managed memory.
+// The memory is managed.
 int cuMemsetD8_v2(unsigned long long address, unsigned char value, size_t bytes) {
   WORK();
   memset((void*)(uintptr_t)address, value, bytes);

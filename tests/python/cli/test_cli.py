@@ -291,7 +291,7 @@ def test_options_of_other_tests_are_refused_by_name(apenet, arguments, said):
 
 
 def test_a_field_of_a_request_is_an_option(monkeypatch):
-    """Of the command, of the function, and refused by the other tests."""
+    """The command and the function take it, and the other tests refuse it."""
 
     @dataclass(frozen=True, kw_only=True)
     class Noisy(pairs.PingPong):

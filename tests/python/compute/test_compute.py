@@ -205,7 +205,7 @@ def test_a_fit_is_exact_where_times_are_straight(recorded):
 
 
 def test_a_fit_knows_inner_sites_and_boundaries(recorded, tmp_path):
-    """Of a lattice that is cut in one dimension after the other: no region goes with the sites alone."""
+    """A lattice is cut in one dimension after the other: no region goes with the sites alone."""
     model = json.loads(recorded(2)[0].read_bytes())
     lattice = {2: "16x16x16x16/2x1x1x1", 4: "16x16x16x16/2x2x1x1", 8: "16x16x16x16/2x2x2x1", 16: "16x16x16x16/2x2x2x2"}
     paths = []
@@ -266,7 +266,7 @@ def test_several_recordings_are_as_one_without_disturbance(recorded, tmp_path, a
 
 
 def test_all_recordings_keep_the_same_passes(recorded):
-    """Of more passes than are kept: they can be compared. How many of a selection had a core alone is the host's."""
+    """They can be compared where there are more than are kept. The host decides how many of them had a core alone."""
     any_kept = False
     for size in ("7", "8"):
         for part in kept_passes(recorded(2, "many", options=("--size", size))[0]):
@@ -292,7 +292,7 @@ def selected_passes(count: int) -> set[int]:
 
 
 def kept_passes(path: Path) -> tuple[RankPasses, ...]:
-    """Of the region with the most passes, those of each rank."""
+    """The passes of each rank, in the region with the most."""
     return max(read_profile(path).regions, key=lambda region: region.count).passes
 
 

@@ -112,7 +112,7 @@ TEST(Workloads, DirectMessagesGoInWindows) {
   EXPECT_EQ(run_ideal(alltoall("direct-at-once", {8, 5})).time, Time::from_ns(latency_ns + 39 * 300));
 }
 
-// Of the distances 1 to 4, two have bit 0, two bit 1 and one bit 2.
+// Two of the distances 1 to 4 have bit 0, two bit 1 and one bit 2.
 TEST(Workloads, BrucksBlocksTravelTogether) {
   const WorkloadResult five = run_ideal(alltoall("bruck", {5}));
   EXPECT_EQ(five.time, Time::from_ns(3 * latency_ns + (2 + 2 + 1) * 300));
@@ -180,7 +180,7 @@ TEST(Workloads, BeyondAPowerOfTwoNeighboursGiveAndGetBack) {
   for (const std::uint32_t n : {3U, 6U, 13U, 16U}) {
     const std::uint32_t log2 = n == 3 ? 1 : n == 6 ? 2 : n == 13 ? 3 : 4;
     const std::uint32_t beyond = n - (1U << log2);
-    // Of no bytes: a process that need not wait would find its card busy with its last message.
+    // Messages without bytes: a process that need not wait would find its card busy with its last one.
     Case once = allreduce("recursive-doubling", {n}, 0);
     once.iterations = 1;  // the next one would begin before those that give have their result
     const WorkloadResult result = run_ideal(once);
@@ -348,7 +348,7 @@ TEST(Workloads, PacketHopsOfAbsurdRunsAreCountedAtOnce) {
   const double on_pax = count_packet_hops(test::machine("pax"), workload("halo"), options).all;
   EXPECT_NEAR(on_pax, 6.0 * 2048 * 16 * 4294967295.0, on_pax / 50)
       << "its largest packet has some more bytes";
-  // Of 2^22 processes the first three are asked.
+  // Asks the first three of 2^22 processes.
   options.grid = {1 << 22};
   options.rounds = 1;
   options.bytes = 1;
