@@ -33,7 +33,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {"machine": (MachinesOption, "ape16"), "fi
 """The command's options besides those of the request."""
 
 MANY_PACKETS = 20_000_000
-"""From which a study says what it will cost, and each result as it comes: about a minute of a processor."""
+"""A study of so many packets says what it will cost, and each result as it comes: about a minute of a processor."""
 
 PACKET_US = (1, 4)
 """Processor time of a packet in microseconds: on `ape128` and on `qpace`, measured with 16 ranks on a loaded host."""

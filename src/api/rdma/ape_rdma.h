@@ -41,7 +41,7 @@ typedef enum ape_rdma_status {
   APE_RDMA_NOT_REGISTERED, /* local memory that has not been registered */
   APE_RDMA_BAD_BUFFER,     /* unknown buffer; as an event's status: at the target */
   APE_RDMA_OUT_OF_BOUNDS,  /* as an event's status: beyond the published buffer; nothing was moved */
-  APE_RDMA_NO_GPU_ACCESS,  /* the card does not reach a GPU's memory, and REMOTE_GPU tells nobody to copy */
+  APE_RDMA_NO_GPU_ACCESS,  /* the card does not reach a GPU's memory, and no process copies for REMOTE_GPU */
   APE_RDMA_TRUNCATED,      /* a received message is longer than the memory for it */
   APE_RDMA_TABLE_FULL,     /* too many buffers or registrations */
   APE_RDMA_NO_MEMORY
