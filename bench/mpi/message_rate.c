@@ -1,4 +1,4 @@
-// message_rate: traffic to measure how fast the simulator itself is; run and timed by bench/message_rate.py.
+// message_rate: traffic to measure how fast the simulator itself is; run and timed by `apenet perf mpi`.
 //
 //   message_rate pingpong REPETITIONS   2 ranks, 8 bytes back and forth
 //   message_rate halo REPETITIONS       all ranks on a periodic 3D grid, 4 KiB to each of 6 neighbours

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from project import ROOT, TEXTS, name, text
+from project import ALL, ROOT, TEXTS, name, text
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 # Those that are gone. Words with an ordinary meaning beside the one that they had need care, and no search.
@@ -93,3 +93,28 @@ def test_the_glossary_explains_each_term_once():
     terms = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", text(GLOSSARY).partition("## Not used")[0], re.MULTILINE)
     terms = [term for term in terms if term != "term"]
     assert len(terms) == len(set(terms))
+
+
+# Files that the build writes, or that a test makes.
+MADE = {"nic/description.hpp"}
+COMMENT = {".cpp": r"//.*", ".hpp": r"//.*", ".c": r"//.*", ".py": r"(?<![\w\"'])#.*", ".md": r"`[^`\n]+`"}
+
+
+def test_files_that_comments_and_pages_name_exist():
+    known = {name(path) for path in ALL}
+    ends = {ending for path in known for ending in endings(path)}
+    named = [
+        (path, file)
+        for path in TEXTS
+        if path.suffix in COMMENT and not name(path).startswith(("tests/", "CHANGELOG"))
+        for comment in re.findall(COMMENT[path.suffix], text(path))
+        for file in re.findall(r"(?<![\w/<.*-])(?:[\w-]+/)*[\w-]+\.(?:[ch]pp|py|inc)\b", comment)
+    ]
+    assert len(named) > 100
+    assert [f"{name(path)}: {file}" for path, file in named if file not in ends | MADE] == []
+
+
+def endings(path: str) -> list[str]:
+    """The path, and what follows each of its folders."""
+    parts = path.split("/")
+    return ["/".join(parts[i:]) for i in range(len(parts))]

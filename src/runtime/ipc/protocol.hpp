@@ -130,7 +130,7 @@ struct Identity {
   std::atomic<std::uint32_t> connections{0};   // Client::join without leave
   // MPI itself had to copy or compute in device memory, which nobody charges.
   std::atomic<std::uint32_t> lent_device_memory{0};
-  std::atomic<std::uint32_t> without_shim{0};  // opened its card, but has no shim: see refuse_without_shim()
+  std::atomic<std::uint32_t> without_shim{0};  // opened its card, but has no shim: see Client::require_shim()
   char library[96] = {};                       // name and version that the MPI library reports
   // The last program that the rank started and into which no shim can be loaded, and why; empty if none. The
   // first writer is the simulator, for the program that it starts itself.

@@ -10,8 +10,8 @@ namespace apenet::ipc {
 // host's, and the run would look right and be wrong.
 [[nodiscard]] bool has_shim();
 
-// Ends the process with a message: what removed the shim, as well as the host tells, and the remedy.
-// `unfollowed`: of this rank's block (Identity::unfollowed).
+// The message with which such a process ends: what removed the shim, as well as the host tells, and the
+// remedy. `unfollowed`: of this rank's block (Identity::unfollowed).
 [[nodiscard]] std::string describe_without_shim(std::string_view unfollowed);
 
 // The path of the library, one of ours, that contains this code.

@@ -48,7 +48,8 @@ std::string command_of(int process_id) {
   return text.size() > longest ? text.substr(0, longest) + "..." : text;
 }
 
-// The variables of a program that refuses itself (refuse_without_shim()), or belongs to no run on purpose.
+// The variables of a program that refuses itself (ipc::Client::require_shim()), or belongs to no run on
+// purpose.
 bool is_known_otherwise(const std::string& variables) {
   return variables.find("APENET_MAPPING=") != std::string::npos ||
          variables.find("APENET_OUTSIDE=") != std::string::npos;

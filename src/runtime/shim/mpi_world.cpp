@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* manager_variable = "PMI_FD";
 
-// The last variable that the launcher's process sends (late_launcher.py).
+// The last variable that the launcher's process sends (openmpi_launcher.py).
 constexpr std::string_view last_variable{"APENET_END=1\0", 13};
 
 [[noreturn]] void refuse_library(const std::string& why) {

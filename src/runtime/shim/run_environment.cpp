@@ -22,7 +22,7 @@ namespace {
 using ipc::host_call;
 
 // The names of the variables, each behind the letter of its kind; the front end's list
-// (python/apenet/host/inherited.py). A name that ends in * stands for all that begin so. The shim itself adds
+// (python/apenet/host/launch.py). A name that ends in * stands for all that begin so. The shim itself adds
 // LD_PRELOAD, with its own path, and what the address sanitizer needs beside it.
 constexpr std::string_view list_name = "APENET_KEPT";
 // In an environment: the program is not to belong to the run, but makes one of its own; or the loader only
