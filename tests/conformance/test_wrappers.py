@@ -29,6 +29,7 @@ def bench(tmp_path_factory):
 DRAWN = [
     ("cleared", "mpich", "C"),
     ("cleared", "openmpi", "C"),
+    ("cleared", "intel", "C"),
     ("preloads", "mpich", "C"),
     ("settings", "mpich", "C"),
     ("sh", "mpich", "Fortran"),

@@ -1,8 +1,11 @@
 """Wrappers between `apenet run --` and an MPI program: how each ends, and the table of docs/reference/wrappers.md.
 
-.venv/bin/python tests/support/wrapper_matrix.py    rewrites the table's rows of the tools and libraries that are here
+.venv/bin/python tests/support/wrapper_matrix.py [NAME...]    rewrites the table's rows of these wrappers, or of all
+
+Rows of tools and libraries that are not here stay as they are.
 """
 
+import json
 import os
 import re
 import shutil
@@ -127,6 +130,7 @@ class Bench:
     def __init__(self, folder: Path, build: Callable[[Path, Callable[[], object]], Path]) -> None:
         self._folder = folder
         self._build = build
+        self._bare: dict[tuple[str, str], str] = {}
         self.intel = os.environ.get("I_MPI_ROOT", "")
 
     def why_not(self, wrapper: Wrapper, mpi: str, language: str) -> str:
@@ -180,28 +184,61 @@ class Bench:
         words = [values.get(word, word) for word in wrapper.words]
         return [*words, *program] if wrapper.is_after else words
 
-    def run(self, wrapper: Wrapper, mpi: str, language: str) -> subprocess.CompletedProcess[str]:
-        """Runs the program behind the wrapper on two ranks."""
+    def run(self, wrapper: Wrapper | None, mpi: str, language: str) -> tuple[subprocess.CompletedProcess[str], str]:
+        """Runs the program behind the wrapper on two ranks. Returns what it printed, and its results.
+
+        Those are run.json without the warnings, which may be about the wrapper.
+        """
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("I_MPI", "LD_"))}
         if mpi == "openmpi":
             environment["PATH"] = f"{OPENMPI}{os.pathsep}{environment['PATH']}"
         if mpi == "intel":
             environment["I_MPI_ROOT"] = self.intel
-        command = self.command(wrapper, self.program(mpi, language))
-        arguments = ["run", "-n", "2", "--machine", "ape16", "--mpi", mpi, "--", *command]
-        return run_forked(arguments, self._folder, env=environment, timeout_s=600)
+        interpreter, *rest = self.program(mpi, language)
+        if wrapper is not None:
+            command = self.command(wrapper, [interpreter, *rest])
+        else:
+            command = [interpreter, "-s", *rest] if language == "Python" else [interpreter]
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            out = Path(folder) / "out"
+            arguments = ["run", "-n", "2", "--machine", "ape16", "--mpi", mpi, "--out", out, "--", *command]
+            done = run_forked(arguments, self._folder, env=environment, timeout_s=600)
+            if not (out / "run.json").exists():
+                return done, ""
+            result = json.loads((out / "run.json").read_text(encoding="utf-8"))
+            del result["warnings"]
+            return done, json.dumps(result, indent=1)
+
+    def bare(self, mpi: str, language: str) -> str:
+        """The results of the program without a wrapper, run once.
+
+        An option before a script makes each rank start an interpreter of its own, as behind a wrapper: those that
+        are forked from one share its imports, and the clock that Python reads at each lock of an import costs time.
+        """
+        case = (mpi, language)
+        if case not in self._bare:
+            done, result = self.run(None, mpi, language)
+            if (done.returncode, printed_by_program(done.stdout)) != (0, RIGHT):
+                raise RuntimeError(f"{language} with {mpi}: {done.stdout}{done.stderr}")
+            self._bare[case] = result
+        return self._bare[case]
 
     def outcome(self, wrapper: Wrapper, mpi: str, language: str, runs: int = 2) -> str:
-        """`right`, `refused`, or what was wrong."""
+        """`right` if output and results are those of the program alone, `refused`, or what was wrong.
+
+        `repeats`: the output is right, and the results are equal in each run, but not those of the program alone.
+        """
         all_done = [self.run(wrapper, mpi, language) for _ in range(runs)]
-        seen = {(done.returncode, printed_by_program(done.stdout)) for done in all_done}
-        times = {line for done in all_done for line in done.stderr.splitlines() if "of virtual time" in line}
-        last = all_done[-1]
-        if seen == {(0, RIGHT)} and len(times) == 1:
+        seen = {(done.returncode, printed_by_program(done.stdout)) for done, _ in all_done}
+        results = {result for _, result in all_done}
+        last = all_done[-1][0]
+        if seen == {(0, RIGHT)} and results == {self.bare(mpi, language)}:
             return "right"
+        if seen == {(0, RIGHT)} and len(results) == 1:
+            return "repeats"
         if all(code != 0 for code, _ in seen) and any(reason in last.stderr for reason in REASONS):
             return "refused"
-        return f"wrong: {sorted(seen)}, {sorted(times)}\n{last.stderr}"
+        return f"wrong: {sorted(seen)}\n{last.stderr}{''.join(sorted(results))}"
 
     def _made(self, name: str, command: Sequence[object], inputs: Sequence[object]) -> Path:
         target = self._folder / name
@@ -241,8 +278,8 @@ def shown_rows() -> dict[str, list[str]]:
     return {name: cells.split(" | ") for name, cells in rows}
 
 
-def main() -> None:
-    """Rewrites the rows of the table."""
+def main(names: Sequence[str]) -> None:
+    """Rewrites the rows of the table: of these wrappers, or all."""
     text = DOCUMENT.read_text(encoding="utf-8")
     known = shown_rows()
     begin, rest = text.split(HEAD)
@@ -251,7 +288,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), lambda target, make: make() or target)
         for wrapper in WRAPPERS.values():
-            cells = row(wrapper, bench, known.get(wrapper.shown, ["not tried"] * len(MPIS)))
+            cells = known.get(wrapper.shown, ["not tried"] * len(MPIS))
+            if wrapper.name in names or not names:
+                cells = row(wrapper, bench, cells)
             lines.append(f"| `{wrapper.shown}` | {' | '.join(cells)} |\n")
             sys.stdout.write(lines[-1])
             sys.stdout.flush()
@@ -259,4 +298,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
