@@ -52,7 +52,7 @@ class Mark {
 
 }  // namespace
 
-// While the first thread waits for something of the host, sleeps take as long there as in virtual time.
+// While a thread waits for something of the host, waits of others may take as long there as in virtual time.
 class ThreadOrder::HostPace {
  public:
   // What is left of a sleep from now_ps to until_ps. It begins with the first call with this now_ps.
@@ -122,17 +122,27 @@ void ThreadOrder::dispatch() {
   if (acting_ != nullptr) return;
   OrderedThread* const first = has_started_ ? least() : first_to_come();
   if (first == nullptr || first->acts == ThreadActs::running) return;
-  if (acts_at(*first).clock_ps > now_ps() && awaits_host()) return;  // it lets real time pass
+  if (acts_at(*first).clock_ps > now_ps() && awaits_host(*first)) {  // it lets real time pass
+    word_of(*first).fetch_add(1);
+    futex_wake(word_of(*first));
+    return;
+  }
   grant(*first, first->acts == ThreadActs::blocked ? Woken::timed_out : first->woken);
 }
 
-// Nobody knows at which virtual time that comes for which the first thread waits.
-bool ThreadOrder::awaits_host() {
-  bool awaits = false;
+// Nobody knows at which virtual time that comes for which a thread waits in the host. If it is the first
+// thread, all others let real time pass. Otherwise only one that waits for another thread with a limit does.
+bool ThreadOrder::awaits_host(const OrderedThread& next) {
+  bool first_awaits = false;
+  bool one_awaits = false;
   for_each([&](const OrderedThread& thread) {
-    if (thread.key.number == 0 && thread.acts == ThreadActs::outside && thread.awaits_host) awaits = true;
+    if (thread.acts != ThreadActs::outside || !thread.awaits_host) return;
+    (thread.key.number == 0 ? first_awaits : one_awaits) = true;
   });
-  return awaits && has_started_;
+  if (!has_started_) return false;
+  const bool awaits_thread = next.acts == ThreadActs::blocked && next.object != nullptr;
+  return first_awaits ||
+         (one_awaits && awaits_thread && host_may_act_ != nullptr && host_may_act_(passed_ns_));
 }
 
 void ThreadOrder::grant(OrderedThread& thread, Woken woken) {
@@ -182,9 +192,11 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
                               : own.ends == WaitEnds::by_signal                  ? idle_pause_ns
                               : own.deadline_ps != OrderedThread::no_deadline_ps ? idle_pause_ns
                                                                                  : 0);
-    if (is_next && least() == &own) {  // what comes from the host may come before
+    const bool lets_pass = is_next && least() == &own;
+    const std::int64_t paused_ns = lets_pass ? host_now_ns() : 0;
+    if (lets_pass) {  // what comes from the host may come before
       const std::int64_t left_ns = pace.left_ns(now_ps(), acts_at(own).clock_ps);
-      if (left_ns <= 0) {
+      if (left_ns <= 0 || !awaits_host(own)) {
         grant(own, own.acts == ThreadActs::blocked ? Woken::timed_out : own.woken);
         break;
       }
@@ -198,6 +210,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     if (!is_interrupted)
       is_interrupted = futex_wait(word, before, is_limited ? &pause : nullptr) < 0 && errno == EINTR;
     guard.lock();
+    if (lets_pass) passed_ns_ += host_now_ns() - paused_ns;
     if (own.acts == ThreadActs::acting) break;
     if (const int signal = std::exchange(own.asked_signal, 0); signal != 0) {
       own.acts = ThreadActs::blocked;

@@ -127,6 +127,10 @@ class ThreadOrder {
   using Words = std::array<ThreadWord, room>;
   void start(std::int64_t clock_ps, Words* words = nullptr);
   [[nodiscard]] bool has_started() const { return has_started_; }
+  // Whether what comes from the host may yet end a wait for another thread, after real time that nothing has
+  // ended. Called with the lock of the order.
+  using HostMayAct = bool (*)(std::int64_t passed_ns);
+  void ask_for_host(HostMayAct host_may_act) { host_may_act_ = host_may_act; }
   // In the child of a fork only the calling thread is left, and nothing is ordered.
   void reset();
 
@@ -234,7 +238,7 @@ class ThreadOrder {
   std::uint32_t wake_blocked(const void* object, std::uint32_t most, const ActionKey& from);
   void wake_late();
   void drop(OrderedThread& thread);
-  [[nodiscard]] bool awaits_host();
+  [[nodiscard]] bool awaits_host(const OrderedThread& next);
   [[nodiscard]] std::int64_t earliest_other_ps(const OrderedThread& own,
                                                bool in_call);  // in_call: of those in one
   [[nodiscard]] bool has_polled_since(const OrderedThread& other, const OrderedThread& own) const;
@@ -257,6 +261,8 @@ class ThreadOrder {
   std::uint64_t tickets_ = 0;
   OrderedThread* acting_ = nullptr;
   bool is_settling_ = false;  // the thread that acts waits in settle_others()
+  HostMayAct host_may_act_ = nullptr;
+  std::int64_t passed_ns_ = 0;  // real time that limited waits have taken, since a thread was last woken
   struct LateWake {
     const void* object = nullptr;
     std::uint32_t most = 0;

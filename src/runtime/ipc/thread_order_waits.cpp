@@ -154,6 +154,7 @@ void ThreadOrder::unblock(OrderedThread& thread, ActionKey from, Woken woken) {
   thread.key = std::max(thread.key, from);
   thread.acts = ThreadActs::at_gate;
   thread.taking = woken == Woken::signalled ? thread.object : nullptr;
+  if (woken == Woken::signalled) passed_ns_ = 0;
   thread.object = nullptr;
   thread.owner = nullptr;
   thread.deadline_ps = OrderedThread::no_deadline_ps;

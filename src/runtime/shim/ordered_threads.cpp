@@ -12,6 +12,7 @@
 
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/family.hpp"
 #include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
@@ -25,6 +26,14 @@ using ipc::WaitEnds;
 using ipc::Woken;
 
 constinit RealFunction<int (*)(pollfd*, nfds_t, int)> real_poll("poll");
+
+// As with sleeps (outside_waits.hpp).
+bool host_may_act(std::int64_t passed_ns) {
+  const ipc::Client* const client = ipc::Client::attached();
+  if (client == nullptr) return false;
+  return passed_ns < client->header().outside_patience_ns ||
+         (has_children() && look_at_family().activity == Activity::works);
+}
 
 }  // namespace
 
@@ -46,7 +55,10 @@ OrderedThread* enter_order() {
   OrderedThread* const own = order.find(pthread_self());
   if (own != nullptr) return own;
   // Nothing is ordered in the child of a fork.
-  if (!order.in_use()) pthread_atfork(nullptr, nullptr, [] { thread_order().reset(); });
+  if (!order.in_use()) {
+    pthread_atfork(nullptr, nullptr, [] { thread_order().reset(); });
+    order.ask_for_host(host_may_act);
+  }
   const ipc::Client* client = ipc::Client::attached();
   return order.adopt(client == nullptr ? 0 : client->order_time_ps());
 }
