@@ -191,6 +191,12 @@ bool is_unshared(OwnFile& own) {
   return true;
 }
 
+// Or at its end: a read does not wait.
+bool is_readable(int file) {
+  pollfd look{.fd = file, .events = POLLIN, .revents = 0};
+  return host_call(SYS_poll, &look, 1, 0) == 1;
+}
+
 bool is_own(int file, int depth);
 
 // The descriptors of an epoll set, as fdinfo lists them, one a line.
@@ -293,8 +299,8 @@ InsideWait::InsideWait(ipc::Client& /*client*/) {
 InsideWait::InsideWait(int file) {
   if (__libc_single_threaded != 0) return;
   ipc::Client* client = ipc::Client::known();
-  if (client != nullptr && client->started() && host_calls == 0 && !reads_clock_free && is_own_file(file))
-    begin();
+  if (client == nullptr || !client->started() || host_calls > 0 || reads_clock_free) return;
+  if (is_own_file(file) && !is_readable(file)) begin();
 }
 
 void InsideWait::begin() {
