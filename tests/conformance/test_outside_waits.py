@@ -25,7 +25,7 @@ def test_libraries_of_python_wait_for_processes_threads_and_servers(apenet):
     done = apenet("run", "-n", "1", "--", sys.executable, OUTSIDE / "waits_outside.py")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) == 15
+    assert len(lines) == 19
     assert [line for line in lines if not line.endswith(": right")] == []
 
 

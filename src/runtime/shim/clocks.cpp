@@ -142,7 +142,7 @@ std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps, ipc::
     const std::optional<std::int64_t> beside = outside.sleep_beside_children();
     const std::int64_t left_ps = beside ? *beside : client.sleep(end_ps - now, files);
     pthread_testcancel();
-    if (!beside) outside.pass();
+    if (!beside) outside.pass(left_ps);
     const std::int64_t rest_ps = until_ps - end_ps + left_ps;
     const bool is_interrupted = left_ps > 0 || (client.has_due_timer() && timers.fire(client, true));
     timers.note_sleep(0);

@@ -271,8 +271,10 @@ std::optional<std::int64_t> OutsideWait::sleep_beside_children() {
   return ps_ - slept_ps;
 }
 
-void OutsideWait::pass() {
+void OutsideWait::pass(std::int64_t left_ps) {
   OutsideLooks& own = outside_looks;
+  ps_ -= left_ps;
+  own.owed_ps = std::max<std::int64_t>(own.owed_ps - left_ps, 0);
   if (began_ns_ != 0) {
     const int error = errno;
     if (const Reason reason = find_reason(); reason.what != OutsideCause::none) {

@@ -53,7 +53,8 @@ class OutsideWait {
   OutsideWait(ipc::Client& client, std::int64_t ps);
   OutsideWait(const OutsideWait&) = delete;
   OutsideWait& operator=(const OutsideWait&) = delete;
-  void pass();
+  // left_ps: of the sleep, which something has ended early.
+  void pass(std::int64_t left_ps);
   // Instead of both, beside active children: the clock and the host's time advance side by side, so that a
   // signal, as of a child's end, ends the sleep when it comes. Returns what is left of it, or nothing if it
   // did not sleep.

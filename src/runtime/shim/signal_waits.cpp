@@ -46,8 +46,7 @@ bool sleep_to_timer(ipc::Client& client, std::int64_t most_ps, const sigset_t& b
   const std::int64_t left_ps = std::max(timers.first_ps() - now_ps(client), ps_per_ns);
   const std::int64_t ps = std::min(most_ps, left_ps);
   OutsideWait outside(client, ps);
-  client.sleep(ps);
-  outside.pass();
+  outside.pass(client.sleep(ps));
   if (client.has_due_timer() && timers.fire(client, true, &blocked)) return true;
   return SignalGate::let_in(blocked);  // another thread may have sent it
 }

@@ -133,6 +133,32 @@ def gets_from_a_thread() -> int:
     return answers.get(timeout=50)
 
 
+def gets_from_a_pool() -> int:
+    with multiprocessing.Pool(2) as pool:
+        return pool.apply_async(sum, ([1, 2, 3],)).get(timeout=50)
+
+
+def reads_of_a_process() -> bytes:
+    return subprocess.check_output(["sh", "-c", "sleep 0.03; echo x"])
+
+
+def gets_from_an_executor() -> bytes:
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(reads_of_a_process).result(timeout=50)
+
+
+async def awaits_executor() -> bytes:
+    # What is left of the limit must not take real time in a later sleep.
+    return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(None, reads_of_a_process), 5000)
+
+
+def joins_a_thread() -> bool:
+    thread = threading.Thread(target=subprocess.run, args=(BRIEFLY,))
+    thread.start()
+    thread.join(50)
+    return thread.is_alive()
+
+
 def connects_to_a_server() -> bytes:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -173,6 +199,10 @@ CASES = {
     "event of a process": (None, polls_event_of_a_process),
     "queue of a process": (7, gets_from_a_process),
     "queue of a thread": (7, gets_from_a_thread),
+    "pool of processes": (6, gets_from_a_pool),
+    "executor": (b"x\n", gets_from_an_executor),
+    "executor in a loop": (b"x\n", lambda: asyncio.run(awaits_executor())),
+    "join of a thread": (False, joins_a_thread),
     "server": (b"hello", connects_to_a_server),
 }
 
