@@ -123,11 +123,6 @@ class Timed:
         """For each wait the MPI call in which the program waited, as an index of `operations.calls`."""
         return _waiting_calls(self.operations, self.began, self.ended, self.waits)
 
-    @cached_property
-    def matched(self) -> tuple[Integers, Integers]:
-        """The send and the receive of each message. Empty if a receive does not name its sender or tag."""
-        return _matched(self.operations)
-
 
 def timed(request: Request, schedule: _core.GoalSchedule, operations: Operations) -> Timed:
     """Replays with times. Raises InputError for a recording that comes to no end on this machine."""
@@ -184,17 +179,3 @@ def _waiting_calls(operations: Operations, began: Integers, ended: Integers, wai
         begun = np.where(following < high, operations.begun_in[np.minimum(following, high - 1)], 0)
         calls[of_rank] = np.where(known > 0, known, begun)
     return calls
-
-
-def _matched(operations: Operations) -> tuple[Integers, Integers]:
-    kind, rank, peer, tag = operations.kind, operations.rank, operations.peer, operations.tag
-    sends, receives = np.flatnonzero(kind == SEND), np.flatnonzero(kind == RECEIVE)
-    by_send = sends[np.lexsort((sends, tag[sends], rank[sends], peer[sends]))]
-    by_receive = receives[np.lexsort((receives, tag[receives], peer[receives], rank[receives]))]
-    empty = np.zeros(0, dtype=np.int64)
-    if len(by_send) != len(by_receive):
-        return empty, empty
-    agree = (
-        (peer[by_send] == rank[by_receive]) & (rank[by_send] == peer[by_receive]) & (tag[by_send] == tag[by_receive])
-    )
-    return (by_send, by_receive) if agree.all() else (empty, empty)

@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include "runtime/ipc/futex.hpp"
-
 namespace apenet::ipc {
 
 // Clocks stop here, after 104 days, and the run ends. The rest of the 64-bit range is left for events in
@@ -76,22 +74,6 @@ class Clock {
     for (Sum* sum : {&waited_ps, &computed_ps, &outside_ps, &left_ps, &uncharged_ps}) sum->set(0);
   }
 
-  // The alarm wakes the threads that wait on rings(), once, when the clock reaches it. Lower it before the
-  // clock is read, and read rings() before that.
-  [[nodiscard]] std::atomic<std::uint32_t>& rings() { return rings_; }
-  void lower_alarm(std::int64_t ps) {
-    std::int64_t before = alarm_ps_.load();
-    while (ps < before && !alarm_ps_.compare_exchange_weak(before, ps)) continue;
-  }
-  void ring_if_due() {
-    if (now_ps_.load() >= alarm_ps_.load()) ring();
-  }
-  void ring() {
-    alarm_ps_.store(no_alarm);
-    ++rings_;
-    futex_wake(rings_);
-  }
-
   // All events before this time are in the ring. The simulator sets it when it wakes the process; the process
   // lowers it when it posts a request.
   std::int64_t horizon_ps = 0;
@@ -107,22 +89,15 @@ class Clock {
 
  private:
   bool change(std::int64_t& now, std::int64_t next) {
-    if (__libc_single_threaded == 0) {
-      if (!now_ps_.compare_exchange_weak(now, next)) return false;
-      if (next >= alarm_ps_.load()) ring();
-      return true;
-    }
+    if (__libc_single_threaded == 0) return now_ps_.compare_exchange_weak(now, next);
     now_ps_.store(next, std::memory_order_relaxed);
     return true;
   }
 
   static constexpr std::int64_t not_held = -1;
-  static constexpr std::int64_t no_alarm = INT64_MAX;
 
   std::atomic<std::int64_t> held_ps_{not_held};
   std::atomic<std::int64_t> now_ps_{0};
-  std::atomic<std::int64_t> alarm_ps_{no_alarm};
-  std::atomic<std::uint32_t> rings_{0};  // futex
 };
 
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);

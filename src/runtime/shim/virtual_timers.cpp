@@ -205,17 +205,6 @@ void VirtualTimers::keep_time_alone(ipc::Client& client) {
 
 void VirtualTimers::note_signal(const VirtualTimer& timer) {
   last_signal_ = timer.signal;
-  ++sent_signals_;
-}
-
-bool VirtualTimers::has_interrupted(std::uint32_t sent_before) const {
-  if (sent_signals_ == sent_before || !is_first_thread()) return false;
-  const int signal = last_signal_;
-  sigset_t blocked;
-  struct sigaction action {};
-  return pthread_sigmask(SIG_SETMASK, nullptr, &blocked) == 0 && sigismember(&blocked, signal) == 0 &&
-         sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN &&
-         action.sa_handler != SIG_DFL;
 }
 
 void VirtualTimers::note_sleep(std::int64_t end_ps) {

@@ -96,10 +96,6 @@ class VirtualTimers {
 
   // The signal that was sent last; 0: none.
   [[nodiscard]] int last_signal() const { return last_signal_; }
-  // How many signals have been sent, here or in the host.
-  [[nodiscard]] std::uint32_t sent_signals() const { return sent_signals_; }
-  // More have been since, and the last one has run a handler in the calling thread, as far as can be known.
-  [[nodiscard]] bool has_interrupted(std::uint32_t sent_before) const;
   // The calling thread sleeps until then, and then fires what is due. 0: it sleeps no more.
   void note_sleep(std::int64_t end_ps);
 
@@ -142,7 +138,6 @@ class VirtualTimers {
   std::atomic<bool> begins_threads_{false};  // a timer of Kind::thread has been set
   std::atomic<bool> has_files_{false};       // there has been one of Kind::file
   std::atomic<int> last_signal_{0};
-  std::atomic<std::uint32_t> sent_signals_{0};
   std::atomic<std::int64_t> first_thread_end_ps_{0};  // note_sleep() of the first thread
   std::atomic<std::uint32_t> changes_{0};             // of the first time at which a timer is due
   std::atomic<bool> is_kept_{false};                  // a thread of the shim keeps the timers' time
