@@ -33,6 +33,7 @@ void bind_workloads(nb::module_& module) {
       .def_prop_ro("bandwidth_of",
                    [](const Workload& self) { return std::string(text_of(self.bandwidth_of)); })
       .def_prop_ro("is_folded", [](const Workload& self) { return self.grid == Workload::Grid::folded; })
+      .def_prop_ro("is_of_lattice", [](const Workload& self) { return self.grid == Workload::Grid::lattice; })
       .def_prop_ro("is_row", [](const Workload& self) { return self.grid == Workload::Grid::row; })
       .def_ro("rounds", &Workload::rounds)
       .def_ro("has_surfaces", &Workload::has_surfaces)
@@ -60,11 +61,15 @@ void bind_workloads(nb::module_& module) {
       .def_rw("algorithm", &WorkloadOptions::algorithm)
       .def_rw("grid", &WorkloadOptions::grid)
       .def_rw("periodic", &WorkloadOptions::periodic)
+      .def_rw("sites", &WorkloadOptions::sites)
+      .def_rw("site_bytes", &WorkloadOptions::site_bytes)
+      .def_rw("updates", &WorkloadOptions::updates)
+      .def_rw("look_ahead", &WorkloadOptions::look_ahead)
       .def_rw("nodes", &WorkloadOptions::nodes);
 
   nb::class_<WorkloadStreams>(module, "WorkloadStreams")
-      .def(nb::init<const Workload&, const WorkloadOptions&, std::uint64_t>(), nb::arg("workload"),
-           nb::arg("options"), nb::arg("seed"))
+      .def(nb::init<const Workload&, const WorkloadOptions&, const MachineDescription&>(),
+           nb::arg("workload"), nb::arg("options"), nb::arg("description"))
       .def("goal_of", &WorkloadStreams::goal_of, nb::arg("process"));
 
   nb::class_<WorkloadResult>(module, "WorkloadResult")

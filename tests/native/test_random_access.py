@@ -1,11 +1,14 @@
-"""RandomAccess as programs of VELO, GASNet and MPI; each verifies its table."""
+"""RandomAccess as programs of VELO, GASNet and MPI, each of which verifies its table, and as scripted ranks."""
 
+import re
 from typing import get_args
 
 import pytest
 
 import apenet as package
 from apenet.base.errors import InputError
+from apenet.bench.layers import build
+from apenet.bench.random_access import SOURCES
 from apenet.reproduce.random_access import (
     LAYERS,
     MACHINES,
@@ -88,8 +91,45 @@ def test_what_the_rules_do_not_allow_is_refused(options, said):
         rates("velo", **options)
 
 
+def sends(trace):
+    """The sends of each rank: target and bytes, in order."""
+    ranks = re.split(r"^rank [0-9]+ \{$", trace.read_text(), flags=re.MULTILINE)[1:]
+    return [re.findall(r": send ([0-9]+)b to ([0-9]+)", rank) for rank in ranks]
+
+
+@pytest.mark.parametrize("look_ahead", [1, 40, 1024])
+def test_scripted_ranks_send_the_messages_of_the_program(tmp_path, look_ahead):
+    scripted, recorded = tmp_path / "scripted.goal", tmp_path / "recorded.goal"
+    options = {"layer": "card", "n": 4, "sizes": [512], "look_ahead": look_ahead}
+    result = package.bench.randomaccess("ape16", goal=scripted, **options)
+    sources = [SOURCES / "random_access.c", SOURCES / "mpi_transport.c"]
+    program = build("randomaccess-mpi", None, sources, [SOURCES / "transport.h", SOURCES / "gasnet_process.h"])
+    command = [program, "64", "256", str(look_ahead), tmp_path / "times"]
+    package.run(command, n=4, machine="ape16", record=recorded, capture=True)
+    assert sends(scripted) == sends(recorded)
+    assert len(sends(scripted)) == 4
+    replayed = package.replay(scripted, machine="ape16")
+    assert 0 < 4 * 256 * result.times_us[0] < replayed.virtual_time_us
+
+
+def test_scripted_ranks_are_counted_placed_and_refused(tmp_path):
+    card = {"layer": "card"}
+    alone, together = rates(**card)[0], rates(**card, look_ahead=64)[0]
+    assert together > 1.5 * alone
+    assert rates(**card, ranks_per_node=4)[0] > 0
+    for options, said in (
+        ({"goal": tmp_path / "t", "layer": "mpi"}, "goal = .*: expected none at layer mpi"),
+        ({"goal": tmp_path / "t", "sizes": [64, 128], **card}, "one size with goal"),
+        ({"sizes": [2**30], **card}, "iterations = .*drawn before the run"),
+        ({"sizes": [24], **card}, "sizes = 24: expected powers of two"),
+    ):
+        with pytest.raises(InputError, match=said):
+            rates(**{"layer": "mpi", **options})
+    assert not (tmp_path / "t").exists()
+
+
 def test_other_layers_machines_and_tests_are_refused():
-    with pytest.raises(InputError, match="velo, gasnet, upc, mpi"):
+    with pytest.raises(InputError, match="card, velo, gasnet, upc, mpi"):
         rates("rma")
     with pytest.raises(InputError, match="apelink"):
         package.bench.randomaccess("ape16", layer="velo")

@@ -20,7 +20,7 @@ TEST(ToyWorkload, IsListedRunAndWrittenAsATrace) {
   EXPECT_EQ(result.messages, 6U);
   EXPECT_EQ(result.payload_bytes, 6U * 500);
   options.rounds = 1;
-  EXPECT_EQ(WorkloadStreams(workload("ring"), options, 1).goal_of(1),
+  EXPECT_EQ(WorkloadStreams(workload("ring"), options, machine).goal_of(1),
             "rank 1 {\n"
             "l1: send 500b to 2 tag 0\n"
             "l2: recv 500b from 0 tag 0\n"

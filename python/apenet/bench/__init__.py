@@ -54,7 +54,9 @@ fanout = CATALOGUE.add(FanOut)
 randomaccess = CATALOGUE.add(RandomAccess)
 
 
-_FUNCTIONS = {one.name: CATALOGUE.add(request_of(one)) for one in _core.workloads()}
+_FUNCTIONS = {
+    one.name: CATALOGUE.add(request_of(one)) for one in _core.workloads() if one.name not in CATALOGUE.requests
+}
 WORKLOADS = tuple(_FUNCTIONS)
 TESTS = tuple(CATALOGUE.requests)
 """The tests of one machine over message sizes."""

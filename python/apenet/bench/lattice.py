@@ -28,6 +28,20 @@ class Lattice:
 
         The first dimensions of the lattice are spread over those of the grid. Raises InputError if they do not fit.
         """
+        local = self._part(grid)
+        sites = math.prod(local)
+        faces = [sites // local[dimension] * self.site_bytes for dimension in range(len(grid))]
+        if max(faces, default=0) > LARGEST_BYTES:
+            raise InputError(
+                "lattice", str(self), f"surfaces of at most {LARGEST_BYTES} bytes, not {max(faces)}: fewer sites"
+            )
+        return faces
+
+    def sites(self, grid: tuple[int, ...]) -> int:
+        """Sites of a node's part. Raises InputError if the lattice does not fit the grid."""
+        return math.prod(self._part(grid))
+
+    def _part(self, grid: tuple[int, ...]) -> list[int]:
         if len(self.extents) < len(grid):
             raise InputError("lattice", str(self), f"at least the {len(grid)} dimensions of the nodes' grid")
         local = list(self.extents)
@@ -38,13 +52,7 @@ class Lattice:
                     "lattice", str(self), f"a multiple of {nodes} sites in each dimension of {shape} nodes"
                 )
             local[dimension] //= nodes
-        sites = math.prod(local)
-        faces = [sites // local[dimension] * self.site_bytes for dimension in range(len(grid))]
-        if max(faces, default=0) > LARGEST_BYTES:
-            raise InputError(
-                "lattice", str(self), f"surfaces of at most {LARGEST_BYTES} bytes, not {max(faces)}: fewer sites"
-            )
-        return faces
+        return local
 
     def __str__(self) -> str:
         return "x".join(map(str, self.extents))

@@ -108,7 +108,7 @@ class Lqcd(Runs[LqcdResult]):
     def measure(self) -> LqcdResult:
         """Runs the study."""
         counts = doubling_counts("ranks", self.ranks)
-        extents = _checked_lattice(self.lattice)
+        extents = checked_lattice(self.lattice)
         study = _Study(extents, self.scaling == "strong", self.layer, self.precision, self.iterations)
         chosen = [read_machine(given) if isinstance(given, str) else given for given in self.machines]
         plans = [_plan(study, machine, counts) for machine in chosen]
@@ -145,7 +145,8 @@ class Lqcd(Runs[LqcdResult]):
         )
 
 
-def _checked_lattice(text: str) -> tuple[int, ...]:
+def checked_lattice(text: str) -> tuple[int, ...]:
+    """The extents of a text such as 32x32x32x64. Raises InputError unless there are four even ones."""
     extents = parse_lattice(text, 1).extents
     if len(extents) != DIMENSIONS or any(extent % 2 for extent in extents):
         raise InputError("lattice", text, f"{DIMENSIONS} even extents for {TEST}, such as {DEFAULT_LATTICE}")

@@ -1,4 +1,7 @@
-"""RandomAccess by the rules of the HPC Challenge: the C programs of bench/randomaccess, as real processes."""
+"""RandomAccess by the rules of the HPC Challenge: the C programs of bench/randomaccess, as real processes.
+
+At layer card it is the core's workload: scripted ranks that send the same messages.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,21 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apenet import _core
 from apenet.base.errors import InputError
 from apenet.base.numbers import whole
+from apenet.base.outfiles import given_path
 from apenet.base.tempfolder import temporary_folder
-from apenet.bench.layer_table import LAYERS, MPI
+from apenet.bench.layer_table import CARD, LAYERS, MPI
 from apenet.bench.layers import build, require_card
 from apenet.bench.mpi import run_on
 from apenet.bench.request import LayerRequest, Option, Traits
 from apenet.bench.result import BenchResult, make_result
-from apenet.bench.workload_plan import DEFAULT_NODES, MIB
+from apenet.bench.workload_plan import DEFAULT_NODES, MIB, Plan, require_soon, write_goal
 from apenet.host.toolchain import PACKAGE
 
 SOURCES = PACKAGE / "programs" / "randomaccess"
+WORKLOAD = _core.workload("randomaccess")
 TRANSPORTS = ("velo", "gasnet", "upc", "mpi")
 DEFAULT_TABLE_BYTES = 8192
 MOST_LOOK_AHEAD = 1024
@@ -69,11 +75,7 @@ class RandomAccessResult(BenchResult):
 class RandomAccess(LayerRequest[RandomAccessResult]):
     """Each size of the table in a run of its own, with processes on each node; the program verifies the table."""
 
-    traits = Traits(
-        "randomaccess",
-        "HPC Challenge, table of this size at each process; time is that of one update of all processes",
-        rate_title="Updates per second",
-    )
+    traits = Traits(WORKLOAD.name, WORKLOAD.definition, rate_title="Updates per second")
     default_sizes = DEFAULT_TABLE_BYTES
     default_layer = MPI
     _: KW_ONLY
@@ -81,27 +83,32 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
         str | int | Sequence[int] | None,
         Option("Bytes of the table at each process; they double from MIN to MAX.  [default: 8K]", "MIN:MAX"),
     ] = None
-    layer: Annotated[str | None, Option("Where to measure.  [default: mpi]", "|".join(TRANSPORTS))] = None
+    layer: Annotated[str | None, Option("Where to measure.  [default: mpi]", "|".join((CARD, *TRANSPORTS)))] = None
     iterations: Annotated[int | None, Option("Updates of a process.  [default: four a word]")] = None
     n: Annotated[int | None, Option("Number of ranks.", "RANKS", "-n")] = None
     look_ahead: Annotated[int, Option("Updates that a process may hold back.")] = MOST_LOOK_AHEAD
     ranks_per_node: Annotated[int, Option("Processes on a node.")] = 1
+    goal: Annotated[str | Path | None, Option("Layer card: write the messages of one size.", "FILE")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.measured_layer not in TRANSPORTS:
-            raise InputError("layer", self.layer, f"one of {', '.join(TRANSPORTS)} for randomaccess")
+        if self.measured_layer not in (CARD, *TRANSPORTS):
+            raise InputError("layer", self.layer, f"one of {', '.join((CARD, *TRANSPORTS))} for randomaccess")
+        self._set("goal", given_path("goal", self.goal, "a file"))
+        if self.goal is not None and self.measured_layer != CARD:
+            raise InputError("goal", self.goal, f"none at layer {self.measured_layer}")
+        if self.goal is not None and len(self.sizes_bytes) != 1:
+            raise InputError("sizes", len(self.sizes_bytes), "one size with goal, such as 8K")
         whole("look_ahead", self.look_ahead, 1, MOST_LOOK_AHEAD, f"1 to {MOST_LOOK_AHEAD}, the limit of the rules")
 
     def measure(self) -> RandomAccessResult:
-        """A run of the program for each size."""
-        layer = self.measured_layer
+        """A run of the program, or of scripted ranks, for each size."""
+        if self.measured_layer == CARD:
+            return self._measure_scripted()
         require_card(self)
         nodes = self._processes()
-        if len(nodes) & (len(nodes) - 1) or not FEWEST_RANKS <= len(nodes) <= MOST_RANKS:
-            raise InputError("n", len(nodes), f"a power of two from {FEWEST_RANKS} to {MOST_RANKS} processes")
-        of_each = [self.iterations or UPDATES_A_WORD * (size // WORD_BYTES) for size in self.sizes_bytes]
-        self.require_soon(float(sum(of_each) * len(nodes)))
+        self.require_soon(float(sum(map(self._updates, self.sizes_bytes)) * len(nodes)))
+        layer = self.measured_layer
         program = build(
             f"randomaccess-{layer}",
             LAYERS[layer].library,
@@ -110,24 +117,49 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
         )
         points, warnings = [], []
         for size in self.sizes_bytes:
-            if size < WORD_BYTES or size & (size - 1):
-                raise InputError("sizes", size, f"powers of two from {WORD_BYTES} bytes: the table at each process")
+            _require_table(size)
             self.progress(size)
             with temporary_folder() as folder:
                 output = folder / "times.json"
-                words = size // WORD_BYTES
-                updates = self.iterations or UPDATES_A_WORD * words
-                command: list[str | Path] = [program, str(words), str(updates), str(self.look_ahead), output]
+                of_each = [size // WORD_BYTES, self._updates(size), self.look_ahead]
+                command: list[str | Path] = [program, *map(str, of_each), output]
                 result = run_on(self, self.simulated, nodes, command)
                 times = [json.loads(path.read_text(encoding="utf-8")) for path in folder.iterdir()]
             whole_us = max(one["end_us"] for one in times) - min(one["begin_us"] for one in times)
-            time_us = whole_us / sum(one["updates"] for one in times)
-            points.append((size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)))
+            points.append(_point(size, whole_us, sum(one["updates"] for one in times)))
             warnings.append(result.warnings)
-        common = make_result(self, layer, points, warnings=warnings)
+        return self._result(points, warnings, len(nodes))
+
+    def _measure_scripted(self) -> RandomAccessResult:
+        nodes = self._processes()
+        options = _core.WorkloadOptions()
+        options.grid, options.nodes, options.rounds = [len(nodes)], nodes, 1
+        options.updates, options.look_ahead = self.iterations or 0, self.look_ahead
+        description = self.simulated.description(self.seed, self.engine)
+        plan = Plan(self, WORKLOAD, self.sizes_bytes, description, options, (len(nodes),), None)
+        for size in self.sizes_bytes:
+            _require_table(size)
+        require_soon([plan])
+        if self.goal is not None:
+            write_goal(plan, Path(self.goal))
+        points, warnings = [], []
+        for size in self.sizes_bytes:
+            result = plan.run_size(size)
+            points.append(_point(size, result.time_ps * 1e-6, self._updates(size) * len(nodes)))
+            warnings.append(result.warnings)
+        return self._result(points, warnings, len(nodes))
+
+    def _updates(self, size: int) -> int:
+        """Updates of each process with a table of this size."""
+        return self.iterations or UPDATES_A_WORD * (size // WORD_BYTES)
+
+    def _result(
+        self, points: list[tuple[int, float, float]], warnings: Sequence[Sequence[str]], processes: int
+    ) -> RandomAccessResult:
+        common = make_result(self, self.measured_layer, points, warnings=warnings)
         return RandomAccessResult(
             **vars(common),
-            processes=len(nodes),
+            processes=processes,
             ranks_per_node=self.ranks_per_node,
             look_ahead=self.look_ahead,
             updates=self.iterations,
@@ -146,4 +178,18 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
         used = range(wanted) if self.placed is None else self.placed
         if len(used) != wanted and count is not None:
             raise InputError("n", count, f"as many as are on the nodes: {len(used) * of_node}")
-        return [node for node in used for _ in range(of_node)]
+        nodes = [node for node in used for _ in range(of_node)]
+        if len(nodes) & (len(nodes) - 1) or not FEWEST_RANKS <= len(nodes) <= MOST_RANKS:
+            raise InputError("n", len(nodes), f"a power of two from {FEWEST_RANKS} to {MOST_RANKS} processes")
+        return nodes
+
+
+def _require_table(size: int) -> None:
+    if size < WORD_BYTES or size & (size - 1):
+        raise InputError("sizes", size, f"powers of two from {WORD_BYTES} bytes: the table at each process")
+
+
+def _point(size: int, whole_us: float, updates: int) -> tuple[int, float, float]:
+    """Size, time of an update, and bandwidth."""
+    time_us = whole_us / updates
+    return size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)

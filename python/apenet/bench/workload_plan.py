@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from apenet import _core
 from apenet.base.errors import InputError, Literal
 from apenet.base.outfiles import OutFile, begins_with
-from apenet.bench.decomposition import folded
+from apenet.bench.decomposition import decompose, folded
 from apenet.bench.lattice import Lattice
 from apenet.bench.request import FEWEST_NODES, MachineRequest
 from apenet.bench.result import BenchResult, WorkloadResult, make_result
@@ -37,7 +37,7 @@ _BY_SIZE = ((256, "bruck"), (32768, "direct"), (math.inf, "pairwise"))
 class Plan:
     """A workload before it runs: its options for the core, but the size."""
 
-    request: MachineRequest[BenchResult]
+    request: MachineRequest[Any]
     workload: _core.Workload
     sizes: Sequence[int]
     description: _core.MachineDescription
@@ -49,6 +49,15 @@ class Plan:
         """Sets what the options of the core have for a size."""
         self.options.bytes = size
         self.options.algorithm = algorithm_of(self.algorithm, size)
+
+    def run_size(self, size: int) -> _core.WorkloadResult:
+        """Runs it with this size. Raises InputError for options that the core refuses."""
+        self.request.progress(size)
+        self.take_size(size)
+        try:
+            return _core.run_workload(self.description, self.workload, self.options)
+        except ValueError as error:
+            raise self.request.simulated.refused(error) from error
 
     @property
     def bisection_bytes_per_s(self) -> float | None:
@@ -95,6 +104,11 @@ def make_plan(
     if workload.is_folded:
         grid, places = folded(grid)
         nodes = [nodes[place] for place in places]
+    if workload.is_of_lattice and lattice is not None:
+        if request.placed is not None:
+            raise InputError("nodes", ",".join(map(str, nodes)), f"none for {workload.name}: its lattice chooses them")
+        parts = decompose(machine, len(nodes), lattice.extents, strong=True)
+        grid, nodes = parts.grid, list(parts.nodes)
     options = _core.WorkloadOptions()
     options.grid = list(grid)
     options.nodes = nodes
@@ -102,6 +116,7 @@ def make_plan(
     options.rounds = (request.iterations or DEFAULT_ITERATIONS) * workload.rounds
     if lattice is not None:
         options.face_bytes = lattice.faces(grid)
+        options.sites, options.site_bytes = lattice.sites(grid), lattice.site_bytes
         sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
     return Plan(request, workload, sizes, machine.description(request.seed, request.engine), options, grid, algorithm)
 
@@ -139,12 +154,7 @@ def run(plan: Plan) -> WorkloadResult:
     request, options = plan.request, plan.options
     points, messages, payload_bytes, finish_us, warnings = [], [], [], [], []
     for size in plan.sizes:
-        request.progress(size)
-        plan.take_size(size)
-        try:
-            result = _core.run_workload(plan.description, plan.workload, options)
-        except ValueError as error:
-            raise request.simulated.refused(error) from error
+        result = plan.run_size(size)
         time_us = result.time_ps * 1e-6 * plan.workload.rounds
         moved = _moved(plan, size, result.payload_bytes / plan.iterations)
         bandwidth = moved / MIB / (time_us * 1e-6)
@@ -188,7 +198,7 @@ def write_goal(plan: Plan, path: Path) -> None:
     """Writes what each process does at the plan's first size as a trace. Raises NotWrittenError."""
     plan.take_size(plan.sizes[0])
     with OutFile("goal", path, begins_with(b"// apenet ")) as file:
-        streams = _core.WorkloadStreams(plan.workload, plan.options, plan.request.seed)
+        streams = _core.WorkloadStreams(plan.workload, plan.options, plan.description)
         count = len(plan.options.nodes)
         file.write(f"// apenet bench {plan.workload.name}, {plan.sizes[0]} bytes\nnum_ranks {count}\n".encode())
         for process in range(count):

@@ -13,6 +13,7 @@ from apenet.base.outfiles import given_path
 from apenet.bench import layers, partitions
 from apenet.bench.lattice import Lattice, parse_lattice
 from apenet.bench.layer_table import CARD
+from apenet.bench.lqcd_scaling import DEFAULT_LATTICE, checked_lattice
 from apenet.bench.request import LayerRequest, MachineRequest, Option, Traits, doubling_counts
 from apenet.bench.result import BenchResult
 from apenet.bench.workload_plan import BY_SIZE, Plan, make_plan, require_soon, run, write_goal
@@ -120,6 +121,34 @@ class LatticeWorkload(GrowingWorkload):
 
 
 @dataclass(frozen=True)
+class DividedLattice(Workload):
+    """A workload on a lattice, whose division chooses the grid of the nodes: that of `apenet bench lqcd`."""
+
+    default_sizes: ClassVar[str | int] = 1  # no message has it: the lattice gives their sizes
+
+    _: KW_ONLY
+    lattice: Annotated[str, Option("The lattice, with even extents.", "XxYxZxT")] = DEFAULT_LATTICE
+    site_bytes: Annotated[int, Option("Bytes per site of the lattice; half-spinors have 24, 48 or 96.")] = (
+        DEFAULT_SITE_BYTES
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sizes is not None:
+            raise InputError("sizes", str(self.sizes_bytes), f"none for {self.traits.test}: its lattice gives them")
+
+    @property
+    def surfaces(self) -> Lattice:
+        """The lattice of the options."""
+        return Lattice(checked_lattice(self.lattice), parse_lattice(self.lattice, self.site_bytes).site_bytes)
+
+    @property
+    def steps(self) -> int:
+        """One: the lattice gives the size."""
+        return 1
+
+
+@dataclass(frozen=True)
 class HaloWorkload(LatticeWorkload, LayerRequest[BenchResult]):
     """A workload that also runs as a program over the layers."""
 
@@ -172,7 +201,9 @@ def request_of(workload: _core.Workload) -> Callable[..., Workload]:
     """The request of a workload of the core."""
     options: list[tuple[str, Any, Any]] = []
     base: type[Workload] = GrowingWorkload if workload.has_partitions else Workload
-    if workload.has_surfaces:
+    if workload.is_of_lattice:
+        base = DividedLattice
+    elif workload.has_surfaces:
         base = HaloWorkload if workload.has_programs else LatticeWorkload
     if len(workload.algorithms) > 1:
         base = ExchangeWorkload if workload.has_partitions else ReductionWorkload

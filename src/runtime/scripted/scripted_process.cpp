@@ -25,6 +25,23 @@ const char* name_of(Completion::Kind kind) {
 
 }  // namespace
 
+void ScriptedProcess::Waker::handle_event(const Event& event) {
+  std::coroutine_handle<>::from_address(
+      reinterpret_cast<void*>(event.argument_a))  // NOLINT(performance-no-int-to-ptr)
+      .resume();
+}
+
+bool ScriptedProcess::CaughtUp::await_ready() const {
+  return process_.clock() <= process_.shared_.simulation.now();
+}
+
+// A process has one such event at a time, so the counter that orders them can be zero.
+void ScriptedProcess::CaughtUp::await_suspend(std::coroutine_handle<> script) {
+  EventSource source{EventKind::process, process_.id_, 0};
+  process_.shared_.simulation.schedule(source, process_.clock(), process_.shared_.waker,
+                                       reinterpret_cast<std::uintptr_t>(script.address()));
+}
+
 std::string ScriptedProcess::WaitCondition::description() const {
   const bool is_any = source == any_source;
   if (message == any_message)

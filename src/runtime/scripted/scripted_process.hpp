@@ -41,12 +41,18 @@ struct PostOptions {
 // Members are ordered by use: a completion that the process does not wait for touches one cache line.
 class alignas(64) ScriptedProcess {
  public:
+  // Continues a script at a time.
+  struct Waker final : EventHandler {
+    void handle_event(const Event& event) override;
+  };
   // Shared by the processes of a run.
   struct Shared {
     Machine& machine;
     message::SoftwareCosts software;
     std::int64_t send_limit_bytes = 0;  // longer messages are puts
+    Simulation& simulation;
     QueuePool<Completion> inboxes = {};
+    Waker waker = {};
     const NicCapabilities& card = machine.capabilities();
   };
   // `shared` must outlive it.
@@ -100,6 +106,22 @@ class alignas(64) ScriptedProcess {
     ScriptedProcess& process_;
     WaitCondition condition_;
   };
+  // co_await process.caught_up(): the simulation has reached the process's clock, so that take_arrival()
+  // finds what has arrived by now.
+  class CaughtUp {
+   public:
+    explicit CaughtUp(ScriptedProcess& process) : process_(process) {}
+    [[nodiscard]] bool await_ready() const;
+    void await_suspend(std::coroutine_handle<> script);
+    void await_resume() const {}
+
+   private:
+    ScriptedProcess& process_;
+  };
+  [[nodiscard]] CaughtUp caught_up() { return CaughtUp{*this}; }
+  // Takes the earliest arrival not yet taken. Returns false if there is none.
+  bool take_arrival() { return take({}); }
+
   // co_await process.arrival(): the earliest arrival not yet taken.
   [[nodiscard]] Wait arrival() { return {*this, {}}; }
   [[nodiscard]] Wait arrival_from(ProcessId source) { return {*this, {.source = source}}; }

@@ -22,7 +22,10 @@ std::int64_t send_limit(const Machine& machine, const message::SoftwareCosts& so
 ScriptedRun::ScriptedRun(const MachineDescription& description, const message::SoftwareCosts& software,
                          std::vector<NodeId> node_of_process, const ObservationOptions& observed)
     : ScriptedMachine(description, std::move(node_of_process), observed),
-      shared_{.machine = machine_, .software = software, .send_limit_bytes = send_limit(machine_, software)},
+      shared_{.machine = machine_,
+              .software = software,
+              .send_limit_bytes = send_limit(machine_, software),
+              .simulation = simulation_},
       processes_(machine_.process_count()),
       scripts_(machine_.process_count()) {
   for (ProcessId id = 0; id < machine_.process_count(); ++id) processes_.emplace_back(id, shared_);

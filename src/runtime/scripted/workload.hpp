@@ -1,12 +1,9 @@
 // Workload: a communication pattern of a whole machine, defined by one object in a file of workloads/. Its
 // lazy streams of operations are run by scripted processes over the card, counted, and written as a trace.
 //
-// A stream does not see the network: it names in advance what a process waits for, and what it sends does not
-// depend on what has arrived. So RandomAccess and Dslash are programs instead (bench/randomaccess,
-// bench/lqcd). A process of RandomAccess takes between two sends whatever has arrived, and ends by its count
-// of updates. A rank of Dslash computes while its halos are on their way, and lets its library work in
-// between. Both measure the calls of a library, which streams do not make. Dslash's messages alone are halo4d
-// and checkerboard.
+// What a process sends does not depend on what has arrived. Some workloads are programs too (bench/layers,
+// bench/randomaccess, bench/lqcd), which measure the calls of a library; tests compare their messages with
+// those of the streams.
 #pragma once
 
 #include <coroutine>
@@ -17,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/time.hpp"
 #include "nic/nic.hpp"
 
 namespace apenet {
@@ -27,14 +25,20 @@ struct WorkloadOperation {
     send,    // posts a message to the peer
     expect,  // announces that a message of the peer will be received
     wait,    // until the oldest expected message of the peer has arrived
+    take,    // takes the messages that have arrived, of whichever peers, and does not wait
+    drain,   // until all expected messages have arrived
+    compute,
   };
   Kind kind = Kind::send;
   ProcessId peer = 0;
-  std::int64_t bytes = 0;
+  std::int64_t amount = 0;  // send, expect, wait: bytes; compute: picoseconds
 
   static WorkloadOperation send(ProcessId peer, std::int64_t bytes) { return {Kind::send, peer, bytes}; }
   static WorkloadOperation expect(ProcessId peer, std::int64_t bytes) { return {Kind::expect, peer, bytes}; }
   static WorkloadOperation wait(ProcessId peer, std::int64_t bytes) { return {Kind::wait, peer, bytes}; }
+  static WorkloadOperation take() { return {.kind = Kind::take}; }
+  static WorkloadOperation drain() { return {.kind = Kind::drain}; }
+  static WorkloadOperation compute(Time span) { return {.kind = Kind::compute, .amount = span.ps()}; }
 };
 
 // A stream of operations, made when they are asked for. A coroutine yields them, one or several at a time:
@@ -88,6 +92,11 @@ struct WorkloadShape {
   std::uint32_t count = 0;               // of processes
   std::vector<std::uint32_t> grid;       // processes per dimension, X first
   bool periodic = true;                  // the ends of the grid's lines are joined
+  std::int64_t sites = 0;                // of the lattice, of one process; 0: no lattice
+  std::int64_t site_bytes = 0;           // that a site of a surface sends
+  std::uint64_t updates = 0;             // RandomAccess: of a process; 0: by its rules
+  std::uint32_t look_ahead = 0;          // RandomAccess: updates that a process holds back
+  std::int64_t flops_per_second = 0;     // of a process
 };
 
 // The streams of all processes.
@@ -116,9 +125,9 @@ struct Workload {
   // Bytes that the reported bandwidth counts: those that one node sends, the vector, or all that cross the
   // cut.
   enum class BandwidthOf : std::uint8_t { node, vector, cut };
-  // Grid of the nodes: the machine's own, or nearly a cube; that grid with a fourth dimension of two; or, on
-  // machines without dimensions, a row.
-  enum class Grid : std::uint8_t { machine, folded, row };
+  // Grid of the nodes: the machine's own, or nearly a cube; that grid with a fourth dimension of two; on
+  // machines without dimensions, a row; or the grid of four dimensions that suits the lattice.
+  enum class Grid : std::uint8_t { machine, folded, row, lattice };
 
   const char* name;
   const char* definition;  // for people: what the nodes do, and what the bandwidth is

@@ -48,16 +48,21 @@ std::uint64_t counter(const Machine& machine, const std::string& name) {
       ->value;
 }
 
-WorkloadShape make_shape(const WorkloadOptions& options, std::uint64_t seed) {
+WorkloadShape make_shape(const WorkloadOptions& options, const MachineDescription& description) {
   WorkloadShape shape;
   shape.count = count_processes(options);
   validate(options, shape.count);
-  shape.seed = seed;
+  shape.seed = description.seed;
   shape.bytes = options.bytes;
   shape.face_bytes = options.face_bytes;
   shape.rounds = options.rounds;
   shape.grid = options.grid;
   shape.periodic = options.periodic;
+  shape.sites = options.sites;
+  shape.site_bytes = options.site_bytes;
+  shape.updates = options.updates;
+  shape.look_ahead = options.look_ahead;
+  shape.flops_per_second = description.host.flops_per_second;
   return shape;
 }
 
@@ -81,53 +86,97 @@ std::vector<NodeId> nodes_of(const WorkloadOptions& options, std::uint32_t count
 }
 
 // The source and the order of messages identify them; a queue of the card keeps the order. A message longer
-// than a descriptor can carry is several. Zero bytes are one message too.
+// than a descriptor can carry is several. Zero bytes are one message too. compute, take and drain are done
+// once.
 Script play(ScriptedProcess& process, const WorkloadStreams& streams, std::int64_t largest_bytes) {
+  using Kind = WorkloadOperation::Kind;
   WorkloadStream stream = streams.of(process.id());
+  std::int64_t expected = 0;  // messages not yet taken
   for (auto operations = stream.next(); !operations.empty(); operations = stream.next()) {
     for (const WorkloadOperation& operation : operations) {
-      std::int64_t left_bytes = operation.bytes;
+      std::int64_t left = operation.amount;
       do {
-        const std::int64_t bytes = std::min(left_bytes, largest_bytes);
+        const std::int64_t bytes = std::min(left, largest_bytes);
+        left -= bytes;
         switch (operation.kind) {
-          case WorkloadOperation::Kind::send:
+          case Kind::send:
             process.send(operation.peer, bytes);
             break;
-          case WorkloadOperation::Kind::expect:
+          case Kind::expect:
             process.expect(operation.peer, bytes);
+            ++expected;
             break;
-          case WorkloadOperation::Kind::wait:
+          case Kind::wait:
             co_await process.arrival_from(operation.peer);
+            --expected;
+            break;
+          case Kind::take:
+            co_await process.caught_up();
+            while (process.take_arrival()) --expected;
+            break;
+          case Kind::drain:
+            for (; expected > 0; --expected) co_await process.arrival();
+            break;
+          case Kind::compute:
+            process.compute(Time::from_ps(operation.amount));
+            left = 0;
             break;
         }
-        left_bytes -= bytes;
-      } while (left_bytes > 0);
+      } while (left > 0);
     }
   }
 }
 
 // The statements of a rank of a GOAL trace. A process that waits is a calculation of no time, which requires
-// the receives that it has waited for; the operations after it require this calculation.
+// the receives that it has waited for; the operations after it require this calculation. Messages that a
+// process takes as they come are only required where it waits for all: no later operation depends on them.
 class GoalRankWriter {
  public:
   void add(const WorkloadOperation& operation) {
-    if (operation.kind == WorkloadOperation::Kind::wait) {
-      std::deque<std::uint32_t>& expected = receives_[operation.peer];
-      waited_for_.push_back(expected.front());
-      expected.pop_front();
-      return;
+    switch (operation.kind) {
+      case WorkloadOperation::Kind::send:
+        add_message("send ", "b to ", operation);
+        break;
+      case WorkloadOperation::Kind::expect:
+        receives_[operation.peer].push_back(add_message("recv ", "b from ", operation));
+        break;
+      case WorkloadOperation::Kind::wait: {
+        std::deque<std::uint32_t>& expected = receives_[operation.peer];
+        waited_for_.push_back(expected.front());
+        expected.pop_front();
+        break;
+      }
+      case WorkloadOperation::Kind::take:
+        break;
+      case WorkloadOperation::Kind::drain:
+        for (auto& [peer, expected] : receives_)
+          waited_for_.insert(waited_for_.end(), expected.begin(), expected.end());
+        receives_.clear();
+        break;
+      case WorkloadOperation::Kind::compute:
+        join();
+        last_compute_ = last_join_ = add_calculation(Time::from_ps(operation.amount), last_join_);
+        break;
     }
-    join();
-    const bool is_send = operation.kind == WorkloadOperation::Kind::send;
-    const std::uint32_t label = begin();
-    text_ += (is_send ? "send " : "recv ") + std::to_string(operation.bytes) +
-             (is_send ? "b to " : "b from ") + std::to_string(operation.peer) + " tag 0\n";
-    if (last_join_ != 0) require(label, last_join_);
-    if (!is_send) receives_[operation.peer].push_back(label);
   }
   [[nodiscard]] std::string text() && { return std::move(text_); }
 
  private:
+  std::uint32_t add_message(const char* verb, const char* preposition, const WorkloadOperation& operation) {
+    join();
+    const std::uint32_t label = begin();
+    text_ +=
+        verb + std::to_string(operation.amount) + preposition + std::to_string(operation.peer) + " tag 0\n";
+    if (last_join_ != 0) require(label, last_join_);
+    return label;
+  }
+  std::uint32_t add_calculation(Time span, std::uint32_t required) {
+    constexpr std::int64_t ps_per_ns = 1000;
+    const std::uint32_t label = begin();
+    text_ += "calc " + std::to_string((span.ps() + ps_per_ns / 2) / ps_per_ns) + "\n";
+    if (required != 0) require(label, required);
+    return label;
+  }
   std::uint32_t begin() {
     text_ += "l" + std::to_string(++labels_) + ": ";
     return labels_;
@@ -137,8 +186,8 @@ class GoalRankWriter {
   }
   void join() {
     if (waited_for_.empty()) return;
-    const std::uint32_t label = begin();
-    text_ += "calc 0\n";
+    // The receives may have been posted before the last computation.
+    const std::uint32_t label = add_calculation(Time::zero(), std::exchange(last_compute_, 0));
     for (const std::uint32_t receive : waited_for_) require(label, receive);
     waited_for_.clear();
     last_join_ = label;
@@ -146,15 +195,17 @@ class GoalRankWriter {
 
   std::string text_;
   std::uint32_t labels_ = 0;
-  std::uint32_t last_join_ = 0;
+  std::uint32_t last_join_ = 0;     // what all later operations require
+  std::uint32_t last_compute_ = 0;  // if no join has followed
   std::vector<std::uint32_t> waited_for_;
   std::map<ProcessId, std::deque<std::uint32_t>> receives_;  // posted, in order
 };
 
 }  // namespace
 
-WorkloadStreams::WorkloadStreams(const Workload& workload, const WorkloadOptions& options, std::uint64_t seed)
-    : shape_(std::make_unique<WorkloadShape>(make_shape(options, seed))),
+WorkloadStreams::WorkloadStreams(const Workload& workload, const WorkloadOptions& options,
+                                 const MachineDescription& description)
+    : shape_(std::make_unique<WorkloadShape>(make_shape(options, description))),
       pattern_(make_pattern_of(workload, options.algorithm, *shape_)) {}
 
 std::string WorkloadStreams::goal_of(ProcessId process) const {
@@ -172,7 +223,7 @@ PacketHops count_packet_hops(const MachineDescription& description, const Worklo
   WorkloadOptions once = options;
   once.rounds = std::min(options.rounds, 1U);
   const MessageWork work(description);
-  const WorkloadStreams streams(workload, once, description.seed);
+  const WorkloadStreams streams(workload, once, description);
   const std::uint32_t count = streams.shape().count;
   const std::vector<NodeId> nodes = nodes_of(options, count);
   PacketHops of_a_round;
@@ -184,7 +235,7 @@ PacketHops count_packet_hops(const MachineDescription& description, const Worklo
       operations += static_cast<std::uint32_t>(some.size());
       for (const WorkloadOperation& operation : some) {
         if (operation.kind == WorkloadOperation::Kind::send)
-          of_a_round += work.of(nodes[process], nodes[operation.peer], operation.bytes);
+          of_a_round += work.of(nodes[process], nodes[operation.peer], operation.amount);
       }
     }
   }
@@ -194,7 +245,7 @@ PacketHops count_packet_hops(const MachineDescription& description, const Worklo
 
 WorkloadRun::WorkloadRun(const MachineDescription& description, const Workload& workload,
                          const WorkloadOptions& options)
-    : streams_(workload, options, description.seed),
+    : streams_(workload, options, description),
       run_(description, description.card_software, nodes_of(options, streams_.shape().count)) {
   const std::int64_t largest_bytes = run_.machine().capabilities().max_message_bytes;
   for (ProcessId id = 0; id < streams_.shape().count; ++id)

@@ -23,6 +23,10 @@ struct WorkloadOptions {
   std::string algorithm;            // empty: the workload's default
   std::vector<std::uint32_t> grid;  // processes per dimension, X first
   bool periodic = true;             // the ends of the grid's lines are joined
+  std::int64_t sites = 0;           // of the lattice whose surfaces are `face_bytes`, of one process
+  std::int64_t site_bytes = 0;      // that a site of a surface sends
+  std::uint64_t updates = 0;        // RandomAccess: of a process; 0: by its rules
+  std::uint32_t look_ahead = 1024;  // RandomAccess: updates that a process holds back
   std::vector<NodeId> nodes;        // of the processes; empty: process p runs on node p
 };
 
@@ -38,7 +42,8 @@ struct WorkloadResult {
 // The streams of a workload with these options. Throws std::invalid_argument, which names the invalid option.
 class WorkloadStreams {
  public:
-  WorkloadStreams(const Workload& workload, const WorkloadOptions& options, std::uint64_t seed);
+  WorkloadStreams(const Workload& workload, const WorkloadOptions& options,
+                  const MachineDescription& description);
 
   [[nodiscard]] const WorkloadShape& shape() const { return *shape_; }
   [[nodiscard]] const WorkloadPattern& pattern() const { return *pattern_; }

@@ -302,3 +302,48 @@ def test_its_options_belong_to_it(apenet):
     refused = apenet("bench", "halo", "--scaling", "weak")
     assert refused.returncode == 2
     assert 'scaling = "weak": expected none for halo: it belongs to lqcd' in refused.stderr
+
+
+def messages(trace, least_bytes):
+    """The messages that each rank sends: their bytes and targets, sorted."""
+    ranks = re.split(r"^rank [0-9]+ \{$", trace.read_text(), flags=re.MULTILINE)[1:]
+    of_ranks = [re.findall(r": send ([0-9]+)b to ([0-9]+)", rank) for rank in ranks]
+    return [sorted(one for one in sent if int(one[0]) >= least_bytes) for sent in of_ranks]
+
+
+def test_the_workload_dslash_is_what_the_program_does(tmp_path):
+    """The program times two Dslash, and an iteration of the solver has two; sums are of 8 bytes."""
+    machine, lattice, site_bytes = apenet.machine("ape16"), "4x4x8x8", 96
+    scripted, recorded = tmp_path / "scripted.goal", tmp_path / "recorded.goal"
+    options = {"lattice": lattice, "n": 4, "site_bytes": site_bytes}
+    apenet.bench.dslash(machine, goal=scripted, iterations=4, **options)
+    parts = decompose(machine, 4, [4, 4, 8, 8], strong=True)
+    grid = "x".join(map(str, parts.grid))
+    arguments = ["--lattice", lattice, "--grid", grid, "--pattern", "1", "--iterations", "1"]
+    command = [program("mpi", "double"), *arguments]
+    result = apenet.run(command, n=4, machine=machine, map=parts.nodes, record=recorded, capture=True)
+    told = json.loads(result.stdout)
+    sent = messages(scripted, 0)
+    assert sent == messages(recorded, 9)
+    assert sum(int(size) for size, _ in sent[0]) == 4 * told["dslash_halo_bytes"]
+    computed_ns = sum(map(int, re.findall(r": calc ([0-9]+)", scripted.read_text()))) / (4 * 4)
+    rate = machine.file.host.flops_per_second.value
+    assert computed_ns == pytest.approx(told["dslash_flops"] / rate * 1e9, abs=6)
+    by_card = apenet.bench.dslash(machine, iterations=1, **options).times_us[0]
+    assert computed_ns * 1e-3 < by_card <= told["dslash_us"]
+
+
+def test_dslash_refuses_lattices_without_parts_of_both_parities():
+    for options, name in (
+        ({"lattice": "7x8x8x8"}, "lattice"),
+        ({"lattice": "8x8x8"}, "lattice"),
+        ({"n": 7}, "ranks"),
+        ({"nodes": [0, 1]}, "nodes"),
+        ({"sizes": [64]}, "sizes"),
+        ({"site_bytes": 0}, "site-bytes"),
+        ({"layer": "mpi"}, "layer"),
+        ({"partitions": "16:32"}, "partitions"),
+    ):
+        with pytest.raises(InputError) as refused:
+            apenet.bench.dslash("ape16", **options)
+        assert refused.value.name == name

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -394,7 +395,7 @@ TEST(Workloads, AreOneObjectEach) {
   EXPECT_EQ(result.time, Time::from_ns(latency_ns + 150));
   EXPECT_EQ(result.messages, 10U);
   EXPECT_EQ(result.payload_bytes, 5U * (100 + 200));
-  EXPECT_EQ(WorkloadStreams(shift, options, 1).goal_of(4),
+  EXPECT_EQ(WorkloadStreams(shift, options, test::round_ideal()).goal_of(4),
             "rank 4 {\nl1: send 100b to 0 tag 0\nl2: recv 100b from 3 tag 0\n"
             "l3: calc 0\nl3 requires l2\nl4: send 200b to 0 tag 0\nl4 requires l3\n"
             "l5: recv 200b from 3 tag 0\nl5 requires l3\n}\n");
@@ -452,6 +453,111 @@ TEST(Workloads, RefuseWhatCannotRun) {
   options.bytes = 1;
   options.nodes = {0, 1};
   EXPECT_THROW(run(options), std::invalid_argument);
+}
+
+// One process computes while 3 messages come: the first two at 1100 and 1200 ns.
+class Late final : public WorkloadPattern {
+ public:
+  explicit Late(const WorkloadShape& shape) : shape_(shape) {}
+
+  WorkloadStream rounds(ProcessId process, std::uint32_t /*count*/) const override {
+    if (process == 0) {
+      for (int i = 0; i < 3; ++i) co_yield Operation::send(1, shape_.bytes);
+      co_return;
+    }
+    for (int i = 0; i < 3; ++i) co_yield Operation::expect(0, shape_.bytes);
+    co_yield Operation::compute(Time::from_ns(1250));
+    co_yield Operation::take();
+    co_yield Operation::compute(Time::from_ns(20));
+    co_yield Operation::drain();
+    co_yield Operation::send(0, 1);
+  }
+
+ private:
+  const WorkloadShape& shape_;
+};
+
+// A message costs its receiver 10 ns: the first two are taken at 1250, the third when it has come.
+TEST(Workloads, TakeWhatHasArrivedAndDrainTheRest) {
+  const Workload late{.name = "late", .definition = "", .algorithms = {{"", make_pattern<Late>}}};
+  MachineDescription machine = test::round_ideal();
+  machine.card_software = {};
+  machine.card_software.receive = Time::from_ns(10);
+  WorkloadOptions options;
+  options.grid = {2};
+  options.bytes = 100;
+  options.rounds = 1;
+  EXPECT_EQ(run_workload(machine, late, options).finish.at(1), Time::from_ns(latency_ns + 300 + 10));
+  options.bytes = 10;  // all have come
+  EXPECT_EQ(run_workload(machine, late, options).finish.at(1), Time::from_ns(1250 + 3 * 10 + 20));
+  EXPECT_EQ(WorkloadStreams(late, options, machine).goal_of(1),
+            "rank 1 {\nl1: recv 10b from 0 tag 0\nl2: recv 10b from 0 tag 0\nl3: recv 10b from 0 tag 0\n"
+            "l4: calc 1250\nl5: calc 20\nl5 requires l4\n"
+            "l6: calc 0\nl6 requires l5\nl6 requires l1\nl6 requires l2\nl6 requires l3\n"
+            "l7: send 1b to 0 tag 0\nl7 requires l6\n}\n");
+}
+
+// 4x4x4x8 sites in two parts of 4x4x4x4: 32 sites of a parity on each of two surfaces, 48 bytes each. Of the
+// 1320 operations of 128 sites, 156 of each surface site come before and 180 after the exchange.
+TEST(Workloads, DslashComputesWhileItsSurfacesTravel) {
+  constexpr std::int64_t before = 32 * 156;
+  constexpr std::int64_t after = 32 * 180;
+  constexpr std::int64_t whole = 128 * 1320;
+  constexpr std::int64_t bytes = 32 * 48;
+  WorkloadOptions options;
+  options.grid = {1, 1, 1, 2};
+  options.face_bytes = {0, 0, 0, 2 * bytes};
+  options.sites = 256;
+  options.site_bytes = 48;
+  options.rounds = 2;
+  MachineDescription machine = test::round_ideal();
+  machine.card_software = {};
+  machine.host.flops_per_second = 1'000'000'000;  // one a nanosecond
+  const WorkloadResult hidden = run_workload(machine, workload("dslash"), options);
+  EXPECT_EQ(hidden.time, Time::from_ns(whole));
+  EXPECT_EQ(hidden.payload_bytes, 2U * 2U * 2U * bytes);
+  machine.host.flops_per_second *= 1000;
+  EXPECT_EQ(run_workload(machine, workload("dslash"), options).time,
+            Time::from_ps(before + after) + Time::from_ns(latency_ns + 2 * bytes));
+  options.sites = 0;
+  EXPECT_THROW(std::ignore = run_workload(machine, workload("dslash"), options), std::invalid_argument);
+  options.sites = 27;
+  options.face_bytes = {0, 0, 0, 9 * 48};
+  EXPECT_THROW(std::ignore = run_workload(machine, workload("dslash"), options), std::invalid_argument);
+}
+
+WorkloadResult random_access(std::int64_t bytes, std::uint32_t processes, std::uint32_t look_ahead,
+                             std::uint64_t updates = 0) {
+  WorkloadOptions options;
+  options.grid = {processes};
+  options.bytes = bytes;
+  options.rounds = 1;
+  options.look_ahead = look_ahead;
+  options.updates = updates;
+  MachineDescription machine = test::round_ideal();
+  machine.card_software.receive = Time::from_ns(10);
+  return run_workload(machine, workload("randomaccess"), options);
+}
+
+// A message has up to look_ahead updates. What travels does not depend on how many travel together.
+TEST(Workloads, RandomAccessSendsTheUpdatesOfOtherProcesses) {
+  const WorkloadResult alone = random_access(1024, 8, 1);
+  EXPECT_EQ(alone.payload_bytes, 8 * alone.messages);
+  constexpr double updates = 8 * 512 * 7.0 / 8;  // of other processes, on average
+  EXPECT_NEAR(static_cast<double>(alone.messages), updates, 3 * std::sqrt(updates / 8));
+  const WorkloadResult together = random_access(1024, 8, 1024);
+  EXPECT_EQ(together.payload_bytes, alone.payload_bytes);
+  EXPECT_EQ(together.messages, 8U * 7U);  // 512 are never held back enough
+  EXPECT_LT(together.time, alone.time);
+  EXPECT_LE(random_access(8, 2, 1, 3).messages, 2U * 3U);
+}
+
+TEST(Workloads, RandomAccessKeepsToTheRules) {
+  for (const auto& [bytes, processes, look_ahead, updates] :
+       std::vector<std::tuple<std::int64_t, std::uint32_t, std::uint32_t, std::uint64_t>>{
+           {24, 2, 1, 1}, {4, 2, 1, 1}, {8, 3, 1, 1}, {8, 2, 0, 1}, {8, 2, 1025, 1}, {8, 2, 1, 1U << 25U}}) {
+    EXPECT_THROW(std::ignore = random_access(bytes, processes, look_ahead, updates), std::invalid_argument);
+  }
 }
 
 }  // namespace
