@@ -83,20 +83,25 @@ class [[nodiscard]] WorkloadStream {
   Handle handle_;
 };
 
-// Parameters of the streams of a run.
-struct WorkloadShape {
+// Parameters of the streams of a run, as its options give them.
+struct WorkloadParameters {
+  std::int64_t bytes = 0;  // of a message, or of the vector of a reduction
+  // A message along each dimension of the grid has these (Workload::has_surfaces); empty: `bytes`
+  std::vector<std::int64_t> face_bytes;
+  std::uint32_t rounds = 5;         // repetitions of the pattern
+  std::vector<std::uint32_t> grid;  // processes per dimension, X first
+  bool periodic = true;             // the ends of the grid's lines are joined
+  std::int64_t sites = 0;           // of the lattice whose surfaces are `face_bytes`, of one process
+  std::int64_t site_bytes = 0;      // that a site of a surface sends
+  std::uint64_t updates = 0;        // RandomAccess: of a process; 0: by its rules
+  std::uint32_t look_ahead = 1024;  // RandomAccess: updates that a process holds back
+};
+
+// All that the streams of a run depend on.
+struct WorkloadShape : WorkloadParameters {
   std::uint64_t seed = 0;
-  std::int64_t bytes = 0;                // of a message, or of the vector of a reduction
-  std::vector<std::int64_t> face_bytes;  // of a message along each dimension; empty: `bytes`
-  std::uint32_t rounds = 0;              // repetitions of the pattern
-  std::uint32_t count = 0;               // of processes
-  std::vector<std::uint32_t> grid;       // processes per dimension, X first
-  bool periodic = true;                  // the ends of the grid's lines are joined
-  std::int64_t sites = 0;                // of the lattice, of one process; 0: no lattice
-  std::int64_t site_bytes = 0;           // that a site of a surface sends
-  std::uint64_t updates = 0;             // RandomAccess: of a process; 0: by its rules
-  std::uint32_t look_ahead = 0;          // RandomAccess: updates that a process holds back
-  std::int64_t flops_per_second = 0;     // of a process
+  std::uint32_t count = 0;            // of processes
+  std::int64_t flops_per_second = 0;  // of a process
 };
 
 // The streams of all processes.

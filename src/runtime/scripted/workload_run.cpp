@@ -49,21 +49,9 @@ std::uint64_t counter(const Machine& machine, const std::string& name) {
 }
 
 WorkloadShape make_shape(const WorkloadOptions& options, const MachineDescription& description) {
-  WorkloadShape shape;
-  shape.count = count_processes(options);
-  validate(options, shape.count);
-  shape.seed = description.seed;
-  shape.bytes = options.bytes;
-  shape.face_bytes = options.face_bytes;
-  shape.rounds = options.rounds;
-  shape.grid = options.grid;
-  shape.periodic = options.periodic;
-  shape.sites = options.sites;
-  shape.site_bytes = options.site_bytes;
-  shape.updates = options.updates;
-  shape.look_ahead = options.look_ahead;
-  shape.flops_per_second = description.host.flops_per_second;
-  return shape;
+  const std::uint32_t count = count_processes(options);
+  validate(options, count);
+  return {{options}, description.seed, count, description.host.flops_per_second};
 }
 
 std::unique_ptr<WorkloadPattern> make_pattern_of(const Workload& workload, const std::string& algorithm,

@@ -15,19 +15,9 @@
 
 namespace apenet {
 
-struct WorkloadOptions {
-  std::int64_t bytes = 0;  // of a message, or of the vector of a reduction
-  // Bytes of a message per dimension of the grid, instead of `bytes` (Workload::has_surfaces)
-  std::vector<std::int64_t> face_bytes;
-  std::uint32_t rounds = 5;         // of the pattern
-  std::string algorithm;            // empty: the workload's default
-  std::vector<std::uint32_t> grid;  // processes per dimension, X first
-  bool periodic = true;             // the ends of the grid's lines are joined
-  std::int64_t sites = 0;           // of the lattice whose surfaces are `face_bytes`, of one process
-  std::int64_t site_bytes = 0;      // that a site of a surface sends
-  std::uint64_t updates = 0;        // RandomAccess: of a process; 0: by its rules
-  std::uint32_t look_ahead = 1024;  // RandomAccess: updates that a process holds back
-  std::vector<NodeId> nodes;        // of the processes; empty: process p runs on node p
+struct WorkloadOptions : WorkloadParameters {
+  std::string algorithm;      // empty: the workload's default
+  std::vector<NodeId> nodes;  // of the processes; empty: process p runs on node p
 };
 
 struct WorkloadResult {
