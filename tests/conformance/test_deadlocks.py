@@ -176,6 +176,22 @@ end program
 """
 
 
+FORTRAN_WAITS = {
+    "call MPI_Ssend(value, 1, MPI_INTEGER, rank, 5, MPI_COMM_WORLD, error)": [
+        "rank 0: MPI_Ssend to rank 0, tag 5 (lines.f90:6)",
+        "rank 1: MPI_Ssend to rank 1, tag 5 (lines.f90:6)",
+    ],
+    "if (rank == 0) call MPI_Barrier(MPI_COMM_WORLD, error)": [
+        "rank 0: MPI_Barrier on MPI_COMM_WORLD (2 ranks) (lines.f90:6)",
+        "rank 1: finished",
+    ],
+    "call MPI_Bcast(value, 1, MPI_INTEGER, 1 - rank, MPI_COMM_WORLD, error)": [
+        "ranks 0, 1: MPI_Bcast on MPI_COMM_WORLD (2 ranks) (lines.f90:6)",
+        "MPI_Bcast on MPI_COMM_WORLD: all its ranks are in it, but their arguments or earlier calls do not match",
+    ],
+}
+
+
 def test_the_report_gives_source_lines(run_with_lines):
     assert report_of(run_with_lines("lines.c", C_LINES).stderr)[:2] == [
         "rank 0: MPI_Recv from rank 1, tag 5 (lines.c:4)",
@@ -190,6 +206,15 @@ def test_the_report_gives_source_lines_of_fortran(run_with_lines):
         "rank 0: MPI_Recv from rank 1, tag 7 (lines.f90:6)",
         "rank 1: MPI_Recv from rank 0, tag 7 (lines.f90:6)",
     ]
+
+
+@pytest.mark.skipif(shutil.which("gfortran") is None, reason="no Fortran compiler")
+@pytest.mark.parametrize("waits", FORTRAN_WAITS)
+def test_a_deadlock_in_fortran_is_reported(run_with_lines, waits):
+    lines = FORTRAN_LINES.splitlines()
+    lines[5] = f"  {waits}"
+    done = run_with_lines("lines.f90", "\n".join([*lines, ""]), "--compiler", "gfortran")
+    assert report_of(done.stderr)[:2] == FORTRAN_WAITS[waits]
 
 
 def test_the_report_with_the_standard_abi(run):
