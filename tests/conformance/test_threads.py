@@ -1,6 +1,7 @@
 """Threads of a rank that sleep, or wait for a limited time, have a time of their own."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,18 @@ def test_threads_of_threads_h_act_in_order_to_the_end_of_their_data(apenet, buil
             assert [line[0] for line in of_thread] == ["gave", "destroyed"]
             at = [float(line[-1]) for line in of_thread]
             assert at == pytest.approx([0.1 * (thread + 1), 0.1 * (thread + 1) + 0.01 * (4 - thread)], abs=1e-5)
+
+
+@pytest.mark.parametrize("ranks", [2, 6])
+def test_an_event_loop_repeats_beside_its_executors(apenet, ranks):
+    """Six rounds of the slowest executor, of 40 ms each, with a limit and without."""
+    program = HERE / "threads" / "executors.py"
+    runs = [apenet("run", "-n", str(ranks), "--machine", "ape16", "--", sys.executable, program) for _ in range(3)]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert WARNING not in runs[0].stderr
+    assert runs[1].stdout == runs[2].stdout == runs[0].stdout
+    at = sorted(float(line.split()[-1]) for line in runs[0].stdout.splitlines())
+    assert at == pytest.approx([0.24] * ranks + [0.48] * ranks, abs=1e-4)
 
 
 @pytest.mark.parametrize("how", ["printf", "write", "mixed", "held"])

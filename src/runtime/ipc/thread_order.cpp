@@ -224,6 +224,11 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       own.ends = WaitEnds::by_thread;
       unblock(own, {.clock_ps = now_ps()}, Woken::interrupted);
       dispatch();
+    } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr && own.readiness->is_there()) {
+      has_overtaken_ = true;
+      own.ends = WaitEnds::by_thread;
+      unblock(own, {.clock_ps = now_ps()}, Woken::signalled);
+      dispatch();
     } else if (is_next) {
       if (has_started_) look_at(least());
       pause_ns = std::min(2 * pause_ns, most_pause_ns);

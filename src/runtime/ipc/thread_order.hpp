@@ -55,6 +55,15 @@ struct ThreadWord {
       0};  // of the host: who acts first, has the lock, or is joined; 0: unknown
 };
 
+// For what a blocked thread waits in the host, where a thread that is in no order may make it ready.
+class HostReadiness {
+ public:
+  [[nodiscard]] virtual bool is_there() = 0;
+
+ protected:
+  ~HostReadiness() = default;
+};
+
 // What a wait writes on the stack, and a jump out of it leaves behind.
 using ParkMark = std::array<std::uint64_t, 32>;
 
@@ -84,8 +93,9 @@ struct OrderedThread {
   const void* object = nullptr;
   std::uint64_t ticket = 0;  // in the order of coming
   std::int64_t deadline_ps = no_deadline_ps;
-  OrderedThread* owner = nullptr;  // of the lock for which it waits, if known
-  const void* taking = nullptr;    // ThreadActs::at_gate: the object at which it has been woken
+  OrderedThread* owner = nullptr;      // of the lock for which it waits, if known
+  HostReadiness* readiness = nullptr;  // looked at now and then; nullptr: only threads of the order wake it
+  const void* taking = nullptr;        // ThreadActs::at_gate: the object at which it has been woken
   // Its last empty poll, in a library that waits: ThreadOrder::progress_, its ticket, and that of the poll
   // before with the same progress, in the same call.
   static constexpr std::uint64_t no_poll = UINT64_MAX;
@@ -164,7 +174,7 @@ class ThreadOrder {
   static void yield(OrderedThread& own) { own.gives_way = true; }
   // Within an action: interrupts it until wake(object) or the deadline. owner: of the lock, if known.
   Woken block(OrderedThread& own, const void* object, std::int64_t deadline_ps, OrderedThread* owner,
-              WaitEnds ends);
+              WaitEnds ends, HostReadiness* readiness = nullptr);
   // Within an action, or by a thread that is not ordered (from: nullptr): wakes up to `most` threads that are
   // blocked at the object, the first to have come first. Their clocks are then at least the caller's. Returns
   // how many.

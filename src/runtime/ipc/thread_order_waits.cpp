@@ -133,7 +133,7 @@ void ThreadOrder::come_inside(OrderedThread& own) {
 
 // The action goes on when the thread has been woken, and its key is the least.
 Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t deadline_ps,
-                         OrderedThread* owner, WaitEnds ends) {
+                         OrderedThread* owner, WaitEnds ends, HostReadiness* readiness) {
   Guard guard(*this, Guard::Signals::wait);
   if (guard.is_nested()) return Woken::interrupted;
   own.acts = ThreadActs::blocked;
@@ -141,6 +141,7 @@ Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t de
   own.ticket = ++tickets_;
   own.deadline_ps = deadline_ps;
   own.owner = owner;
+  own.readiness = readiness;
   own.woken = Woken::no;
   own.ends = ends;
   if (acting_ == &own) acting_ = nullptr;
@@ -157,6 +158,7 @@ void ThreadOrder::unblock(OrderedThread& thread, ActionKey from, Woken woken) {
   if (woken == Woken::signalled) passed_ns_ = 0;
   thread.object = nullptr;
   thread.owner = nullptr;
+  thread.readiness = nullptr;
   thread.deadline_ps = OrderedThread::no_deadline_ps;
   thread.woken = woken;
 }

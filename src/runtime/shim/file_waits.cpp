@@ -5,6 +5,7 @@
 // as long in the host as it would in virtual time; if it times out, the process's clock advances by the
 // timeout.
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/single_threaded.h>
@@ -18,9 +19,11 @@
 #include <utility>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/family.hpp"
 #include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
@@ -106,6 +109,40 @@ int wait_for_own_files(ipc::Client& client, const FileWait& wait, Look look) {
   }
 }
 
+class PolledFiles final : public ipc::HostReadiness {
+ public:
+  explicit PolledFiles(std::span<pollfd> files) : files_(files) {}
+  [[nodiscard]] bool is_there() override {
+    constexpr int no_wait = 0;
+    return ipc::host_call(SYS_poll, files_.data(), files_.size(), no_wait) != 0;
+  }
+
+ private:
+  std::span<pollfd> files_;
+};
+
+// Without a limit, beside other threads of the order: one of them makes a file ready.
+template <typename Look>
+int wait_in_order(ipc::OrderedThread& own, const FileWait& wait, Look look) {
+  constexpr timespec none{};
+  ipc::ThreadOrder& order = thread_order();
+  PolledFiles files(wait.files);
+  for (;;) {
+    pthread_testcancel();
+    order.enter(own);
+    const int result = look(&none);
+    const int error = errno;
+    ipc::Woken woken = ipc::Woken::no;
+    if (result == 0)
+      woken = order.block(own, ipc::Client::own_files_of(order), ipc::OrderedThread::no_deadline_ps, nullptr,
+                          ipc::WaitEnds::by_signal, &files);
+    order.leave(own, !is_in_call());
+    errno = woken == ipc::Woken::interrupted ? EINTR : error;
+    if (result != 0) return result;
+    if (woken == ipc::Woken::interrupted) return -1;
+  }
+}
+
 // Children work in the host's time, and other threads while they wait for something outside.
 template <typename Look>
 int wait_in_host(ipc::Client& client, const FileWait& wait, Look look) {
@@ -124,12 +161,14 @@ int wait_for_files(ipc::Client& client, const FileWait& wait, Look look) {
   if (wait.most_ps == 0) return asked_files(wait.files, look(&none));
   if (client.progress().leaves() || !are_own_files(wait.files)) return wait_in_host(client, wait, look);
   const bool is_alone = __libc_single_threaded != 0;
+  const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
   if (wait.is_endless() && !is_alone) {
+    ipc::OrderedThread* const own = ordered_thread();
+    if (own != nullptr && !has_timer && wait.mask == nullptr) return wait_in_order(*own, wait, look);
     const InsideWait inside(client);
     const HostPace pace(&client, HostPace::Ender::thread);
     return look(nullptr);
   }
-  const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
   const bool needs_host = !is_alone || wait.is_endless() || wait.mask != nullptr ? has_children() : false;
   if ((wait.is_endless() && !has_timer) || needs_host || (!is_alone && wait.mask != nullptr))
     return wait_in_host(client, wait, look);

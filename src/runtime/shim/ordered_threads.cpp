@@ -87,9 +87,12 @@ FileChange::FileChange(int file, std::size_t bytes) : own_(ordered_thread()) {
 }
 
 FileChange::~FileChange() {
-  if (own_ == nullptr) return;
-  const int error = errno;
   const void* const object = ipc::Client::own_files_of(thread_order());
+  if (own_ == nullptr) {
+    if (thread_order().in_use()) thread_order().wake(object, every_thread, nullptr);
+    return;
+  }
+  const int error = errno;
   if (is_action_ || thread_order().count_blocked(object) > 0) {
     if (!is_action_) thread_order().enter(*own_);
     thread_order().wake(object, every_thread, own_);

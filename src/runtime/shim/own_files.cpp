@@ -1,5 +1,7 @@
 #include "runtime/shim/own_files.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -269,6 +271,11 @@ bool is_own(int file, int depth) {
   return own != nullptr && is_unshared(*own);
 }
 
+// Whether a call that reads the file returns at once.
+bool does_not_wait(int file) {
+  return (host_call(SYS_fcntl, file, F_GETFL) & O_NONBLOCK) != 0 || is_readable(file);
+}
+
 __attribute__((constructor)) void begin() {
   pthread_atfork(note_process_start, nullptr, forget_own_files);
 }
@@ -299,8 +306,16 @@ InsideWait::InsideWait(ipc::Client& /*client*/) {
 InsideWait::InsideWait(int file) {
   if (__libc_single_threaded != 0) return;
   ipc::Client* client = ipc::Client::known();
-  if (client == nullptr || !client->started() || host_calls > 0 || reads_clock_free) return;
-  if (is_own_file(file) && !is_readable(file)) begin();
+  const bool counts = client != nullptr && client->started() && host_calls == 0 && !reads_clock_free;
+  if (!counts || !is_own_file(file)) return;
+  own_ = ordered_thread();
+  if (own_ == nullptr) return;
+  const int error = errno;
+  thread_order().enter(*own_);
+  is_action_ = does_not_wait(file);
+  if (!is_action_) thread_order().leave(*own_, !is_in_call());
+  errno = error;
+  if (!is_action_) begin();
 }
 
 void InsideWait::begin() {
@@ -316,7 +331,11 @@ void InsideWait::begin() {
 InsideWait::~InsideWait() {
   if (own_ == nullptr) return;
   const int error = errno;
-  thread_order().come_inside(*own_);
+  if (is_action_) {
+    thread_order().leave(*own_, !is_in_call());
+  } else {
+    thread_order().come_inside(*own_);
+  }
   errno = error;
 }
 

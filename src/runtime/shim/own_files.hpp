@@ -25,8 +25,8 @@ void note_process_start();
 // Whether each is one, and at least one is a descriptor.
 [[nodiscard]] bool are_own_files(std::span<const pollfd> files);
 
-// A wait in the host, without a limit, for files that only this process can make ready. Beside it sleeps of
-// other threads take no real time.
+// A call that reads a file which only this process can make ready. If it does not wait, it is an action of
+// the thread. Otherwise it waits in the host, and beside it sleeps of other threads take no real time.
 class InsideWait {
  public:
   // The caller knows the files.
@@ -41,6 +41,7 @@ class InsideWait {
   void begin();
 
   ipc::OrderedThread* own_ = nullptr;
+  bool is_action_ = false;
 };
 
 }  // namespace apenet::shim
