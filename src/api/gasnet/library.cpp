@@ -1,7 +1,6 @@
 #include "api/gasnet/library.hpp"
 
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "api/gasnet/choose_conduit.hpp"
 #include "api/gasnet/interface.hpp"
 #include "api/gasnet/tree.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 
 namespace apenet::gasnet {
 namespace {
@@ -305,7 +305,7 @@ void Library::wait(std::string_view call, const std::function<bool()>& done) {
 // GASNet may assume that only handlers change what a BLOCKUNTIL waits for [S]. But other threads may run
 // them.
 void Library::await_progress() {
-  if (mode_ == Mode::par && __libc_single_threaded == 0) return poll();
+  if (mode_ == Mode::par && !ipc::is_single_threaded()) return poll();
   {
     const Inside inside(conduit_->card().client());
     await("GASNET_BLOCKUNTIL", [] { return false; });

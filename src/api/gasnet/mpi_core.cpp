@@ -1,6 +1,5 @@
 #include "api/gasnet/mpi_core.hpp"
-
-#include <sys/single_threaded.h>
+#include "runtime/ipc/single_threaded.hpp"
 
 #include <algorithm>
 #include <array>
@@ -81,7 +80,7 @@ void MpiCore::await(std::string_view /*call*/, const std::function<bool()>& done
   const std::int64_t start_ps = card_.now_ps();
   while (!done()) {
     if (most && card_.now_ps() - start_ps >= most->ps()) return;
-    const bool has_threads = is_threaded_ && __libc_single_threaded == 0;
+    const bool has_threads = is_threaded_ && !ipc::is_single_threaded();
     const bool waits = !has_threads && !most;
     if (!progress(waits) && has_threads) {
       const ipc::Outside outside(card_.client());

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "runtime/ipc/futex.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 
 namespace apenet::ipc {
 
@@ -211,8 +212,7 @@ bool Client::may_overlap_compute() {
   const auto is_native = [](const EventConsumer& consumer) { return consumer.take != nullptr; };
   const auto* const first_native =
       std::begin(block_->consumers) + static_cast<std::size_t>(Interface::libfabric) + 1;
-  return header_->compute_mode == ComputeMode::profile && __libc_single_threaded != 0 &&
-         regions().is_empty() &&
+  return header_->compute_mode == ComputeMode::profile && is_single_threaded() && regions().is_empty() &&
          std::none_of(first_native, static_cast<const EventConsumer*>(std::end(block_->consumers)),
                       is_native) &&
          block_->grant.shares_memory.load() == 0 && block_->grant.wait == Wait::running &&

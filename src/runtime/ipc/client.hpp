@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <string>
 
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/ipc/thread_order.hpp"

@@ -1,11 +1,11 @@
 // Client's side of the order of threads. docs/internals/threads.md states the rule.
-#include <sys/single_threaded.h>
 
 #include <algorithm>
 #include <ctime>
 #include <utility>
 
 #include "runtime/ipc/client.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 
 namespace apenet::ipc {
 
@@ -62,11 +62,11 @@ void Client::pass_time(std::int64_t until_ps) {
     return;
   }
   // Another thread may have brought the process there.
-  if (__libc_single_threaded == 0 && until_ps <= clock.now_ps()) return;
+  if (!is_single_threaded() && until_ps <= clock.now_ps()) return;
   block_->lock.acquire();
   if (is_suspended_or_overlapped()) reenter();
   clock.acted_ps.set(clock.now_ps());
-  if (__libc_single_threaded != 0) {
+  if (is_single_threaded()) {
     clock.slept_ps.add(clock.advance_to(until_ps));
     settle();
   } else {
@@ -82,7 +82,7 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
   const std::int64_t until_ps = now_ps + std::min(ps, end_of_time_ps - now_ps);
   OrderedThread* const own = ordered();
   if (own == nullptr || !order()->has_started()) {
-    if (__libc_single_threaded == 0) block_->lock.note_thread();
+    if (!is_single_threaded()) block_->lock.note_thread();
     pass_time(until_ps);
     return 0;
   }

@@ -1,11 +1,11 @@
 // Clock: the virtual time of one process, and how it was spent.
 #pragma once
 
-#include <sys/single_threaded.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+
+#include "runtime/ipc/single_threaded.hpp"
 
 namespace apenet::ipc {
 
@@ -19,7 +19,7 @@ class Sum {
   [[nodiscard]] std::int64_t get() const { return value_.load(std::memory_order_relaxed); }
   void set(std::int64_t value) { value_.store(value, std::memory_order_relaxed); }
   void add(std::int64_t value) {
-    if (__libc_single_threaded != 0) {
+    if (is_single_threaded()) {
       set(get() + value);
     } else {
       value_.fetch_add(value, std::memory_order_relaxed);
@@ -89,7 +89,7 @@ class Clock {
 
  private:
   bool change(std::int64_t& now, std::int64_t next) {
-    if (__libc_single_threaded == 0) return now_ps_.compare_exchange_weak(now, next);
+    if (!is_single_threaded()) return now_ps_.compare_exchange_weak(now, next);
     now_ps_.store(next, std::memory_order_relaxed);
     return true;
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <sys/single_threaded.h>
 
 #include <atomic>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <cstdlib>
 
 #include "runtime/ipc/futex.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 
 namespace apenet::ipc {
 
@@ -48,7 +48,7 @@ class ThreadLock {
 
  private:
   void note(pthread_t self) {
-    if (__libc_single_threaded != 0) return;
+    if (is_single_threaded()) return;
     pthread_t first = first_.load(std::memory_order_relaxed);
     if (first == self || (first == pthread_t{} && first_.compare_exchange_strong(first, self))) return;
     note_several();

@@ -1,7 +1,5 @@
 #include "runtime/shim/deadlines.hpp"
 
-#include <sys/single_threaded.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -9,6 +7,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 
 namespace apenet::shim {
@@ -50,7 +49,7 @@ LimitedWait::LimitedWait(ipc::Client& client, std::int64_t until_ps, Ender ender
       until_ps_(until_ps),
       began_ns_(ipc::host_now_ns()),
       length_ns_(std::max<std::int64_t>(until_ps - now_ps(client), 0) / ps_per_ns),
-      is_sleep_(__libc_single_threaded != 0 && ender == Ender::own_thread && !is_leaving) {
+      is_sleep_(ipc::is_single_threaded() && ender == Ender::own_thread && !is_leaving) {
   if (is_sleep_) return;
   pace_.emplace(&client);
   if (ipc::OrderedThread* const own = ordered_thread()) thread_order().go_outside(*own);

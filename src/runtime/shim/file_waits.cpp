@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/single_threaded.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +18,7 @@
 #include <utility>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/family.hpp"
@@ -80,7 +80,7 @@ template <typename Look>
 int wait_for_own_files(ipc::Client& client, const FileWait& wait, Look look) {
   constexpr timespec none{};
   const VirtualTimers& timers = VirtualTimers::of_process();
-  const bool is_alone = __libc_single_threaded != 0;
+  const bool is_alone = ipc::is_single_threaded();
   HostFileWait host(wait.files);
   const std::int64_t began_ps = now_ps(client);
   for (;;) {
@@ -160,7 +160,7 @@ int wait_for_files(ipc::Client& client, const FileWait& wait, Look look) {
   constexpr timespec none{};
   if (wait.most_ps == 0) return asked_files(wait.files, look(&none));
   if (client.progress().leaves() || !are_own_files(wait.files)) return wait_in_host(client, wait, look);
-  const bool is_alone = __libc_single_threaded != 0;
+  const bool is_alone = ipc::is_single_threaded();
   const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
   if (wait.is_endless() && !is_alone) {
     ipc::OrderedThread* const own = ordered_thread();

@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -35,6 +34,7 @@
 #include <string_view>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/real.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not declared without _GNU_SOURCE
@@ -267,7 +267,7 @@ void await_end_of_server(int gate, pid_t server) {
 // Whether a fork of this process is as a process that has just been started. `given`: descriptors that it has
 // got.
 bool is_fresh(int given) {
-  return __libc_single_threaded != 0 && !has_timers() && !has_shared_memory() && !has_written() &&
+  return ipc::is_single_threaded() && !has_timers() && !has_shared_memory() && !has_written() &&
          open_descriptors() == given;
 }
 

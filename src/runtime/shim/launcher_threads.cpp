@@ -1,13 +1,13 @@
 #include "runtime/shim/launcher_threads.hpp"
 
 #include <dlfcn.h>
-#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 
 #include <ctime>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -26,7 +26,7 @@ void* pmix_symbol(const char* name) {
 }  // namespace
 
 void await_launcher_threads() {
-  if (__libc_single_threaded != 0) return;
+  if (ipc::is_single_threaded()) return;
   constexpr int most_looks = 2000;
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 100'000};
   timespec* const remaining = nullptr;

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/family.hpp"
 #include "runtime/shim/ordered_threads.hpp"
@@ -304,7 +304,7 @@ InsideWait::InsideWait(ipc::Client& /*client*/) {
 }
 
 InsideWait::InsideWait(int file) {
-  if (__libc_single_threaded != 0) return;
+  if (ipc::is_single_threaded()) return;
   ipc::Client* client = ipc::Client::known();
   const bool counts = client != nullptr && client->started() && host_calls == 0 && !reads_clock_free;
   if (!counts || !is_own_file(file)) return;

@@ -1,6 +1,5 @@
 #include "runtime/shim/signal_gate.hpp"
 
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +11,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -42,7 +42,7 @@ SignalGate::SignalGate(const sigset_t* lets_in) {
   ipc::host_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, reinterpret_cast<std::uint64_t>(before),
                  as_argument(sizeof(HostSet)));
   const HostSet outside = host_set(before_);
-  if (__libc_single_threaded != 0 || (outside & all) == all) return;
+  if (ipc::is_single_threaded() || (outside & all) == all) return;
   is_outermost_ = ipc::own_thread_id() == getpid();
   if (is_outermost_) first_thread_lets_in = lets_in != nullptr ? host_set(*lets_in) : ~outside;
 }

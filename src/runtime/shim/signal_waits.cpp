@@ -3,13 +3,13 @@
 #include "runtime/shim/signal_waits.hpp"
 
 #include <signal.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/family.hpp"
 #include "runtime/shim/outside_waits.hpp"
@@ -98,7 +98,7 @@ APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
   const std::int64_t most_ps =
       timeout == nullptr ? apenet::ipc::end_of_time_ps : apenet::shim::to_ps(*timeout);
   const auto left_ps = [&] { return most_ps - (apenet::shim::now_ps(*client) - began_ps); };
-  const bool has_limit = timeout != nullptr && __libc_single_threaded != 0;
+  const bool has_limit = timeout != nullptr && apenet::ipc::is_single_threaded();
   const auto sleeps = [&] {
     const apenet::shim::VirtualTimers& timers = apenet::shim::VirtualTimers::of_process();
     const bool has_timer =

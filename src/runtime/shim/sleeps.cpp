@@ -1,6 +1,5 @@
 // Sleeps end in virtual time: they cost no wall time, and the process's clock advances.
 #include <sched.h>
-#include <sys/single_threaded.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <optional>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
@@ -28,7 +28,7 @@ constexpr timespec longest_while_leaving{.tv_sec = 0, .tv_nsec = 10'000'000};
 // Whether this is the only thread of a rank whose MPI library is being initialised.
 bool is_initialising_alone() {
   ipc::Client* client = ipc::Client::attached();
-  return client != nullptr && __libc_single_threaded != 0 && client->block().identity.initialising != 0;
+  return client != nullptr && ipc::is_single_threaded() && client->block().identity.initialising != 0;
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ APENET_EXPORT int sched_yield() noexcept {
   Client* client = apenet::shim::virtual_client();
   if (client == nullptr) return apenet::shim::is_initialising_alone() ? 0 : real();
   const apenet::ipc::Progress& progress = client->progress();
-  if (__libc_single_threaded != 0) {
+  if (apenet::ipc::is_single_threaded()) {
     const bool is_in_library = apenet::shim::is_in_call() || progress.waits() || progress.is_testing();
     return is_in_library ? 0 : real();
   }

@@ -1,6 +1,5 @@
 #include "runtime/shim/virtual_timers.hpp"
 
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "runtime/ipc/futex.hpp"
 #include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/host_timer.hpp"
 #include "runtime/shim/ordered_threads.hpp"
@@ -168,7 +168,7 @@ TimerSetting VirtualTimers::set(ipc::Client& client, VirtualTimer& timer, const 
 // Beside other threads a thread of the shim's sleeps until a timer is due: it moves the clock when all of
 // them are blocked. It ends when no timer runs.
 void VirtualTimers::keep_time(ipc::Client& client) {
-  if ((__libc_single_threaded != 0 && !begins_threads_) || first_ps() == never_ps) return;
+  if ((ipc::is_single_threaded() && !begins_threads_) || first_ps() == never_ps) return;
   if (client.progress().leaves() || is_kept_.exchange(true)) return;
   const SignalGate gate;  // the thread takes no signals
   const auto keep = [](void* argument) -> void* {
@@ -208,7 +208,7 @@ void VirtualTimers::note_signal(const VirtualTimer& timer) {
 }
 
 void VirtualTimers::note_sleep(std::int64_t end_ps) {
-  if (__libc_single_threaded == 0 && is_first_thread()) first_thread_end_ps_ = end_ps;
+  if (!ipc::is_single_threaded() && is_first_thread()) first_thread_end_ps_ = end_ps;
 }
 
 // The first thread sleeps until the timer is due, and its sleep is to end by the signal.
@@ -362,7 +362,7 @@ HostPace::HostPace(ipc::Client* client, Ender ender) {
   VirtualTimers& timers = VirtualTimers::of_process();
   if (timers.first_ps() == never_ps) return;
   if (client->has_due_timer()) timers.fire(*client);
-  if (__libc_single_threaded == 0) {
+  if (!ipc::is_single_threaded()) {
     timers.keep_time(*client);
     // Signals go to the first thread.
     if (ender == Ender::thread || !is_first_thread()) return;
