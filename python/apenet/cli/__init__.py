@@ -17,6 +17,7 @@ from apenet.cli import (
     cc,
     completion,
     doctor,
+    examples,
     explain,
     fit,
     fit_compute,
@@ -65,6 +66,7 @@ app.command("machines", cls=HelpfulCommand)(machine.list_machines)
 app.add_typer(machine.app, name="machine")
 app.command(cls=HelpfulCommand)(doctor.doctor)
 app.command(cls=HelpfulCommand)(perf.perf)
+app.add_typer(examples.app, name="examples")
 app.command("completion", cls=HelpfulCommand)(completion.complete)
 app.command("man", cls=HelpfulCommand)(completion.man)
 
