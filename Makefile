@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-python conformance conformance-gasnet conformance-mpich soak bench lint tidy clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-python conformance conformance-gasnet conformance-mpich soak bench lint tidy wheel clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -20,7 +20,7 @@ PIP := $(ALONE) $(BIN)/python -m pip --disable-pip-version-check --quiet
 space := $() $()
 say = @printf '== %s\n' '$(1)' >&2
 
-SOURCES := $(shell find src python cmake machines bench/mpi bench/layers bench/lqcd bench/randomaccess -type f ! -name '*.pyc' 2>/dev/null) CMakeLists.txt
+SOURCES := $(shell find src python cmake machines examples bench/mpi bench/layers bench/lqcd bench/randomaccess -type f ! -name '*.pyc' 2>/dev/null) CMakeLists.txt
 CXX_SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'src/*.[ch]' 'tests/*.[ch]pp' 'tests/*.[ch]' \
   'python/*.[ch]pp' 'bench/*.[ch]' 'examples/*.[ch]')
 
@@ -150,6 +150,19 @@ tidy: $(VENV)/.tools
 	$(call say,clang-tidy)
 	@sed -n 's/^ *"file": "\(.*\/src\/.*\)".*/\1/p' build/tidy/compile_commands.json | sort --unique \
 	  | xargs --max-args 1 --max-procs 2 clang-tidy -p build/tidy --quiet --extra-arg=-Wno-unknown-warning-option
+
+# The package for other hosts, in dist/: built by zig's compilers for glibc 2.28 (cmake/zig.cmake), checked by auditwheel.
+wheel: $(VENV)/.tools
+	@$(PIP) install --group wheel
+	$(call say,building the package for glibc 2.28)
+	@rm -rf build/wheel && mkdir -p dist
+	@export PATH="$$($(BIN)/python -c 'import ziglang; print(*ziglang.__path__)'):$$PATH"; \
+	  $(PIP) wheel --no-build-isolation --no-deps --wheel-dir build/wheel/made \
+	    --config-settings 'build-dir=build/wheel/{wheel_tag}' --config-settings cmake.build-type=Release \
+	    --config-settings cmake.define.CMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/zig.cmake --config-settings install.strip=false .
+	@auditwheel repair --plat manylinux_2_28_x86_64 --only-plat --exclude libmpi.so.12 --exclude libapelib.so \
+	  --wheel-dir dist build/wheel/made/apenet-*.whl
+	@ls -sh dist/apenet-*.whl
 
 clean:
 	rm -rf build $(VENV) .venv-openmpi

@@ -54,6 +54,16 @@ if(APENET_UNITY)
 endif()
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
+# What a library takes from archives is its own. zig's linker has no such option, and needs none but for the archive of its
+# C++ library, in which new and delete are visible: those would be the whole program's.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -Wl,--exclude-libs,ALL APENET_LINKER_EXCLUDES_LIBS)
+if(APENET_LINKER_EXCLUDES_LIBS)
+  set(APENET_HIDE_ARCHIVES -Wl,--exclude-libs,ALL)
+else()
+  add_link_options($<$<IN_LIST:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY$<SEMICOLON>MODULE_LIBRARY>:-Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/no_operators.map>)
+endif()
+
 # apenet_tune(option file...): an option that makes these files faster, and a compilation of their own. Only optimised
 # builds have both.
 function(apenet_tune option)
@@ -123,7 +133,7 @@ function(apenet_public_library name)
   set_target_properties(apenet_${name}_shared PROPERTIES OUTPUT_NAME ${LIB_FILE} UNITY_BUILD ${APENET_UNITY})
   target_include_directories(apenet_${name}_shared PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(apenet_${name}_shared PRIVATE apenet_flags apenet_${name})
-  target_link_options(apenet_${name}_shared PRIVATE -Wl,--exclude-libs,ALL -static-libstdc++ -static-libgcc)
+  target_link_options(apenet_${name}_shared PRIVATE ${APENET_HIDE_ARCHIVES} -static-libstdc++ -static-libgcc)
   if(NOT APENET_SANITIZE)
     target_link_options(apenet_${name}_shared PRIVATE -Wl,-z,defs)
   endif()
