@@ -78,9 +78,8 @@ std::vector<std::uint32_t> RankTable::suspended() const {
 }
 
 bool RankTable::all_are_suspended() const {
-  const auto count = std::count_if(ranks_.begin(), ranks_.end(),
-                                   [](const Rank& rank) { return rank.state == RankState::suspended; });
-  return count > 0 && count == alive_;
+  const std::size_t count = suspended().size();
+  return count > 0 && count == static_cast<std::size_t>(alive_);
 }
 
 std::vector<std::uint32_t> RankTable::waited_for() const {
@@ -92,7 +91,9 @@ std::vector<std::uint32_t> RankTable::waited_for() const {
       continue;
     }
     switch (state_now(rank)) {
-      case RankState::suspended:
+      case RankState::suspended:  // a step has yet to read that it has come back
+        anybody_waits = anybody_waits || !is_suspended(rank);
+        break;
       case RankState::computing_ended:
       case RankState::ended:
       case RankState::finished:

@@ -77,6 +77,26 @@ TEST_F(SpecialStates, OthersGoOnWithoutASuspendedRank) {
   EXPECT_EQ(grant(0).run.load(), ipc::Run::may_run);
 }
 
+// It waits in the host for what the one that has come back does next.
+TEST_F(SpecialStates, TheLastRankIsSuspendedForOneThatHasComeBack) {
+  using enum Action;
+  start({{wait}, {sleep, wait}});
+  blocks_->run(toys_[1]);
+  suspend(0);
+  toys_[0].wait = ipc::Wait::finished;  // it does not run
+  step(Scheduler::Outcome::woken);
+  EXPECT_EQ(state(1), RankState::running);
+  EXPECT_TRUE(ranks().waited_for().empty());
+  come_back(0);
+  EXPECT_EQ(ranks().waited_for(), std::vector<std::uint32_t>{1});
+  suspend(1);
+  EXPECT_FALSE(ranks().all_are_suspended());
+  EXPECT_EQ(ranks().suspended(), std::vector<std::uint32_t>{1});
+  toys_[1].wait = ipc::Wait::finished;
+  step(Scheduler::Outcome::woken);
+  EXPECT_EQ(state(0), RankState::running);
+}
+
 TEST_F(SpecialStates, ASuspendedRankComesBackWhileItPolls) {
   using enum Action;
   start({{wait}, {wait}});
