@@ -95,8 +95,9 @@ struct Beginning {
   bool serves_library;
 };
 
-// How often the C library still calls the destructors of a thread's keys after this time, at most.
-constinit thread_local int rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
+// In how many rounds the C library still calls the destructors of a thread's keys before the life ends. The
+// last round of all belongs to the sanitizers, which end their own there.
+constinit thread_local int rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS - 2;
 
 void end_life(void* entry);
 
@@ -116,7 +117,7 @@ void hold_life(void* entry) {
 }
 
 // However the thread ends: by return, pthread_exit or cancellation. The destructors of its own data
-// (thread_local, tss_create) act, too, so its life in the order ends in their last round.
+// (thread_local, tss_create) act, too, so its life in the order ends in their last round but one.
 void end_life(void* entry) {
   if (rounds_left-- > 0) {
     hold_life(entry);
