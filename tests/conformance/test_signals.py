@@ -1,5 +1,7 @@
 """Signals, and calls by syscall(), in virtual time."""
 
+import os
+import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).parent / "signals"
@@ -50,3 +52,12 @@ def test_calls_by_number_answer_as_those_by_name(apenet, build):
     """The program prints a second line for each call whose two answers differ."""
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "both_ways.c"))
     assert (done.returncode, done.stdout) == (0, BOTH_WAYS), done.stderr
+
+
+def test_a_library_before_the_shim_may_pass_its_calls_on_by_syscall(apenet, build, tmp_path):
+    """Each call passes it once, and takes virtual time."""
+    library = tmp_path / "counts.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, HERE / "counts_sleeps.c"], check=True)
+    program = build(HERE / "is_counted.c")
+    done = apenet("run", "-n", "1", "--", program, env={**os.environ, "LD_PRELOAD": str(library)})
+    assert (done.returncode, done.stdout) == (0, "0.040 s, 2 counted\n"), done.stderr

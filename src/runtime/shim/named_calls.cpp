@@ -31,6 +31,15 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/deadlines.hpp"
+#include "runtime/shim/real.hpp"
+
+// The shim's function of this name, and not that of a library before it, which may be the caller: a library
+// that counts sleeps makes each of them by syscall().
+#define OWN(name)                                                          \
+  ([] {                                                                    \
+    static const auto found = apenet::shim::own<decltype(&::name)>(#name); \
+    return found;                                                          \
+  }())
 
 namespace apenet::shim {
 namespace {
@@ -107,8 +116,8 @@ long select_by_kernel(const Arguments& given) {
   const WideSet blocked(mask == nullptr ? nullptr : mask->set);
   auto* const limit = given.pointer<timespec>(4);
   return wait_and_write(limit, [&] {
-    return pselect(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
-                   given.pointer<fd_set>(3), limit, blocked.get());
+    return OWN(pselect)(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
+                        given.pointer<fd_set>(3), limit, blocked.get());
   });
 }
 
@@ -116,8 +125,8 @@ long poll_by_kernel(const Arguments& given) {
   const WideSet blocked(given.pointer(3));
   if (blocked.get() != nullptr && given.word(4) != kernel_set_bytes) return failed(EINVAL);
   auto* const limit = given.pointer<timespec>(2);
-  return wait_and_write(limit,
-                        [&] { return ppoll(given.pointer<pollfd>(0), given.size(1), limit, blocked.get()); });
+  return wait_and_write(
+      limit, [&] { return OWN(ppoll)(given.pointer<pollfd>(0), given.size(1), limit, blocked.get()); });
 }
 
 // Either of the two: with a limit in milliseconds, or a time.
@@ -138,7 +147,7 @@ long create_timer(const Arguments& given) {
   if (own.sigev_notify == SIGEV_THREAD) own.sigev_notify = SIGEV_SIGNAL;
   timer_t timer{};
   const int result =
-      timer_create(static_cast<clockid_t>(given.word(0)), event == nullptr ? nullptr : &own, &timer);
+      OWN(timer_create)(static_cast<clockid_t>(given.word(0)), event == nullptr ? nullptr : &own, &timer);
   if (result == 0) *given.pointer<int>(2) = static_cast<int>(reinterpret_cast<std::intptr_t>(timer));
   return result;
 }
@@ -149,34 +158,34 @@ long wait_for_process(const Arguments& given) {
     return ipc::host_call(SYS_waitid, given.number(0), given.number(1),
                           static_cast<std::uint64_t>(given.word(2)), given.pointer(3),
                           static_cast<std::uint64_t>(given.word(4)));
-  return waitid(static_cast<idtype_t>(given.number(0)), static_cast<id_t>(given.number(1)),
-                given.pointer<siginfo_t>(2), given.number(3));
+  return OWN(waitid)(static_cast<idtype_t>(given.number(0)), static_cast<id_t>(given.number(1)),
+                     given.pointer<siginfo_t>(2), given.number(3));
 }
 
 long time_call(long number, const Arguments& given) {
   const auto clock = static_cast<clockid_t>(given.word(0));
   switch (number) {
     case SYS_clock_gettime:
-      return clock_gettime(clock, given.pointer<timespec>(1));
+      return OWN(clock_gettime)(clock, given.pointer<timespec>(1));
     case SYS_clock_getres:
-      return clock_getres(clock, given.pointer<timespec>(1));
+      return OWN(clock_getres)(clock, given.pointer<timespec>(1));
     case SYS_clock_settime:
-      return clock_settime(clock, given.pointer<const timespec>(1));
+      return OWN(clock_settime)(clock, given.pointer<const timespec>(1));
     case SYS_gettimeofday:
-      return gettimeofday(given.pointer<timeval>(0), given.pointer(1));
+      return OWN(gettimeofday)(given.pointer<timeval>(0), given.pointer(1));
     case SYS_settimeofday:
-      return settimeofday(given.pointer<const timeval>(0), given.pointer<const struct timezone>(1));
+      return OWN(settimeofday)(given.pointer<const timeval>(0), given.pointer<const struct timezone>(1));
     case SYS_time:
-      return time(given.pointer<time_t>(0));
+      return OWN(time)(given.pointer<time_t>(0));
     case SYS_times:
-      return times(given.pointer<tms>(0));
+      return OWN(times)(given.pointer<tms>(0));
     case SYS_getrusage:
-      return getrusage(static_cast<__rusage_who_t>(given.number(0)), given.pointer<rusage>(1));
+      return OWN(getrusage)(static_cast<__rusage_who_t>(given.number(0)), given.pointer<rusage>(1));
     case SYS_nanosleep:
-      return nanosleep(given.pointer<const timespec>(0), given.pointer<timespec>(1));
+      return OWN(nanosleep)(given.pointer<const timespec>(0), given.pointer<timespec>(1));
     default: {  // clock_nanosleep
-      const int error = clock_nanosleep(clock, given.number(1), given.pointer<const timespec>(2),
-                                        given.pointer<timespec>(3));
+      const int error = OWN(clock_nanosleep)(clock, given.number(1), given.pointer<const timespec>(2),
+                                             given.pointer<timespec>(3));
       return error == 0 ? 0 : failed(error);
     }
   }
@@ -186,30 +195,30 @@ long time_call(long number, const Arguments& given) {
 long timer_call(long number, const Arguments& given) {
   switch (number) {
     case SYS_alarm:
-      return alarm(static_cast<unsigned>(given.number(0)));
+      return OWN(alarm)(static_cast<unsigned>(given.number(0)));
     case SYS_getitimer:
-      return getitimer(static_cast<__itimer_which_t>(given.number(0)), given.pointer<itimerval>(1));
+      return OWN(getitimer)(static_cast<__itimer_which_t>(given.number(0)), given.pointer<itimerval>(1));
     case SYS_setitimer:
-      return setitimer(static_cast<__itimer_which_t>(given.number(0)), given.pointer<const itimerval>(1),
-                       given.pointer<itimerval>(2));
+      return OWN(setitimer)(static_cast<__itimer_which_t>(given.number(0)), given.pointer<const itimerval>(1),
+                            given.pointer<itimerval>(2));
     case SYS_timer_create:
       return create_timer(given);
     case SYS_timer_settime:
-      return timer_settime(given.timer(0), given.number(1), given.pointer<const itimerspec>(2),
-                           given.pointer<itimerspec>(3));
+      return OWN(timer_settime)(given.timer(0), given.number(1), given.pointer<const itimerspec>(2),
+                                given.pointer<itimerspec>(3));
     case SYS_timer_gettime:
-      return timer_gettime(given.timer(0), given.pointer<itimerspec>(1));
+      return OWN(timer_gettime)(given.timer(0), given.pointer<itimerspec>(1));
     case SYS_timer_getoverrun:
-      return timer_getoverrun(given.timer(0));
+      return OWN(timer_getoverrun)(given.timer(0));
     case SYS_timer_delete:
-      return timer_delete(given.timer(0));
+      return OWN(timer_delete)(given.timer(0));
     case SYS_timerfd_create:
-      return timerfd_create(given.number(0), given.number(1));
+      return OWN(timerfd_create)(given.number(0), given.number(1));
     case SYS_timerfd_settime:
-      return timerfd_settime(given.number(0), given.number(1), given.pointer<const itimerspec>(2),
-                             given.pointer<itimerspec>(3));
+      return OWN(timerfd_settime)(given.number(0), given.number(1), given.pointer<const itimerspec>(2),
+                                  given.pointer<itimerspec>(3));
     case SYS_timerfd_gettime:
-      return timerfd_gettime(given.number(0), given.pointer<itimerspec>(1));
+      return OWN(timerfd_gettime)(given.number(0), given.pointer<itimerspec>(1));
     default:
       return time_call(number, given);
   }
@@ -219,33 +228,33 @@ long timer_call(long number, const Arguments& given) {
 long process_call(long number, const Arguments& given) {
   switch (number) {
     case SYS_pause:
-      return pause();
+      return OWN(pause)();
     case SYS_kill:
-      return kill(given.number(0), given.number(1));
+      return OWN(kill)(given.number(0), given.number(1));
     case SYS_rt_sigsuspend:
       if (given.word(1) != kernel_set_bytes) return failed(EINVAL);
-      return sigsuspend(WideSet(given.pointer(0)).get());
+      return OWN(sigsuspend)(WideSet(given.pointer(0)).get());
     case SYS_rt_sigtimedwait:
       if (given.word(3) != kernel_set_bytes) return failed(EINVAL);
-      return sigtimedwait(WideSet(given.pointer(0)).get(), given.pointer<siginfo_t>(1),
-                          given.pointer<const timespec>(2));
+      return OWN(sigtimedwait)(WideSet(given.pointer(0)).get(), given.pointer<siginfo_t>(1),
+                               given.pointer<const timespec>(2));
     case SYS_wait4:
-      return wait4(given.number(0), given.pointer<int>(1), given.number(2), given.pointer<rusage>(3));
+      return OWN(wait4)(given.number(0), given.pointer<int>(1), given.number(2), given.pointer<rusage>(3));
     case SYS_waitid:
       return wait_for_process(given);
     case SYS_sched_yield:
-      return sched_yield();
+      return OWN(sched_yield)();
     case SYS_uname:
-      return uname(given.pointer<utsname>(0));
+      return OWN(uname)(given.pointer<utsname>(0));
     case SYS_semtimedop:
-      return semtimedop(given.number(0), given.pointer<sembuf>(1), given.size(2),
-                        given.pointer<const timespec>(3));
+      return OWN(semtimedop)(given.number(0), given.pointer<sembuf>(1), given.size(2),
+                             given.pointer<const timespec>(3));
     case SYS_mq_timedsend:
-      return mq_timedsend(given.number(0), given.pointer<const char>(1), given.size(2),
-                          static_cast<unsigned>(given.number(3)), given.pointer<const timespec>(4));
+      return OWN(mq_timedsend)(given.number(0), given.pointer<const char>(1), given.size(2),
+                               static_cast<unsigned>(given.number(3)), given.pointer<const timespec>(4));
     case SYS_mq_timedreceive:
-      return mq_timedreceive(given.number(0), given.pointer<char>(1), given.size(2),
-                             given.pointer<unsigned>(3), given.pointer<const timespec>(4));
+      return OWN(mq_timedreceive)(given.number(0), given.pointer<char>(1), given.size(2),
+                                  given.pointer<unsigned>(3), given.pointer<const timespec>(4));
     default:
       return timer_call(number, given);
   }
@@ -257,47 +266,48 @@ long named_call(long number, const CallArguments& arguments) {
   const Arguments given(arguments);
   switch (number) {
     case SYS_read:
-      return read(given.number(0), given.pointer(1), given.size(2));
+      return OWN(read)(given.number(0), given.pointer(1), given.size(2));
     case SYS_write:
-      return write(given.number(0), given.pointer<const void>(1), given.size(2));
+      return OWN(write)(given.number(0), given.pointer<const void>(1), given.size(2));
     case SYS_poll:
-      return poll(given.pointer<pollfd>(0), given.size(1), given.number(2));
+      return OWN(poll)(given.pointer<pollfd>(0), given.size(1), given.number(2));
     case SYS_ppoll:
       return poll_by_kernel(given);
     case SYS_select:
-      return select(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
-                    given.pointer<fd_set>(3), given.pointer<timeval>(4));
+      return OWN(select)(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
+                         given.pointer<fd_set>(3), given.pointer<timeval>(4));
     case SYS_pselect6:
       return select_by_kernel(given);
     case SYS_epoll_create:
-      return epoll_create(given.number(0));
+      return OWN(epoll_create)(given.number(0));
     case SYS_epoll_create1:
-      return epoll_create1(given.number(0));
+      return OWN(epoll_create1)(given.number(0));
     case SYS_epoll_ctl:
-      return epoll_ctl(given.number(0), given.number(1), given.number(2), given.pointer<epoll_event>(3));
+      return OWN(epoll_ctl)(given.number(0), given.number(1), given.number(2), given.pointer<epoll_event>(3));
     case SYS_epoll_wait:
-      return epoll_wait(given.number(0), given.pointer<epoll_event>(1), given.number(2), given.number(3));
+      return OWN(epoll_wait)(given.number(0), given.pointer<epoll_event>(1), given.number(2),
+                             given.number(3));
     case SYS_epoll_pwait:
       return epoll_by_kernel(given, false);
     case SYS_epoll_pwait2:
       return epoll_by_kernel(given, true);
     case SYS_access:
-      return access(given.pointer<const char>(0), given.number(1));
+      return OWN(access)(given.pointer<const char>(0), given.number(1));
     case SYS_faccessat:
-      return faccessat(given.number(0), given.pointer<const char>(1), given.number(2), 0);
+      return OWN(faccessat)(given.number(0), given.pointer<const char>(1), given.number(2), 0);
     case SYS_pipe:
-      return pipe(given.pointer<int>(0));
+      return OWN(pipe)(given.pointer<int>(0));
     case SYS_pipe2:
-      return pipe2(given.pointer<int>(0), given.number(1));
+      return OWN(pipe2)(given.pointer<int>(0), given.number(1));
     case SYS_eventfd:
-      return eventfd(static_cast<unsigned>(given.number(0)), 0);
+      return OWN(eventfd)(static_cast<unsigned>(given.number(0)), 0);
     case SYS_eventfd2:
-      return eventfd(static_cast<unsigned>(given.number(0)), given.number(1));
+      return OWN(eventfd)(static_cast<unsigned>(given.number(0)), given.number(1));
     case SYS_socketpair:
-      return socketpair(given.number(0), given.number(1), given.number(2), given.pointer<int>(3));
+      return OWN(socketpair)(given.number(0), given.number(1), given.number(2), given.pointer<int>(3));
     case SYS_connect:
-      return connect(given.number(0), given.pointer<const sockaddr>(1),
-                     static_cast<socklen_t>(given.size(2)));
+      return OWN(connect)(given.number(0), given.pointer<const sockaddr>(1),
+                          static_cast<socklen_t>(given.size(2)));
     default:
       return process_call(number, given);
   }

@@ -15,6 +15,15 @@ void* next_symbol_of(const char* name, const char* version) {
   return found != nullptr ? found : next_symbol(name);
 }
 
+void* own_symbol(const char* name) {
+  static void* const library = [] {
+    Dl_info own{};
+    dladdr(reinterpret_cast<void*>(&next_symbol), &own);
+    return dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  }();
+  return dlsym(library, name);
+}
+
 }  // namespace apenet::shim
 
 APENET_EXPORT void apenet_host_time(int change) {

@@ -43,6 +43,14 @@ class RealFunction {
   std::atomic<Function> function_{nullptr};
 };
 
+// Returns the function of this name that the shim has, or the C library's where it has none.
+void* own_symbol(const char* name);
+
+template <typename Function>
+Function own(const char* name) {
+  return reinterpret_cast<Function>(own_symbol(name));
+}
+
 // Tests for a null pointer that the declaration of a function rules out. The compiler would assume that the
 // pointer is valid; the assembler statement hides its origin.
 inline bool is_null(const void* pointer) {

@@ -66,9 +66,9 @@ int main() {
     std::memcpy(static_cast<void*>(&block.rings.requests[number]), &request, sizeof request);
     ++block.rings.request_head;
   }
-  block.turn.wait = ipc::Wait::for_event;
+  block.grant.wait = ipc::Wait::for_event;
   block.identity.joined = 1;
-  block.turn.run = ipc::waits;
+  block.grant.run = ipc::waits;
   running.count--;
   ipc::futex_wake(running.count);
   pause();
