@@ -54,7 +54,7 @@ if(APENET_UNITY)
 endif()
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
-# What a library takes from archives is its own. zig's linker has no such option, and needs none but for the archive of its
+# A library hides what it takes from archives. zig's linker has no such option, and needs none but for the archive of its
 # C++ library, in which new and delete are visible: those would be the whole program's.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -Wl,--exclude-libs,ALL APENET_LINKER_EXCLUDES_LIBS)

@@ -40,7 +40,7 @@ def copy(
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The folder of the copies.")] = Path("examples"),
 ) -> None:
     """Copy examples into a folder, where the commands of their README.md work."""
-    chosen = _all() if names == ["all"] else [_find(name) for name in names]
+    chosen = _all() if "all" in names else list(dict.fromkeys(_find(name) for name in names))
     for example in chosen:
         if (to / example.name).exists():
             raise InputError("folder", str(to / example.name), "a name that is not in use: examples overwrite nothing")
@@ -50,6 +50,7 @@ def copy(
             readme = to / example.name / "README.md"
             readme.write_text(readme.read_text(encoding="utf-8").replace(_CHECKOUT, ""), encoding="utf-8")
         except (OSError, shutil.Error) as error:
+            shutil.rmtree(to / example.name, ignore_errors=True)
             raise NotWrittenError("--to", to / example.name, getattr(error, "strerror", None) or str(error)) from error
         typer.echo(to / example.name)
 

@@ -1,4 +1,5 @@
-/* What gasnet.h declares but the collectives, which need it themselves. Include gasnet.h or gasnet_coll.h. */
+/* All that gasnet.h declares except the collectives, which need these declarations themselves. Include
+ * gasnet.h or gasnet_coll.h. */
 #ifndef GASNET_CALLS_H
 #define GASNET_CALLS_H
 

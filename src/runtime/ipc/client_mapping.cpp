@@ -147,7 +147,8 @@ Client* Client::mapped() {
   // Creating the client allocates no memory. A rank that starts by itself creates it earlier than a forked
   // one, and the program's buffers must lie at the same places of a page in both.
   alignas(Client) static std::array<std::byte, sizeof(Client)> storage;
-  // What it calls may ask for the time (the address sanitizer does), and then gets the host's time.
+  // A function that it calls may ask for the time (the address sanitizer does), and then gets the host's
+  // time.
   static thread_local bool creating = false;
   if (process_client() == nullptr && !creating && std::getenv(mapping_variable) != nullptr &&
       rank_text() != nullptr) {

@@ -55,7 +55,7 @@ class Mark {
 // While a thread waits for something of the host, waits of others may take as long there as in virtual time.
 class ThreadOrder::HostPace {
  public:
-  // What is left of a sleep from now_ps to until_ps. It begins with the first call with this now_ps.
+  // The rest of a sleep from now_ps to until_ps, which begins with the first call with this now_ps.
   [[nodiscard]] std::int64_t left_ns(std::int64_t now_ps, std::int64_t until_ps) {
     if (now_ps != from_ps_) {
       from_ps_ = now_ps;

@@ -1,9 +1,9 @@
 // Workload: a communication pattern of a whole machine, defined by one object in a file of workloads/. Its
 // lazy streams of operations are run by scripted processes over the card, counted, and written as a trace.
 //
-// What a process sends does not depend on what has arrived. Some workloads are programs too (bench/layers,
-// bench/randomaccess, bench/lqcd), which measure the calls of a library; tests compare their messages with
-// those of the streams.
+// The messages of a process do not depend on those that have arrived. Some workloads are programs too
+// (bench/layers, bench/randomaccess, bench/lqcd), which measure the calls of a library; tests compare their
+// messages with those of the streams.
 #pragma once
 
 #include <coroutine>

@@ -1,6 +1,6 @@
 // How an ordered thread waits at an object that another thread gives free, and how that one wakes it.
 //
-// What a lock holds stays in the C library's object: only its operations that do not wait are called, each as
+// The C library's object keeps the state of a lock: only its operations that do not wait are called, each as
 // an action. A thread that would wait is blocked in the order, and tries again when it has been woken.
 #pragma once
 

@@ -140,7 +140,7 @@ APENET_HIDDEN long apenet_call_failed(long negative_error) {
 namespace apenet::shim {
 namespace {
 
-// What syscall() does with a call. The assembler below knows the values.
+// The way of a call through syscall(). The assembler below knows the values.
 enum Way : std::uint8_t {
   passes = 0,
   is_named = 1,     // apenet_named_call()

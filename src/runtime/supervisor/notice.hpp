@@ -14,8 +14,8 @@ struct Notice {
   What what = What::started;
   std::int32_t process_id = 0;
   std::int32_t status = 0;
-  // What ended: the name that the kernel gave the process, which is that of its last program, and the page
-  // faults of all children that it had waited for.
+  // The program that ended: the name that the kernel gave the process, which is that of its last program, and
+  // the page faults of all children that it had waited for.
   char name[16] = {};
   std::uint32_t child_faults = 0;
 };

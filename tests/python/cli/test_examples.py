@@ -13,7 +13,7 @@ def test_each_example_of_the_checkout_is_listed(apenet):
 
 
 def test_a_copy_holds_the_files_and_names_no_checkout(apenet, tmp_path):
-    done = apenet("examples", "copy", "02", "14_rma_put", cwd=tmp_path)
+    done = apenet("examples", "copy", "02", "14_rma_put", "02_jacobi", cwd=tmp_path)
     assert done.stdout.splitlines() == ["examples/02_jacobi", "examples/14_rma_put"]
     copies = tmp_path / "examples"
     assert (copies / "14_rma_put" / "put.c").read_bytes() == (ROOT / "examples/14_rma_put/put.c").read_bytes()
