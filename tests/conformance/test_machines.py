@@ -18,7 +18,7 @@ def run(apenet, program, machine, *options):
     return done
 
 
-# MPICH's own fallback for windows without remote access fails in requests of large gets: docs/limits.md.
+# MPICH's own fallback for windows without remote access fails in requests of large gets: docs/reference/programs.md.
 CASES = [(name, machine) for name in TELLING for machine in MACHINES if (name, machine) != ("rma_passive", "qpace")]
 
 

@@ -21,7 +21,7 @@ def load_splice():
 
 
 splice = load_splice()
-PLAIN = re.compile(r"(?:\.venv/bin/)?apenet ([\w\s.,:/=+@%'-]*)")
+PLAIN = re.compile(r"apenet ([\w\s.,:/=+@%'-]*)")
 """A command without anything that only a shell does."""
 # The layout of help texts depends on typer's version.
 NOT_COMPARED = ("docs/reference/cli.md",)
@@ -59,12 +59,32 @@ def test_first_screen_of_the_readme():
     assert max(map(len, lines[:end])) <= 120
 
 
-def test_links_between_documents_lead_somewhere():
-    for document in [
-        ROOT / "README.md",
-        *ROOT.glob("src/*.md"),
-        *ROOT.glob("docs/**/*.md"),
-        *ROOT.glob("examples/**/*.md"),
-    ]:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
-            assert (document.parent / target).exists(), f"{document.relative_to(ROOT)}: {target}"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *ROOT.glob("src/*.md"),
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("examples/**/*.md"),
+]
+
+
+def anchors_of(page):
+    """The anchors of a page's headings, as forges make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_documents_lead_somewhere(page):
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors_of(linked), f"{target}#{anchor}"
+
+
+def test_every_page_is_listed():
+    """docs/README.md leads to each page and each example."""
+    index = ROOT / "docs" / "README.md"
+    targets = re.findall(r"\]\(([^)#:]+)", index.read_text(encoding="utf-8"))
+    linked = {(index.parent / target).resolve() for target in targets}
+    assert [page for page in PAGES if page not in linked and page not in (index, ROOT / "README.md")] == []

@@ -120,7 +120,7 @@ def run(
     or compute; `pin` sets one core or, if false, all; the results are the same. `stall_timeout` is the time in
     seconds without progress after which a run is ended as a deadlock, `limit_wall` the
     wall time in seconds after which it is ended, and `limit_virtual` the virtual time, in seconds or as `10ms`; see
-    docs/limits.md.
+    docs/reference/failures.md.
     Raises InputError and MachineError for invalid input, and RunError
     for a program that does not complete with status 0: it has the result, the status, the ranks and the end of
     standard error. With `check` false a failed program is a result, whose `ok` is false.
