@@ -11,8 +11,6 @@ import typer
 from apenet.base.errors import InputError, NotWrittenError
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-_CHECKOUT = ".venv/bin/"
-"""Stands before commands in the examples' texts, which are executed in a checkout."""
 
 app = typer.Typer(help="List and copy the examples.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -47,8 +45,6 @@ def copy(
     for example in chosen:
         try:
             shutil.copytree(example, to / example.name)
-            readme = to / example.name / "README.md"
-            readme.write_text(readme.read_text(encoding="utf-8").replace(_CHECKOUT, ""), encoding="utf-8")
         except (OSError, shutil.Error) as error:
             shutil.rmtree(to / example.name, ignore_errors=True)
             raise NotWrittenError("--to", to / example.name, getattr(error, "strerror", None) or str(error)) from error

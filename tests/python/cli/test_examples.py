@@ -18,6 +18,7 @@ def test_a_copy_holds_the_files_and_names_no_checkout(apenet, tmp_path):
     copies = tmp_path / "examples"
     assert (copies / "14_rma_put" / "put.c").read_bytes() == (ROOT / "examples/14_rma_put/put.c").read_bytes()
     text = (copies / "02_jacobi" / "README.md").read_text()
+    assert text == (ROOT / "examples/02_jacobi/README.md").read_text()
     assert "$ apenet run -n 16" in text
     assert ".venv" not in text
 
