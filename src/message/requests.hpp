@@ -26,8 +26,18 @@ inline constexpr std::array<std::string_view, interface_count> interface_names =
 
 // Up to `credit` as apenet::Verb. release: frees a place in the card's mailbox, see keeps_places(). routes:
 // reads or replaces the network's routes; local_address and bytes are those of the order, remote_address and
-// `immediate` those of the answer (runtime/ipc/route_order.hpp), and an Event `got` follows it.
-enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3, release = 4, routes = 5 };
+// `immediate` those of the answer (runtime/ipc/route_order.hpp), and an Event `got` follows it. signal: sends
+// one to the process of the target; `immediate` is its number, local_address its code, remote_address the
+// sender's process and user, and key its value (runtime/ipc/sent_signals.hpp).
+enum class RequestVerb : std::uint8_t {
+  send = 0,
+  put = 1,
+  get = 2,
+  credit = 3,
+  release = 4,
+  routes = 5,
+  signal = 6
+};
 
 // Whether a message of this interface occupies its places in the card's mailbox until its library releases
 // it, in the order of arrival; otherwise they are free when the process has taken the event.

@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent / "signals"
 
 # Result, error, and virtual time in milliseconds: see signals/both_ways.c.
@@ -61,3 +63,35 @@ def test_a_library_before_the_shim_may_pass_its_calls_on_by_syscall(apenet, buil
     program = build(HERE / "is_counted.c")
     done = apenet("run", "-n", "1", "--", program, env={**os.environ, "LD_PRELOAD": str(library)})
     assert (done.returncode, done.stdout) == (0, "0.040 s, 2 counted\n"), done.stderr
+
+
+# How the wait ended, runs of the handler, when it ran, when the wait ended, and what was left of it, in
+# milliseconds; the value that came with the signal, and the sender: see signals/between_ranks.c.
+BETWEEN_RANKS = """\
+nanosleep EINTR 1 20 20 30 0 rank 0
+clock_nanosleep EINTR 1 20 20 30 0 rank 0
+usleep EINTR 1 20 20 0 42 rank 0
+poll EINTR 1 20 20 0 0 rank 0
+select EINTR 1 20 20 30 0 rank 0
+poll_of_pipe EINTR 1 20 20 0 42 rank 0
+sigtimedwait 0 0 0 20 0 0 -
+recv 0 1 20 40 0 0 rank 0
+ignored 0 0 0 50 0 -1 -
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 16])
+def test_ranks_signal_each_other_at_a_virtual_time(apenet, build, ranks):
+    done = apenet("run", "-n", str(ranks), "--machine", "ape16", "--", build(HERE / "between_ranks.c"))
+    wanted = [f"{rank} {line}" for line in BETWEEN_RANKS.splitlines() for rank in range(1, ranks)]
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, sorted(wanted)), done.stderr
+    assert "may not repeat" not in done.stderr
+
+
+def test_a_signal_from_outside_ends_a_sleep(apenet, build, tmp_path):
+    """What the sleep took and what was left of it are its length; at which time it ended, the host decides."""
+    program = build(HERE / "from_outside.c")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", program, tmp_path / "mark")
+    assert (done.returncode, done.stdout) == (0, "-1 EINTR, handled 1, early 1, sum 1000.000\n"), done.stderr
+    warning = "a signal from outside the ranks has ended a sleep of rank 1: the times of this run may not repeat"
+    assert done.stderr.count(warning) == 1

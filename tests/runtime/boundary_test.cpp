@@ -88,7 +88,13 @@ const Corruption corruptions[] = {
     {"InlineLength", [](ipc::Client& client) { posted(client).inline_length = 4096; },
      "request: inline_length = 4096, expected at most 192"},
     {"Verb", [](ipc::Client& client) { posted(client).verb = static_cast<ipc::RequestVerb>(9); },
-     "request: verb = 9, expected at most 5"},
+     "request: verb = 9, expected at most 6"},
+    {"Signal",
+     [](ipc::Client& client) {
+       post_with(client, ipc::RequestVerb::signal, 0);
+       posted_last(client).immediate = 65;
+     },
+     "request: immediate = 65, expected 1 to 64"},
     {"LockOfASend", [](ipc::Client& client) { posted(client).flags = ipc::lock | ipc::by_key; },
      "request: flags = 144, expected lock on a get by key only"},
     {"LockWithoutKey", [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::lock); },

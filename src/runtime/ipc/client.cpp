@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 
 #include "runtime/ipc/futex.hpp"
@@ -24,12 +26,25 @@ Client::Client(std::byte* base, std::uint32_t rank)
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
 }
 
-bool Client::is_rank_process(std::uint32_t process_id) const {
+std::optional<std::uint32_t> Client::rank_of_process(std::uint32_t process_id) const {
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     const auto* block = reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank));
-    if (block->identity.process_id.load(std::memory_order_relaxed) == process_id) return true;
+    if (block->identity.process_id.load(std::memory_order_relaxed) == process_id) return rank;
   }
-  return false;
+  return {};
+}
+
+void Client::send_signal(std::uint32_t rank, const SentSignal& signal) {
+  Request request;
+  request.verb = RequestVerb::signal;
+  request.target = rank;
+  request.immediate = static_cast<std::uint64_t>(signal.number);
+  request.local_address = static_cast<std::uint32_t>(signal.code);
+  request.remote_address = std::uint64_t{signal.user} << 32U | static_cast<std::uint32_t>(signal.process);
+  request.key = signal.value;
+  lock();
+  post(request);
+  unlock();
 }
 
 void Client::charge_clock_read() {
@@ -191,7 +206,7 @@ void Client::stop_running() {
   if (running_->count.fetch_sub(1) == 1 && running_->awaited.load() != 0) futex_wake(running_->count);
 }
 
-void Client::wait(Wait why, std::int64_t deadline_ps) {
+void Client::wait(Wait why, std::int64_t deadline_ps, bool is_sleep) {
   Grant& grant = block_->grant;
   if (grant.wait == Wait::finished) {
     // A process that has been marked as finished without knowing would never be woken or stopped.
@@ -203,7 +218,7 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
   grant.wait = why;
   grant.run.store(Run::waits);
   stop_running();
-  await_grant();
+  await_grant(is_sleep);
 }
 
 // Others may write the memory that the process has opened to them, at any address if its library is not
@@ -249,7 +264,16 @@ void Client::reenter() {
   await_grant();
 }
 
-void Client::await_grant() {
+// The process has been interrupted in the host by nothing that the simulator knows.
+void Client::note_interruption() {
+  block_->outside.waited.fetch_or(bit_of(OutsideCause::signal));
+  block_->grant.interrupted = 1;
+  running_->interrupted = 1;
+}
+
+void Client::await_grant(bool is_sleep) {
+  // With a time limit, the host always tells of a signal that was handled.
+  constexpr timespec long_time{.tv_sec = 1'000'000, .tv_nsec = 0};
   Grant& grant = block_->grant;
   for (std::uint32_t run = grant.run.load(); run == Run::waits || run == Run::copies;
        run = grant.run.load()) {
@@ -257,8 +281,9 @@ void Client::await_grant() {
       copy();
       grant.run.store(Run::waits);
       futex_wake(grant.run);
-    } else {
-      futex_wait(grant.run, Run::waits, nullptr);
+    } else if (futex_wait(grant.run, Run::waits, is_sleep ? &long_time : nullptr) < 0 && errno == EINTR &&
+               is_sleep) {
+      note_interruption();
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <optional>
 #include <string>
 
 #include "runtime/ipc/protocol.hpp"
@@ -88,8 +89,22 @@ class Client {
   // Whether a rank lives on the same node.
   [[nodiscard]] bool is_same_node(std::uint32_t rank) const { return node_of(rank) == block_->place.node; }
 
-  // Whether the process is a rank of this run.
-  [[nodiscard]] bool is_rank_process(std::uint32_t process_id) const;
+  // Whether the process is a rank of this run, and which.
+  [[nodiscard]] bool is_rank_process(std::uint32_t process_id) const {
+    return rank_of_process(process_id).has_value();
+  }
+  [[nodiscard]] std::optional<std::uint32_t> rank_of_process(std::uint32_t process_id) const;
+
+  // Sends a signal to the process of a rank, at this thread's time. Requires that virtual time runs.
+  void send_signal(std::uint32_t rank, const SentSignal& signal);
+  // The first signal that another rank has sent, and that the process has not taken; nullptr: none.
+  [[nodiscard]] const SentSignal* sent_signal() const { return block_->signals.front(); }
+  void pop_signal() { block_->signals.pop(); }
+  // When it comes, as time_ps(); never_ps: none has been sent.
+  [[nodiscard]] std::int64_t signal_ps() const {
+    const SentSignal* const signal = sent_signal();
+    return signal == nullptr ? never_ps : signal->time_ps - header_->epoch_ps;
+  }
 
   // The memory that the process has opened to others. The simulator reads it for remote accesses.
   [[nodiscard]] RegionTable& regions() {
@@ -131,13 +146,14 @@ class Client {
     return apenet_thread_order == nullptr ? nullptr : apenet_thread_order();
   }
   // The calling thread sleeps. Returns what is left of the time if a signal's handler has ended the sleep, or
-  // ThreadOrder::cancel(), or if files are ready, else 0.
+  // ThreadOrder::cancel(), or if files are ready, else 0. Also if a signal is to be taken (signal_ps()).
   std::int64_t sleep(std::int64_t ps, OwnFileWait* files = nullptr);
   // At which threads are blocked that wait for files which only this process can make ready.
   static const void* own_files_of(const ThreadOrder& order) { return &order; }
   // Within an action of the calling thread, or by one that is not ordered: the process's clock moves to this
-  // time of order_time_ps(), if it is earlier, and all events up to then are known.
-  void pass_time(std::int64_t until_ps);
+  // time of order_time_ps(), if it is earlier, and all events up to then are known. Returns until_ps, or the
+  // earlier time at which a signal has ended the sleep of a process with one thread.
+  std::int64_t pass_time(std::int64_t until_ps);
   // Notes that the calling thread does something whose result depends on the order of threads.
   void note_thread();
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
@@ -288,8 +304,9 @@ class Client {
   }
   [[nodiscard]] bool may_overlap_compute();
   void reenter();
-  void wait(Wait why, std::int64_t deadline_ps);
-  void await_grant();
+  void wait(Wait why, std::int64_t deadline_ps, bool is_sleep = false);
+  void await_grant(bool is_sleep = false);
+  void note_interruption();
   void copy();  // executes Grant::copy
   void stop_running();
   void lower_horizon();

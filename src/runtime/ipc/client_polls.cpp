@@ -40,7 +40,7 @@ const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
       block_->grant.slept_since_ps.store(threads->oldest_sleep_ps(), std::memory_order_relaxed);
     wait(Wait::for_event, alarm_ps);
     event = front();
-    const std::int64_t known_ps = block_->progress.is_granted() ? 0 : alarm_ps;
+    const std::int64_t known_ps = block_->progress.is_granted() ? 0 : block_->grant.deadline_ps;
     if (lets_others_act(event, known_ps)) return nullptr;
     if (stops_at_timer(event, known_ps) || event == nullptr) return nullptr;
   }

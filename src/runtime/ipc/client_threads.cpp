@@ -53,28 +53,39 @@ void Client::end_action(OrderedThread& own) {
   own.calls_progress = order()->progress();
 }
 
-void Client::pass_time(std::int64_t until_ps) {
+std::int64_t Client::pass_time(std::int64_t until_ps) {
   Clock& clock = block_->clock;
   if (block_->identity.finalised != 0) {
     const std::int64_t ps = std::max<std::int64_t>(until_ps - process_time_ps(), 0);
     clock.afterwards_ps.add(ps);
     clock.slept_ps.add(ps);
-    return;
+    return until_ps;
   }
   // Another thread may have brought the process there.
-  if (!is_single_threaded() && until_ps <= clock.now_ps()) return;
+  if (!is_single_threaded() && until_ps <= clock.now_ps()) return until_ps;
   block_->lock.acquire();
   if (is_suspended_or_overlapped()) reenter();
   clock.acted_ps.set(clock.now_ps());
-  if (is_single_threaded()) {
+  if (is_single_threaded() && until_ps == end_of_time_ps) {
     clock.slept_ps.add(clock.advance_to(until_ps));
     settle();
+  } else if (is_single_threaded()) {
+    if (until_ps >= clock.horizon_ps) {
+      wait(Wait::until, until_ps, true);
+      until_ps = std::min(until_ps, block_->grant.deadline_ps);
+    }
+    clock.slept_ps.add(clock.advance_to(until_ps));
   } else {
-    if (until_ps >= clock.horizon_ps || until_ps == end_of_time_ps) wait(Wait::until, until_ps);
+    // The order has granted the thread this time: a signal does not end the wait.
+    if (until_ps >= clock.horizon_ps || until_ps == end_of_time_ps) {
+      do wait(Wait::until, until_ps);
+      while (block_->grant.deadline_ps < until_ps);
+    }
     clock.slept_ps.add(clock.advance_to(until_ps));
   }
   clock.acted_ps.set(0);
   block_->lock.unlock();
+  return until_ps;
 }
 
 std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
@@ -83,8 +94,7 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
   OrderedThread* const own = ordered();
   if (own == nullptr || !order()->has_started()) {
     if (!is_single_threaded()) block_->lock.note_thread();
-    pass_time(until_ps);
-    return 0;
+    return until_ps - pass_time(until_ps);
   }
   Woken woken = Woken::no;
   if (files == nullptr) {

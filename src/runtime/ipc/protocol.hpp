@@ -18,6 +18,7 @@
 #include "runtime/ipc/program_messages.hpp"
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
+#include "runtime/ipc/sent_signals.hpp"
 #include "runtime/ipc/thread_lock.hpp"
 #include "runtime/ipc/thread_order.hpp"
 #include "runtime/ipc/unfollowed.hpp"
@@ -26,7 +27,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 20;
+inline constexpr std::uint32_t protocol_version = 21;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -100,7 +101,10 @@ enum class Core : std::uint32_t { shared, own_and_cold, own_and_warm };
 struct Grant {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
-  std::int64_t deadline_ps = 0;  // Wait::for_event, Wait::until, Wait::computes
+  // Wait::for_event, Wait::until, Wait::computes. The simulator lowers it if a signal ends the wait before.
+  std::int64_t deadline_ps = 0;
+  // A handler of a signal from outside has run in this sleep, which is to end (Running::interrupted).
+  std::atomic<std::uint32_t> interrupted{0};
   // The process has made a window in memory that it shares with others of its node. Written by the process.
   std::atomic<std::uint32_t> shares_memory{0};
   // Wait::for_event: unless an event needs a reply (Request::no_reply), the process
@@ -201,9 +205,10 @@ struct Block {
   Place place;
   WaitNote note;  // owner: the provider
   OutsideNote outside;
-  // The clock at which the first of the process's timers is due; see shim/virtual_timers.hpp. Owner: the
-  // process.
+  // The clock at which the first of the process's timers is due, or of the signals that ranks have sent it;
+  // see shim/virtual_timers.hpp. Owner: the process; the simulator lowers it while the process waits.
   std::atomic<std::int64_t> timer_due_ps{never_ps};
+  SignalRing signals;
   ProgramMessages program_messages;
   EventConsumer consumers[interface_count];  // private to the process, as is the next
   FileWaiter file_waiter;
@@ -276,8 +281,9 @@ struct Header {
 };
 
 struct Running {
-  std::atomic<std::uint32_t> count{0};    // of running processes; futex: the simulator waits for 0
-  std::atomic<std::uint32_t> awaited{0};  // the simulator sleeps until then: the last process wakes it
+  std::atomic<std::uint32_t> count{0};        // of running processes; futex: the simulator waits for 0
+  std::atomic<std::uint32_t> awaited{0};      // the simulator sleeps until then: the last process wakes it
+  std::atomic<std::uint32_t> interrupted{0};  // some process has set Grant::interrupted
 };
 
 // The parts of the mapping: header, `running`, blocks, arenas, windows, notes, regions. Offsets are the same

@@ -16,10 +16,11 @@ constexpr std::array<std::string_view, kinds> names{"",
                                                     "a connection that was refused",
                                                     "a lock",
                                                     "data in a pipe, socket or file",
-                                                    "a file"};
+                                                    "a file",
+                                                    ""};
 
-// Kind 0 is none.
-constexpr std::uint32_t all_kinds = (1U << kinds) - 2;
+// Kind 0 is none, and the last one no wait.
+constexpr std::uint32_t all_kinds = (1U << kinds) - 2 - ipc::bit_of(ipc::OutsideCause::signal);
 
 std::string list_of(std::uint32_t set) {
   std::string text;
@@ -39,10 +40,12 @@ std::string_view waits_outside_for(const RankTable& ranks, std::uint32_t rank) {
 std::vector<std::string> outside_warnings(const RankTable& table) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> waited;  // by what they waited for
   std::map<std::uint32_t, std::vector<std::uint32_t>> given_up;
+  std::vector<std::uint32_t> interrupted;
   for (std::uint32_t rank = 0; rank < table.size(); ++rank) {
     const ipc::OutsideNote& note = table.outside(rank);
     waited[note.waited & all_kinds].push_back(rank);
     given_up[note.given_up & all_kinds].push_back(rank);
+    if ((note.waited & ipc::bit_of(ipc::OutsideCause::signal)) != 0) interrupted.push_back(rank);
   }
   waited.erase(0);
   given_up.erase(0);
@@ -55,6 +58,9 @@ std::vector<std::string> outside_warnings(const RankTable& table) {
                     list_of(set) +
                     ", and nothing changed: further sleeps took no real time; --stall-timeout "
                     "allows for more");
+  if (!interrupted.empty())
+    lines.push_back("a signal from outside the ranks has ended a sleep of " + name_ranks(interrupted) +
+                    ": the times of this run may not repeat");
   return lines;
 }
 

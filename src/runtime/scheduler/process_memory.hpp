@@ -30,6 +30,7 @@ class ProcessMemory {
             std::size_t bytes);
   // Whether the simulator can access this process's memory without its help.
   [[nodiscard]] bool needs_no_help(std::uint32_t rank);
+  [[nodiscard]] ProcessIds& process_ids() { return process_ids_; }
 
  private:
   bool order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window);

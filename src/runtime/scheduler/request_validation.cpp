@@ -188,7 +188,7 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("inline_length", to.inline_length).at_most(ipc::inline_bytes);
   std::memcpy(to.inline_data, shared.inline_data, to.inline_length);
   field("verb", static_cast<std::uint8_t>(to.verb))
-      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::routes));
+      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::signal));
   field("flags", to.flags).at_most(all_flags);
   field("target", to.target).below(size.process_count, " processes");
   field("rail", to.rail).below(size.rail_count, " rails of a node");
@@ -203,6 +203,8 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("no_reply", to.no_reply).at_most(1);
   check_payload(rank, to);
   check_key(rank, to);
+  if (to.verb == ipc::RequestVerb::signal)
+    field("immediate", static_cast<std::int64_t>(to.immediate)).between(1, ipc::most_signal);
 }
 
 std::uint32_t added(std::uint32_t rank, const char* name, std::uint32_t count, std::uint32_t seen,

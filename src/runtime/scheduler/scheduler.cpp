@@ -22,6 +22,7 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& sha
       grants_(shared, machine, ranks_, options.one_at_a_time),
       suspension_(shared, memory, ranks_, exchange_, grants_),
       delivery_(simulation, machine, shared, memory, ranks_, exchange_, bounds_),
+      signals_(shared, simulation, ranks_, bounds_, memory.process_ids()),
       idle_alarms_(machine.process_count()) {}
 
 Scheduler::Outcome Scheduler::step() {
@@ -33,6 +34,8 @@ Scheduler::Outcome Scheduler::step() {
   begin_if_all_joined();
   if (wake_flushing()) return Outcome::woken;
   feed();
+  if (signals_.any_is_interrupted())
+    signals_.end_interrupted(suspension_.latest_acted_ps(simulation_.now().ps() - bounds_.lookahead_ps()));
   if (ranks_.alive() == 0) return Outcome::finished;
   if (begin_if_all_ready()) return Outcome::woken;
   if (!nobody_moves()) {
@@ -98,7 +101,13 @@ void Scheduler::feed() {
     return a.time_ps != b.time_ps ? a.time_ps < b.time_ps : a.index < b.index;
   });
   for (const Posted& posted : posted_) {
-    if (!delivery_.post(posted.rank, requests_[posted.index])) continue;
+    const ipc::Request& request = requests_[posted.index];
+    if (request.verb == ipc::RequestVerb::signal) {
+      ranks_.note_activity();
+      signals_.send(request);
+    } else if (!delivery_.post(posted.rank, request)) {
+      continue;
+    }
     idle_alarms_.reset();
     alarms_are_idle_ = false;
   }

@@ -13,6 +13,7 @@
 #include "runtime/scheduler/idle_alarms.hpp"
 #include "runtime/scheduler/lower_bounds.hpp"
 #include "runtime/scheduler/process_memory.hpp"
+#include "runtime/scheduler/rank_signals.hpp"
 #include "runtime/scheduler/rank_table.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 #include "runtime/scheduler/suspension.hpp"
@@ -113,6 +114,7 @@ class Scheduler {
   GrantQueue grants_;
   Suspension suspension_;
   Delivery delivery_;
+  RankSignals signals_;
   std::vector<std::uint32_t> changed_;  // of this step
   std::vector<std::uint32_t> to_wake_;
   std::vector<Posted> posted_;

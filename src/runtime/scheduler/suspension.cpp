@@ -51,13 +51,18 @@ bool Suspension::has_returned(std::uint32_t rank) const {
   return std::find(returned_.begin(), returned_.end(), rank) != returned_.end();
 }
 
-// Whatever wakes a suspended process was done by a rank that has acted no later than passed_ps.
-void Suspension::place(std::int64_t passed_ps) {
-  if (!any() && returned_.empty()) return;
+std::int64_t Suspension::latest_acted_ps(std::int64_t passed_ps) const {
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].state != RankState::suspended && !has_returned(rank))
       passed_ps = std::max(passed_ps, acted_ps(rank));
   }
+  return passed_ps;
+}
+
+// Whatever wakes a suspended process was done by a rank that has acted no later than passed_ps.
+void Suspension::place(std::int64_t passed_ps) {
+  if (!any() && returned_.empty()) return;
+  passed_ps = latest_acted_ps(passed_ps);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const bool returns = has_returned(rank);
     if (ranks_[rank].state != RankState::suspended && !returns) continue;

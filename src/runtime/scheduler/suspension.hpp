@@ -37,6 +37,8 @@ class Suspension {
   // Call once the reports have been taken. passed_ps: the model has not gone further.
   void place(std::int64_t passed_ps);
   [[nodiscard]] bool any() const { return count_ > 0; }
+  // The latest time at which a rank that is not suspended has acted; passed_ps if that is later.
+  [[nodiscard]] std::int64_t latest_acted_ps(std::int64_t passed_ps) const;
 
  private:
   [[nodiscard]] std::int64_t acted_ps(std::uint32_t rank) const;

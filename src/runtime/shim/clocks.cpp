@@ -144,7 +144,8 @@ std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps, ipc::
     pthread_testcancel();
     if (!beside) outside.pass(left_ps);
     const std::int64_t rest_ps = until_ps - end_ps + left_ps;
-    const bool is_interrupted = left_ps > 0 || (client.has_due_timer() && timers.fire(client, true));
+    const bool is_ended = left_ps > 0 && client.signal_ps() > now_ps(client);
+    const bool is_interrupted = is_ended || (client.has_due_timer() && timers.fire(client, true));
     timers.note_sleep(0);
     if (is_interrupted) return rest_ps;
   }

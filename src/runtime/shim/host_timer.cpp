@@ -84,17 +84,15 @@ int number_of(timer_t id) {
 }
 
 // The host prefers the first thread, but does not know that it lets the signal in soon.
-std::int32_t receiver_of(const VirtualTimer& timer, const sigset_t& blocked) {
-  if (timer.receiver != 0) return timer.receiver;
+std::int32_t receiver_of(int signal, const sigset_t& blocked) {
   const std::int32_t first = getpid();
   const bool is_first = ipc::own_thread_id() == first;
-  const bool takes =
-      is_first ? sigismember(&blocked, timer.signal) == 0 : SignalGate::is_for_first_thread(timer.signal);
+  const bool takes = is_first ? sigismember(&blocked, signal) == 0 : SignalGate::is_for_first_thread(signal);
   return takes ? first : 0;
 }
 
 void send_signal(VirtualTimer& timer, const sigset_t& blocked) {
-  const std::int32_t receiver = receiver_of(timer, blocked);
+  const std::int32_t receiver = timer.receiver != 0 ? timer.receiver : receiver_of(timer.signal, blocked);
   siginfo_t info{};
   info.si_signo = timer.signal;
   info.si_code = SI_KERNEL;
@@ -197,6 +195,16 @@ TimerSetting get_host_timer(const VirtualTimer& timer) {
     host_call(SYS_timer_gettime, number_of(timer.id), &now);
   }
   return {.left_ps = to_ps(now.it_value), .interval_ps = to_ps(now.it_interval)};
+}
+
+void tell_sent(const ipc::SentSignal& sent, const sigset_t& blocked) {
+  siginfo_t info{};
+  info.si_signo = sent.number;
+  info.si_code = sent.code;
+  info.si_pid = sent.process;
+  info.si_uid = sent.user;
+  info.si_value.sival_ptr = reinterpret_cast<void*>(sent.value);  // NOLINT(performance-no-int-to-ptr)
+  send(info, receiver_of(sent.number, blocked));
 }
 
 void tell_end(VirtualTimer& timer, const sigset_t& blocked) {

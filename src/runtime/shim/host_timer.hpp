@@ -14,5 +14,7 @@ void note_host_alarm(const TimerSetting& setting);
 // Sends the timer's signal, or tells whoever is to be told. Call with all signals blocked; `blocked` are
 // those that the thread is to block afterwards.
 void tell_end(VirtualTimer& timer, const sigset_t& blocked);
+// Likewise, sends itself the signal of another rank.
+void tell_sent(const ipc::SentSignal& sent, const sigset_t& blocked);
 
 }  // namespace apenet::shim

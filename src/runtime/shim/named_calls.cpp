@@ -32,6 +32,7 @@
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/sent_signals.hpp"
 
 // The shim's function of this name, and not that of a library before it, which may be the caller: a library
 // that counts sleeps makes each of them by syscall().
@@ -224,6 +225,16 @@ long timer_call(long number, const Arguments& given) {
   }
 }
 
+long queue(long number, const Arguments& given) {
+  const bool is_to_thread = number == SYS_rt_tgsigqueueinfo;
+  const auto* const info = given.pointer<const siginfo_t>(is_to_thread ? 3 : 2);
+  if (info == nullptr) return failed(EFAULT);
+  siginfo_t own = *info;
+  own.si_signo = given.number(is_to_thread ? 2 : 1);
+  return is_to_thread ? queue_signal_to_thread(given.number(0), given.number(1), own)
+                      : queue_signal(given.number(0), own);
+}
+
 // Waits for signals and processes, and what is sent to them.
 long process_call(long number, const Arguments& given) {
   switch (number) {
@@ -231,6 +242,11 @@ long process_call(long number, const Arguments& given) {
       return OWN(pause)();
     case SYS_kill:
       return OWN(kill)(given.number(0), given.number(1));
+    case SYS_tgkill:
+      return OWN(tgkill)(given.number(0), given.number(1), given.number(2));
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+      return queue(number, given);
     case SYS_rt_sigsuspend:
       if (given.word(1) != kernel_set_bytes) return failed(EINVAL);
       return OWN(sigsuspend)(WideSet(given.pointer(0)).get());

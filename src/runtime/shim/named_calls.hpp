@@ -62,6 +62,9 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_eventfd2,
     SYS_epoll_create1,
     SYS_pipe2,
+    SYS_tgkill,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
     SYS_epoll_pwait2,
 });
 

@@ -131,15 +131,6 @@ using apenet::shim::tried;
     return seen;                                                                     \
   }
 
-// Processes. Waits for children are in child_waits.cpp.
-APENET_EXPORT int kill(pid_t process, int signal) noexcept {
-  static const auto real = next<int (*)(pid_t, int)>("kill");
-  const int result = real(process, signal);
-  if (signal == 0 && process > 1 && (result == 0 || errno == EPERM))
-    note_look(apenet::ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
-  return result;
-}
-
 // Files. The names without declarations are those of older C libraries, of files of 64 bits, and of programs
 // built with _FORTIFY_SOURCE.
 APENET_LOOK(int, access, (const char* path, int mode), noexcept, (path, mode),

@@ -64,8 +64,8 @@ void SignalGate::await(const sigset_t& blocked) {
 
 // The host looks for signals also if the wait has no length.
 bool SignalGate::let_in(const sigset_t& blocked, std::int64_t most_ns) {
-  constexpr std::int64_t ns_per_s = 1'000'000'000;
-  const timespec time{.tv_sec = most_ns / ns_per_s, .tv_nsec = most_ns % ns_per_s};
+  constexpr std::int64_t ns_of_second = 1'000'000'000;
+  const timespec time{.tv_sec = most_ns / ns_of_second, .tv_nsec = most_ns % ns_of_second};
   const int error = errno;
   const int result = ipc::host_call(SYS_ppoll, static_cast<void*>(nullptr), 0,
                                     reinterpret_cast<std::uint64_t>(&time), &blocked, sizeof(HostSet));

@@ -76,6 +76,7 @@ void VirtualTimers::refresh(ipc::Client& client) {
     ++changes_;
     if (is_kept_ && keeper_ != pthread_t{}) thread_order().cancel(keeper_, nullptr);
   }
+  first_of_any_ps = std::min(first_of_any_ps, client.signal_ps());
   client.block().timer_due_ps =
       first_of_any_ps == never_ps ? never_ps : first_of_any_ps + client.header().epoch_ps;
 }
@@ -237,16 +238,31 @@ VirtualTimer* VirtualTimers::find_due(ipc::Client& client) {
   return found;
 }
 
+// Passes on the first signal of another rank, unless the timer was due before it.
+bool VirtualTimers::pass_on_sent(ipc::Client& client, const VirtualTimer* timer, const sigset_t& blocked) {
+  const std::int64_t time_ps = client.signal_ps();
+  if (time_ps > client.rank_time_ps()) return false;
+  if (timer != nullptr && !timer->is_cpu && timer->due_ps < time_ps) return false;
+  const ipc::SentSignal sent = *client.sent_signal();
+  client.pop_signal();
+  last_signal_ = sent.number;
+  ++sent_signals_;
+  tell_sent(sent, blocked);
+  return true;
+}
+
 bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigset_t* blocked) {
   bool is_interrupted = false;
   const SignalGate gate;
   const sigset_t& after = blocked != nullptr ? *blocked : gate.outside();
   for (;;) {
     VirtualTimer told;
+    bool has_passed = false;
     {
       const Guard guard(*this);
       VirtualTimer* const timer = find_due(client);
-      if (timer != nullptr) {
+      has_passed = pass_on_sent(client, timer, after);
+      if (timer != nullptr && !has_passed) {
         const std::int64_t late_ps = time_of(client, *timer) - timer->due_ps;
         const std::int64_t ends = timer->interval_ps == 0 ? 1 : 1 + late_ps / timer->interval_ps;
         const bool is_counted = timer->kind == Kind::file || timer->kind == Kind::silent;
@@ -263,7 +279,7 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
       }
       refresh(client);
     }
-    if (told.kind == Kind::none) return is_interrupted;
+    if (told.kind == Kind::none && !has_passed) return is_interrupted;
     if (told.kind == Kind::thread || told.kind == Kind::file) tell_end(told, after);
     is_interrupted = SignalGate::let_in(after) || is_interrupted;
     if (is_interrupted && stops_at_handler) return true;

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -87,8 +88,13 @@ class VirtualTimers {
   [[nodiscard]] TimerSetting get(ipc::Client& client, VirtualTimer& timer);
   [[nodiscard]] VirtualTimer& itimer(int which) { return timers_[static_cast<std::size_t>(which)]; }
 
-  // When the first timer that counts the rank's time is due; never_ps: none runs.
-  [[nodiscard]] std::int64_t first_ps() const { return first_ps_.load(std::memory_order_relaxed); }
+  // When the first timer that counts the rank's time is due, or a signal of another rank; never_ps: none
+  // runs.
+  [[nodiscard]] std::int64_t first_ps() const {
+    const ipc::Client* const client = ipc::Client::known();
+    const std::int64_t first_ps = first_ps_.load(std::memory_order_relaxed);
+    return client == nullptr ? first_ps : std::min(first_ps, client->signal_ps());
+  }
   // Sends the signals that are due by the rank's clock. Returns whether a handler has run in this thread;
   // stops after it if stops_at_handler. blocked: lets in all signals but these, or nullptr: those that the
   // thread lets in.
@@ -120,6 +126,7 @@ class VirtualTimers {
   VirtualTimer* find_if(Is is);
   [[nodiscard]] bool is_left_to_first_thread(const VirtualTimer& timer) const;
   void note_signal(const VirtualTimer& timer);
+  bool pass_on_sent(ipc::Client& client, const VirtualTimer* timer, const sigset_t& blocked);
   void keep_time_alone(ipc::Client& client);
   void run_in_host(VirtualTimer& timer);
   std::int64_t take_from_host(VirtualTimer& timer, bool stops);

@@ -1,0 +1,110 @@
+// Signals that the program sends. Those to another rank reach it in virtual time (ipc/sent_signals.hpp),
+// those to other processes of the host at once.
+#include "runtime/shim/sent_signals.hpp"
+
+#include <signal.h>
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::host_call;
+
+// They stop and continue a process, or end it without its help: the host's matter.
+bool is_of_host(int signal) {
+  switch (signal) {
+    case SIGKILL:
+    case SIGSTOP:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGCONT:
+      return true;
+    default:
+      return signal < 1 || signal > ipc::most_signal;
+  }
+}
+
+// A handler of a signal may have interrupted a call of a library, which has the rank's rings.
+bool is_in_library(ipc::Client& client) {
+  const ipc::OrderedThread* const own = ordered_thread();
+  if (own != nullptr) return own->acts == ipc::ThreadActs::acting;
+  return __libc_single_threaded == 0 || !client.block().lock.is_free();
+}
+
+// The signal goes to a process that is another rank. Returns false if it is the host's matter.
+bool send_to_rank(pid_t process, const siginfo_t& info) {
+  if (process <= 0 || is_of_host(info.si_signo)) return false;
+  ipc::Client* const client = virtual_client();
+  if (client == nullptr || is_leaving) return false;
+  const std::optional<std::uint32_t> rank = client->rank_of_process(static_cast<std::uint32_t>(process));
+  if (!rank || *rank == client->rank() || is_in_library(*client)) return false;
+  client->send_signal(*rank, {.number = info.si_signo,
+                              .code = info.si_code,
+                              .process = info.si_pid,
+                              .user = info.si_uid,
+                              .value = reinterpret_cast<std::uintptr_t>(info.si_value.sival_ptr)});
+  return true;
+}
+
+siginfo_t described(int signal, int code, sigval value = {}) {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = code;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value = value;
+  return info;
+}
+
+}  // namespace
+
+int queue_signal(pid_t process, siginfo_t& info) {
+  if (send_to_rank(process, info)) return 0;
+  return host_call(SYS_rt_sigqueueinfo, process, info.si_signo, reinterpret_cast<std::uint64_t>(&info));
+}
+
+// Of another process, the threads are not known.
+int queue_signal_to_thread(pid_t process, pid_t thread, siginfo_t& info) {
+  if (process == thread && send_to_rank(process, info)) return 0;
+  return host_call(SYS_rt_tgsigqueueinfo, process, thread, static_cast<std::uint64_t>(info.si_signo), &info);
+}
+
+}  // namespace apenet::shim
+
+using apenet::shim::described;
+using apenet::shim::next;
+using apenet::shim::send_to_rank;
+
+APENET_EXPORT int kill(pid_t process, int signal) noexcept {
+  static const auto real = next<int (*)(pid_t, int)>("kill");
+  if (send_to_rank(process, described(signal, SI_USER))) return 0;
+  const int result = real(process, signal);
+  if (signal == 0 && process > 1 && (result == 0 || errno == EPERM))
+    apenet::shim::note_look(apenet::ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
+  return result;
+}
+
+APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
+  static const auto real = next<int (*)(pid_t, pid_t, int)>("tgkill");
+  if (process == thread && send_to_rank(process, described(signal, SI_TKILL))) return 0;
+  return real(process, thread, signal);
+}
+
+APENET_EXPORT int sigqueue(pid_t process, int signal, const sigval value) noexcept {
+  static const auto real = next<int (*)(pid_t, int, sigval)>("sigqueue");
+  if (send_to_rank(process, described(signal, SI_QUEUE, value))) return 0;
+  return real(process, signal, value);
+}

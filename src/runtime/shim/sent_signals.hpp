@@ -1,0 +1,12 @@
+// Signals that the program sends.
+#pragma once
+
+#include <csignal>
+
+namespace apenet::shim {
+
+// Those of the system calls of these names, with the sender's own description of the signal.
+int queue_signal(pid_t process, siginfo_t& info);
+int queue_signal_to_thread(pid_t process, pid_t thread, siginfo_t& info);
+
+}  // namespace apenet::shim
