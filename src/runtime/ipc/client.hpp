@@ -153,7 +153,7 @@ class Client {
   // Within an action of the calling thread, or by one that is not ordered: the process's clock moves to this
   // time of order_time_ps(), if it is earlier, and all events up to then are known. Returns until_ps, or the
   // earlier time at which a signal has ended the sleep of a process with one thread.
-  std::int64_t pass_time(std::int64_t until_ps);
+  std::int64_t pass_until_ps(std::int64_t until_ps);
   // Notes that the calling thread does something whose result depends on the order of threads.
   void note_thread();
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it

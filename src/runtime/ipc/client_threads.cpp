@@ -53,7 +53,7 @@ void Client::end_action(OrderedThread& own) {
   own.calls_progress = order()->progress();
 }
 
-std::int64_t Client::pass_time(std::int64_t until_ps) {
+std::int64_t Client::pass_until_ps(std::int64_t until_ps) {
   Clock& clock = block_->clock;
   if (block_->identity.finalised != 0) {
     const std::int64_t ps = std::max<std::int64_t>(until_ps - process_time_ps(), 0);
@@ -94,7 +94,7 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
   OrderedThread* const own = ordered();
   if (own == nullptr || !order()->has_started()) {
     if (!is_single_threaded()) block_->lock.note_thread();
-    return until_ps - pass_time(until_ps);
+    return until_ps - pass_until_ps(until_ps);
   }
   Woken woken = Woken::no;
   if (files == nullptr) {
@@ -112,7 +112,7 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
   }
   const std::int64_t woken_ps =
       woken == Woken::interrupted ? std::min(own->key.clock_ps, until_ps) : until_ps;
-  pass_time(woken_ps);
+  pass_until_ps(woken_ps);
   order()->leave(*own, woken_ps);
   return until_ps - woken_ps;
 }

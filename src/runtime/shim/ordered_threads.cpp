@@ -113,7 +113,7 @@ Woken block(OrderedThread& own, const volatile void* object, std::int64_t deadli
             WaitEnds ends) {
   const Woken woken = thread_order().block(own, const_cast<const void*>(object), deadline_ps, owner, ends);
   ipc::Client* const client = woken == Woken::timed_out ? ipc::Client::attached() : nullptr;
-  if (client != nullptr) client->pass_time(own.key.clock_ps);
+  if (client != nullptr) client->pass_until_ps(own.key.clock_ps);
   return woken;
 }
 

@@ -3,7 +3,6 @@
 #include "runtime/shim/sent_signals.hpp"
 
 #include <signal.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <optional>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
@@ -41,7 +41,7 @@ bool is_of_host(int signal) {
 bool is_in_library(ipc::Client& client) {
   const ipc::OrderedThread* const own = ordered_thread();
   if (own != nullptr) return own->acts == ipc::ThreadActs::acting;
-  return __libc_single_threaded == 0 || !client.block().lock.is_free();
+  return !ipc::is_single_threaded() || !client.block().lock.is_free();
 }
 
 // The signal goes to a process that is another rank. Returns false if it is the host's matter.

@@ -65,7 +65,7 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   }
   switch (thread_order().block(*own, word, until_ps, nullptr, ipc::WaitEnds::by_signal)) {
     case ipc::Woken::timed_out:
-      client->pass_time(own->key.clock_ps);
+      client->pass_until_ps(own->key.clock_ps);
       return -ETIMEDOUT;
     case ipc::Woken::interrupted:
       return -EINTR;
