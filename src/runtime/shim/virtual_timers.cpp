@@ -246,7 +246,6 @@ bool VirtualTimers::pass_on_sent(ipc::Client& client, const VirtualTimer* timer,
   const ipc::SentSignal sent = *client.sent_signal();
   client.pop_signal();
   last_signal_ = sent.number;
-  ++sent_signals_;
   tell_sent(sent, blocked);
   return true;
 }
