@@ -91,7 +91,7 @@ def test_ranks_signal_each_other_at_a_virtual_time(apenet, build, ranks):
 def test_a_signal_from_outside_ends_a_sleep(apenet, build, tmp_path):
     """What the sleep took and what was left of it are its length; at which time it ended, the host decides."""
     program = build(HERE / "from_outside.c")
-    done = apenet("run", "-n", "2", "--machine", "ape16", "--", program, tmp_path / "mark")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", program, tmp_path / "sleeps", tmp_path / "handled")
     assert (done.returncode, done.stdout) == (0, "-1 EINTR, handled 1, early 1, sum 1000.000\n"), done.stderr
     warning = "a signal from outside the ranks has ended a sleep of rank 1: the times of this run may not repeat"
     assert done.stderr.count(warning) == 1

@@ -76,7 +76,7 @@ int queue_signal(pid_t process, siginfo_t& info) {
   return host_call(SYS_rt_sigqueueinfo, process, info.si_signo, reinterpret_cast<std::uint64_t>(&info));
 }
 
-// Of another process, the threads are not known.
+// The threads of another process are not known.
 int queue_signal_to_thread(pid_t process, pid_t thread, siginfo_t& info) {
   if (process == thread && send_to_rank(process, info)) return 0;
   return host_call(SYS_rt_tgsigqueueinfo, process, thread, static_cast<std::uint64_t>(info.si_signo), &info);

@@ -1,7 +1,8 @@
 /* A process outside the ranks sends rank 1 a signal while that sleeps for 1000 s of virtual time. Rank 0
-   waits for that process in the host, and goes on for a second of virtual time after it. */
+   waits in the host until the handler has run, and goes on for a second of virtual time after it. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,9 +12,13 @@
 #include <unistd.h>
 
 static volatile sig_atomic_t handled;
+static const char* handled_mark;
 
 static void handle(int number) {
+  const int error = errno;
   handled = number;
+  close(open(handled_mark, O_CREAT | O_WRONLY, 0600));
+  errno = error;
 }
 
 /* As the host shows it. */
@@ -28,7 +33,7 @@ static char state_of(int process) {
   return state;
 }
 
-/* It has said that it is about to sleep, and does. */
+/* It has left the mark, and sleeps. */
 static void await_sleep(int process, const char* mark) {
   const struct timespec moment = {.tv_nsec = 1000000};
   while (access(mark, F_OK) != 0) nanosleep(&moment, NULL);
@@ -39,6 +44,7 @@ static void await_sleep(int process, const char* mark) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  handled_mark = argv[2];
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   /* A sleep is interrupted even so. */
@@ -51,6 +57,7 @@ int main(int argc, char** argv) {
     snprintf(command, sizeof command, "kill -USR1 %d", process);
     await_sleep(process, argv[1]);
     if (system(command) != 0) return 2;
+    await_sleep(process, handled_mark);
     const struct timespec second = {.tv_sec = 1};
     nanosleep(&second, NULL);
   } else {
