@@ -116,9 +116,11 @@ def test_a_go_program_may_lead_past_the_network(apenet, bench):
     assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
 
 
-def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench):
+def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench, surroundings):
+    """It has made a segment of shared memory with a name, which does not remain either."""
     program, raw = bench.program("mpich", "C")[0], bench.launcher("raw")
-    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", '"$0" all "$1"; true', raw, program)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", '"$0" all "$1"; true', raw, program)
+    done = apenet(*command, env=surroundings.environment)
     assert done.returncode == 2
     assert f"'{program}' uses " in done.stderr
     assert "libmpi.so.12 without libapenet-shim.so: it runs by itself" in done.stderr
@@ -198,14 +200,15 @@ def test_scripts_leave_no_trace(apenet):
     assert said == ["apenet: warning: no rank opened an endpoint: nothing crossed the simulated network"]
 
 
-def test_a_second_program_past_the_network_is_named(apenet, bench, tmp_path):
+def test_a_second_program_past_the_network_is_named(apenet, bench, tmp_path, surroundings):
     """While the first takes part, and waits for it."""
     program, raw = bench.program("mpich", "C")[0], bench.launcher("raw")
     script = tmp_path / "script.py"
     text = "import subprocess, sys\nfrom mpi4py import MPI\nMPI.COMM_WORLD.barrier()\nsubprocess.run(sys.argv[1:])\n"
     script.write_text(text, encoding="utf-8")
     slow = ("sh", "-c", f"exec {raw} all {program}")
-    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "python", script, *slow)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "python", script, *slow)
+    done = apenet(*command, env=surroundings.environment)
     assert done.returncode == 2
     assert f"'{program}' uses " in done.stderr
     assert "It was started by '" in done.stderr

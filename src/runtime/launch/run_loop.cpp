@@ -1,10 +1,12 @@
 #include "runtime/launch/run_loop.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <new>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -62,10 +64,17 @@ void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupte
   guarded([&] {
     if (!verdict_.is_stopped() && server_.failures().empty()) server_.look_for_vanished();
   });
+  std::set<std::string> left;
+  const auto stop_strays = [&] {
+    if (server_.processes().has_supervisor()) left.merge(strays_.stop());
+  };
+  guarded(stop_strays);
   guarded([&] {
     if (server_.processes().any_alive()) server_.terminate();
   });
+  guarded(stop_strays);  // those that have come up meanwhile
   guarded([&] { server_.kill_all(); });
+  for (const std::string& segment : left) unlink(segment.c_str());
   guarded([&] { server_.finish_output(); });
   if (server_.failures().empty()) server_.notice_lost_output();
   report_on(report);

@@ -1,14 +1,19 @@
 #include "runtime/launch/stray_watch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/ipc/unfollowed.hpp"
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/open_files.hpp"
 
 namespace apenet {
 namespace {
@@ -19,10 +24,27 @@ constexpr int share_at_start = 10;
 constexpr int share_afterwards = 200;
 constexpr std::chrono::milliseconds least_interval_afterwards{100};
 
-// The MPI library whose code a process has mapped; empty if it has none, or has the shim, too.
-std::string stray_library(int process_id) {
+// How MPICH, Open MPI 4 and 5, UCX and Intel MPI begin the names of their segments.
+constexpr std::array<std::string_view, 6> segment_names = {"mpich_shm_",     "vader_segment.", "sm_segment.",
+                                                           "ucx_shm_posix_", "open_mpi.",      "Intel_MPI_"};
+
+bool is_segment(std::string_view file) {
+  constexpr std::string_view folder = "/dev/shm/";
+  if (!file.starts_with(folder) || file.ends_with(" (deleted)")) return false;
+  file.remove_prefix(folder.size());
+  return std::any_of(segment_names.begin(), segment_names.end(),
+                     [&](std::string_view begin) { return file.starts_with(begin); });
+}
+
+// What a process has mapped that tells whether it is a stray.
+struct Mapped {
+  std::string library;                // the MPI library whose code it has; empty if it has the shim, too
+  std::vector<std::string> segments;  // of that library, with names in the host
+};
+
+Mapped mapped_by(int process_id) {
   std::ifstream maps("/proc/" + std::to_string(process_id) + "/maps");
-  std::string library;
+  Mapped found;
   for (std::string line; std::getline(maps, line);) {
     std::istringstream fields(line);
     std::string rights;
@@ -32,9 +54,10 @@ std::string stray_library(int process_id) {
     std::getline(fields, file);
     if (file.find("/libapenet-shim.so") != std::string::npos) return {};
     const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
-    if (rights.find('x') != std::string::npos && name.starts_with("libmpi")) library = file;
+    if (rights.find('x') != std::string::npos && name.starts_with("libmpi")) found.library = file;
+    if (is_segment(file)) found.segments.push_back(file);
   }
-  return library;
+  return found;
 }
 
 // Its command, fit for a message.
@@ -53,6 +76,21 @@ std::string command_of(int process_id) {
 bool is_known_otherwise(const std::string& variables) {
   return variables.find("APENET_MAPPING=") != std::string::npos ||
          variables.find("APENET_OUTSIDE=") != std::string::npos;
+}
+
+// Returns when no thread of it acts any more, or after a second.
+void stop_process(int process_id) {
+  constexpr int most_looks = 1000;
+  kill(process_id, SIGSTOP);
+  for (int look = 0; look < most_looks; ++look) {
+    const std::vector<int> threads = threads_of(process_id);
+    const bool any_acts = std::any_of(threads.begin(), threads.end(), [&](int thread) {
+      const auto state = thread_state(process_id, thread);
+      return state && std::string_view("TtZX").find(state->state) == std::string_view::npos;
+    });
+    if (!any_acts) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 struct Descendant {
@@ -99,8 +137,8 @@ std::string StrayWatch::look() {
     const int id = process.process_id;
     if (std::find(taking_part.begin(), taking_part.end(), id) != taking_part.end()) continue;
     // Twice: the table may change while it is read.
-    if (stray_library(id).empty()) continue;
-    const std::string library = stray_library(id);
+    if (mapped_by(id).library.empty()) continue;
+    const std::string library = mapped_by(id).library;
     if (library.empty() || is_known_otherwise(process_file(id, "environ"))) continue;
     return describe(process, library, root);
   }
@@ -108,6 +146,21 @@ std::string StrayWatch::look() {
   const WallClock::duration pause = (is_start ? share_at_start : share_afterwards) * (end - now);
   next_look_ = end + (is_start ? pause : std::max<WallClock::duration>(pause, least_interval_afterwards));
   return {};
+}
+
+std::set<std::string> StrayWatch::stop() const {
+  std::set<std::string> segments;
+  for (const Descendant& process : descendants(process_ids_.tree().root())) {
+    const int id = process.process_id;
+    if (mapped_by(id).library.empty() || is_known_otherwise(process_file(id, "environ"))) continue;
+    stop_process(id);
+    for (std::string& segment : mapped_by(id).segments) segments.insert(std::move(segment));
+    for (const int fd : open_descriptors(id)) {
+      std::string file = descriptor_link(id, static_cast<std::uint64_t>(fd));
+      if (is_segment(file)) segments.insert(std::move(file));
+    }
+  }
+  return segments;
 }
 
 }  // namespace apenet

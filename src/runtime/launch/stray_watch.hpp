@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <set>
 #include <string>
 
 #include "runtime/scheduler/process_ids.hpp"
@@ -18,6 +19,10 @@ class StrayWatch {
   // Examines the processes of the run, seldom once every rank has a process that takes part. Returns what is
   // wrong, or an empty text.
   [[nodiscard]] std::string look();
+  // Stops these programs and returns the files of shared memory of their MPI libraries: these would remove
+  // them in MPI_Finalize at the earliest, so whoever kills the programs removes them. (With the shim, an MPI
+  // library has no segments with names.)
+  [[nodiscard]] std::set<std::string> stop() const;
 
  private:
   using WallClock = std::chrono::steady_clock;
