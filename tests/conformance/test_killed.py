@@ -130,6 +130,31 @@ def test_a_rank_killed_inside_mpi_init_behind_a_script(apenet, build):
     assert "rank 0 ended inside MPI_Init\n" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("wrapper", "number"),
+    [
+        (("timeout", "1000", "PROGRAM"), signal.SIGKILL),
+        (("sh", "-c", '"$0" "$1"; true', "PROGRAM"), signal.SIGKILL),
+        (("sh", "-c", '"$0" "$1"; true', "PROGRAM"), signal.SIGHUP),
+        (("sh", "-c", 'env "$0" "$1"; true', "PROGRAM"), signal.SIGTERM),
+        (("python", "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])", "PROGRAM"), signal.SIGKILL),
+    ],
+)
+def test_a_killed_wrapper_ends_its_rank(start_apenet, surroundings, build, wrapper, number):
+    """The program below it would go on for ever, and so would the other rank."""
+    command = [str(build(FAILING)) if word == "PROGRAM" else word for word in wrapper]
+    environment = {**surroundings.environment, "PATH": os.environ["PATH"]}
+    started = start_apenet("run", "-n", "2", "--machine", "ape16", "--", *command, "endless", env=environment)
+    assert all("was here" in line for line in started.read_lines(2, SOON_S))
+    supervisor = supervisor_of(started.process.pid)
+    leaders = [int(child) for child in Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()]
+    os.kill(leaders[0], number)
+    done = started.finish(SOON_S)
+    assert done.returncode == 128 + number
+    assert f"rank 0 was ended by signal {number} ({signal.strsignal(number)}), " in done.stderr
+    assert f"which '{wrapper[0]}' got, the wrapper of its program" in done.stderr
+
+
 def test_a_rank_that_its_started_process_leaves_to_a_child_goes_on(apenet, build):
     """As `setsid` without --wait does: the started process ends long before MPI."""
     script = '(sleep 0.3; "$0"; echo ended) &'

@@ -29,6 +29,7 @@ void FailureWatch::note_end(std::uint32_t rank, const RankProcesses::End& end, b
   if (end.how == RankReport::End::killed) {
     failure.exit_status = 128 + end.status;
     failure.what = "was ended by " + signal_name(end.status);
+    if (!end.wrapper.empty()) failure.what += ", which " + end.wrapper + " got, the wrapper of its program";
   } else if (end.status != 0) {
     failure.exit_status = end.status;
     failure.what = "exited with status " + std::to_string(end.status);

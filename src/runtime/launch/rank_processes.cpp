@@ -1,5 +1,6 @@
 #include "runtime/launch/rank_processes.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 
 namespace apenet {
 
@@ -71,11 +73,13 @@ void RankProcesses::reap(std::size_t index) {
   note_end(index, status);
 }
 
-void RankProcesses::note_end(std::size_t index, int wait_status) {
+void RankProcesses::note_end(std::size_t index, int wait_status, const std::string& name) {
   Process& process = processes_[index];
   if (process.has_ended()) return;
-  process.end = WIFSIGNALED(wait_status) ? End{RankReport::End::killed, WTERMSIG(wait_status)}
-                                         : End{RankReport::End::exited, WEXITSTATUS(wait_status)};
+  process.name = name;
+  process.end = WIFSIGNALED(wait_status)
+                    ? End{.how = RankReport::End::killed, .status = WTERMSIG(wait_status)}
+                    : End{.how = RankReport::End::exited, .status = WEXITSTATUS(wait_status)};
   if (process.pidfd >= 0) close(process.pidfd);
   process.pidfd = -1;
   unreported_.push_back(index);
@@ -110,6 +114,17 @@ RankProcesses::End RankProcesses::end_of_rank(std::uint32_t rank) const {
   return has_succeeded && attached.how != RankReport::End::running ? attached : leader;
 }
 
+void RankProcesses::end_with_leader(std::uint32_t rank) {
+  Process& leader = processes_[rank];
+  const int pidfd = processes_[count_ + rank].pidfd;
+  if (leader.end.how != RankReport::End::killed || pidfd < 0) return;
+  // Not one that has ended already, whose end has not been heard yet.
+  pollfd ended{pidfd, POLLIN, 0};
+  if (poll(&ended, 1, 0) != 0) return;
+  if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0) == 0)
+    leader.end.wrapper = leader.name.empty() ? "the process" : "'" + leader.name + "'";
+}
+
 void RankProcesses::hear_child(std::size_t index) {
   reap(index);
   report_ends();
@@ -134,7 +149,8 @@ bool RankProcesses::read_notices() {
     reaped_statuses_[notice.process_id] = notice.status;
     if (!is_killed_) on_notice_(notice, leader_of(notice.process_id));
     for (std::size_t index = 0; index < processes_.size(); ++index) {
-      if (processes_[index].id == notice.process_id) note_end(index, notice.status);
+      if (processes_[index].id == notice.process_id)
+        note_end(index, notice.status, validation::text(notice.name));
     }
   }
 }

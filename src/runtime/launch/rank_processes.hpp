@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/launch/poller.hpp"
@@ -29,6 +30,8 @@ class RankProcesses {
   struct End {
     RankReport::End how = RankReport::End::running;
     int status = 0;
+    // Set if the rank's MPI process was killed because its leader, of this name, had been killed.
+    std::string wrapper{};
   };
 
   using OnEnd = std::function<void(std::uint32_t rank)>;
@@ -51,6 +54,9 @@ class RankProcesses {
   void hear_child(std::size_t index);
   // Serves Poller::Source::supervisor. Returns false if the supervisor has ended before the run was killed.
   bool hear_supervisor();
+  // Kills the rank's MPI process if a signal has ended its leader before it: for the user, that ended the
+  // rank. A leader that exits first leaves its program running on purpose, as a daemon does.
+  void end_with_leader(std::uint32_t rank);
   // Sends SIGTERM to every process group of the ranks.
   void terminate_ranks() const;
   // Kills all remaining processes of the run, also those that ranks have left running.
@@ -79,12 +85,13 @@ class RankProcesses {
     int id = 0;
     int pidfd = -1;
     End end;
+    std::string name{};  // of its last program, once it has ended and the supervisor has told it
     [[nodiscard]] bool has_ended() const { return end.how != RankReport::End::running; }
   };
   void watch_started(std::size_t index, int process_id);
   void watch(std::size_t index, int process_id);
   void reap(std::size_t index);
-  void note_end(std::size_t index, int wait_status);
+  void note_end(std::size_t index, int wait_status, const std::string& name = {});
   [[nodiscard]] std::set<int> groups_left_behind() const;
   void signal_to(std::span<const Process> processes, int signal) const;
   // The rank for which it was started.

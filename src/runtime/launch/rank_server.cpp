@@ -135,7 +135,10 @@ void RankServer::on_end(std::uint32_t rank) {
   } catch (const RankError& error) {
     failure_watch_.note(error);  // the process has ended all the same
   }
-  if (!processes_.has_ended(rank, process_id)) return;
+  if (!processes_.has_ended(rank, process_id)) {
+    processes_.end_with_leader(rank);
+    return;
+  }
   if (process_id == 0 && is_left_to_a_child(rank)) return;
   left_to_children_.erase(rank);
   scheduler_.remove(rank);
@@ -253,7 +256,7 @@ void RankServer::report(SessionReport& report) const {
   report.ranks.resize(count_);
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     RankProcesses::End end = processes_.end_of_rank(rank);
-    if (failure_watch_.is_excused(rank)) end = {RankReport::End::killed, SIGTERM};
+    if (failure_watch_.is_excused(rank)) end = {.how = RankReport::End::killed, .status = SIGTERM};
     report.ranks[rank].end = end.how;
     report.ranks[rank].status = end.status;
     report.ranks[rank].spoke_pmi = pmi_.spoke(rank);
