@@ -36,6 +36,9 @@ class EventQueue {
   EventQueue() = default;
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
+  // For std::swap: what has been moved from is only assigned to.
+  EventQueue(EventQueue&&) = default;
+  EventQueue& operator=(EventQueue&&) = default;
 
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -75,13 +78,6 @@ class EventQueue {
     ++near_cursor_;
     last_popped_ps_ = event.time_ps;
     return event;
-  }
-
-  // From now on, times need not lie before this one only, instead of that of the last event popped. Requires
-  // that no event is earlier.
-  void rewind(std::uint64_t time_ps) {
-    last_popped_ps_ = time_ps;
-    if (near_end_ps_ != endless_ps) narrow_near();
   }
 
   // The state on which pops depend. The arrangement of the events is not part of it.

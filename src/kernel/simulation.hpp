@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -82,16 +83,17 @@ class Simulation {
   // Every event before this time has been run: see replay().
   void ran_before(Time time) { ran_before_ = time; }
   // Adds what should have happened since `from`: begin() schedules the first of it, as if that were the time.
-  // Runs it up to now, and at this instant as long as more() holds. May be called from within an event.
-  // Requires that nothing else has happened since `from` that it affects.
+  // Runs it up to now, and at this instant as long as more() holds, on a clock and in a queue of its own, so
+  // that those of the simulation do not go back; what is left of it joins the pending events. May be called
+  // from within an event. Requires that nothing else has happened since `from` that it affects, and that all
+  // of the replay before has happened by then.
   template <typename Begin, typename More>
   void replay(Time from, const Begin& begin, const More& more) {
     const Time now = now_;
-    now_ = from;
-    queue_.rewind(static_cast<std::uint64_t>(from.ps()));
+    begin_replay(from);
     begin();
     while (next_time() < std::max(now, ran_before_) || (next_time() == now && more())) run_next();
-    now_ = std::max(now, now_);
+    end_replay(now);
   }
 
   [[nodiscard]] std::size_t pending_count() const { return queue_.size(); }
@@ -119,6 +121,8 @@ class Simulation {
   [[nodiscard]] bool is_traced() const { return trace_ != nullptr; }
 
  private:
+  void begin_replay(Time from);
+  void end_replay(Time now);
   [[noreturn, gnu::cold]] static void refuse(const EventSource& source);
   [[noreturn, gnu::cold]] void refuse(std::uint64_t packed_order, Time when) const;
 
@@ -144,6 +148,9 @@ class Simulation {
   Counters counters_;
   TraceSink* trace_ = nullptr;
   EventQueue queue_;
+  // The queue of replays, and during a replay that of the simulation. Empty between replays.
+  std::unique_ptr<EventQueue> other_queue_;
+  Time replayed_;  // the last time in the queue of replays
 };
 
 }  // namespace apenet

@@ -190,5 +190,107 @@ TEST(Simulation, ContinuesFromACopyOfItsState) {
   }
 }
 
+// A chain of events, one a nanosecond, of which each notes the clock.
+class Steps final : public EventHandler {
+ public:
+  explicit Steps(Simulation& of, std::uint32_t id) : simulation(of), source{EventKind::nic, id, 0} {}
+  void begin(Time first, std::uint64_t count) { simulation.schedule(source, first, *this, count); }
+  void handle_event(const Event& event) override {
+    EXPECT_EQ(event.time(), simulation.now());
+    seen.push_back(simulation.now());
+    if (event.argument_a > 1) begin(simulation.now() + Time::from_ns(1), event.argument_a - 1);
+  }
+  Simulation& simulation;
+  EventSource source;
+  std::vector<Time> seen;
+};
+
+std::vector<Time> nanoseconds(std::int64_t first, std::int64_t last) {
+  std::vector<Time> times;
+  for (std::int64_t ns = first; ns <= last; ++ns) times.push_back(Time::from_ns(ns));
+  return times;
+}
+
+// The replayed chain has what would have happened from 3 ns on; the events of the simulation wait.
+TEST(Simulation, AReplayAddsWhatShouldHaveHappened) {
+  Simulation simulation;
+  Steps present(simulation, 1);
+  Steps past(simulation, 2);
+  present.begin(Time::from_ns(0), 101);
+  for (int i = 0; i <= 50; ++i) simulation.step();
+  ASSERT_EQ(simulation.now(), Time::from_ns(50));
+  simulation.replay(
+      Time::from_ns(3), [&] { past.begin(Time::from_ns(5), 60); }, [] { return false; });
+  EXPECT_EQ(past.seen, nanoseconds(5, 49));
+  EXPECT_EQ(present.seen, nanoseconds(0, 50));
+  EXPECT_EQ(simulation.now(), Time::from_ns(50));
+  EXPECT_EQ(simulation.next_time(), Time::from_ns(50));
+  EXPECT_EQ(simulation.pending_count(), 2U);
+  simulation.run();
+  EXPECT_EQ(past.seen, nanoseconds(5, 64));
+  EXPECT_EQ(present.seen, nanoseconds(0, 100));
+  EXPECT_EQ(simulation.event_count(), 161U);
+}
+
+// From within an event of this instant, and up to a time before which every event has been run.
+TEST(Simulation, AReplayGoesAsFarAsItsSimulation) {
+  Simulation simulation;
+  Steps past(simulation, 1);
+  Steps present(simulation, 2);
+  present.begin(Time::from_ns(20), 1);
+  simulation.step();
+  simulation.replay(
+      Time::zero(), [&] { past.begin(Time::from_ns(18), 9); }, [&] { return past.seen.size() < 3; });
+  EXPECT_EQ(past.seen, nanoseconds(18, 20));
+  simulation.run();
+  EXPECT_EQ(past.seen, nanoseconds(18, 26));
+  simulation.ran_before(Time::from_ns(40));
+  simulation.replay(
+      Time::from_ns(26), [&] { past.begin(Time::from_ns(27), 20); }, [] { return false; });
+  EXPECT_EQ(past.seen, nanoseconds(18, 39));
+  EXPECT_EQ(simulation.now(), Time::from_ns(39));
+}
+
+// Events of one instant, of which replays add the earlier and the later ones: their total order holds.
+TEST(Simulation, WhatIsLeftOfAReplayJoinsThePendingEvents) {
+  Simulation simulation;
+  Recorder recorder;
+  std::array<EventSource, 4> sources{
+      {{EventKind::link, 0}, {EventKind::nic, 1}, {EventKind::nic, 2}, {EventKind::host, 0}}};
+  for (const std::uint64_t pending : {2U, 90U}) {
+    recorder.events.clear();
+    const Time now = simulation.now();
+    const auto add = [&](std::uint64_t first) {
+      for (std::uint64_t i = 0; i < pending; ++i) {
+        const Time when = now + Time::from_ns(static_cast<std::int64_t>(1 + i / 2));
+        simulation.schedule(sources[first + i % 2 * 2], when, recorder);
+      }
+    };
+    add(1);
+    simulation.replay(
+        now, [&] { add(0); }, [] { return false; });
+    simulation.run();
+    ASSERT_EQ(recorder.events.size(), 2 * pending);
+    for (std::size_t i = 1; i < recorder.events.size(); ++i)
+      EXPECT_TRUE(recorder.events[i - 1].before(recorder.events[i])) << i;
+  }
+}
+
+TEST(SimulationDeathTest, NorCanTheTimeOfReplays) {
+  Simulation simulation;
+  Recorder recorder;
+  EventSource source{EventKind::nic, 1, 0};
+  const auto replay = [&](Time from, Time first) {
+    simulation.replay(
+        from, [&] { simulation.schedule(source, first, recorder); }, [] { return false; });
+  };
+  replay(Time::zero(), Time::from_ns(30));
+  simulation.run();
+  EXPECT_DEATH(replay(Time::from_ns(29), Time::from_ns(31)),
+               "a replay from 29000 ps would go back: the one before reached 30000 ps");
+  replay(Time::from_ns(30), Time::from_ns(31));
+  EXPECT_EQ(simulation.pending_count(), 1U);
+}
+
 }  // namespace
 }  // namespace apenet
