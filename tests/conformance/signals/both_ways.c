@@ -30,6 +30,12 @@
 #include <unistd.h>
 
 static int raw; /* by syscall() */
+/* The function, or the kernel's call of the same name and arguments, or of another name. */
+#define BOTH(name, ...) BY(name, name, __VA_ARGS__)
+#define BY(call, name, ...) (raw ? syscall(SYS_##call, __VA_ARGS__) : (long)name(__VA_ARGS__))
+/* The kernel asks for the size of a signal set behind it. */
+#define BOTH_OF_SET(call, name, ...) (raw ? syscall(SYS_##call, __VA_ARGS__, 8L) : (long)name(__VA_ARGS__))
+
 static volatile sig_atomic_t handled;
 static const struct timespec wait_20 = {.tv_sec = 0, .tv_nsec = 20000000};
 static const struct timespec wait_80 = {.tv_sec = 0, .tv_nsec = 80000000};
@@ -61,7 +67,7 @@ static void set_alarm(void) {
 }
 
 static long sleeps(void) {
-  return raw ? syscall(SYS_nanosleep, &wait_20, NULL) : nanosleep(&wait_20, NULL);
+  return BOTH(nanosleep, &wait_20, NULL);
 }
 
 static long left_ms; /* of a sleep that a signal has ended */
@@ -69,7 +75,7 @@ static long left_ms; /* of a sleep that a signal has ended */
 static long sleep_is_interrupted(void) {
   struct timespec left = nothing;
   set_alarm();
-  const long result = raw ? syscall(SYS_nanosleep, &wait_80, &left) : nanosleep(&wait_80, &left);
+  const long result = BOTH(nanosleep, &wait_80, &left);
   left_ms = lround((double)left.tv_nsec * 1e-6);
   return result < 0 && errno == EINTR ? left_ms : -2;
 }
@@ -82,57 +88,49 @@ static long sleeps_until(void) {
 }
 
 static long polls(void) {
-  return raw ? syscall(SYS_poll, NULL, 0, 20) : poll(NULL, 0, 20);
+  return BOTH(poll, NULL, 0, 20);
 }
 
 static int own_pipe[2];
 
 static long polls_pipe(void) {
   struct pollfd file = {.fd = own_pipe[0], .events = POLLIN};
-  return raw ? syscall(SYS_poll, &file, 1, 20) : poll(&file, 1, 20);
+  return BOTH(poll, &file, 1, 20);
 }
 
 static long ppolls(void) {
   struct pollfd file = {.fd = own_pipe[0], .events = POLLIN};
-  return raw ? syscall(SYS_ppoll, &file, 1, &wait_20, NULL, 8L) : ppoll(&file, 1, &wait_20, NULL);
+  return BOTH_OF_SET(ppoll, ppoll, &file, 1, &wait_20, NULL);
 }
 
 /* The kernel says what is left. */
 static long ppoll_is_interrupted(void) {
   struct timespec limit = wait_80;
   set_alarm();
-  const long result = raw ? syscall(SYS_ppoll, NULL, 0, &limit, NULL, 8L) : ppoll(NULL, 0, &limit, NULL);
+  const long result = BOTH_OF_SET(ppoll, ppoll, NULL, 0, &limit, NULL);
   if (raw && lround((double)limit.tv_nsec * 1e-6) != 60) return -3;
   return result;
 }
 
 static long selects(void) {
   struct timeval limit = {.tv_usec = 20000};
-  const long result =
-      raw ? syscall(SYS_select, 0, NULL, NULL, NULL, &limit) : select(0, NULL, NULL, NULL, &limit);
+  const long result = BOTH(select, 0, NULL, NULL, NULL, &limit);
   return result == 0 ? limit.tv_usec : result;
 }
 
 static long pselects(void) {
   struct timespec limit = wait_20;
-  return raw ? syscall(SYS_pselect6, 0, NULL, NULL, NULL, &limit, NULL)
-             : pselect(0, NULL, NULL, NULL, &limit, NULL);
+  return BY(pselect6, pselect, 0, NULL, NULL, NULL, &limit, NULL);
 }
 
 static long epolls(void) {
   struct epoll_event event;
-  const int set = (int)(raw ? syscall(SYS_epoll_create1, 0) : epoll_create1(0));
+  const int set = (int)BOTH(epoll_create1, 0);
   struct epoll_event wanted = {.events = EPOLLIN};
-  if (raw) {
-    syscall(SYS_epoll_ctl, set, EPOLL_CTL_ADD, own_pipe[0], &wanted);
-  } else {
-    epoll_ctl(set, EPOLL_CTL_ADD, own_pipe[0], &wanted);
-  }
-  long result = raw ? syscall(SYS_epoll_wait, set, &event, 1, 20) : epoll_wait(set, &event, 1, 20);
-  result +=
-      raw ? syscall(SYS_epoll_pwait, set, &event, 1, 20, NULL, 8L) : epoll_pwait(set, &event, 1, 20, NULL);
-  result += raw ? syscall(SYS_epoll_pwait2, set, &event, 1, &wait_20, NULL, 8L)
-                : epoll_pwait2(set, &event, 1, &wait_20, NULL);
+  BOTH(epoll_ctl, set, EPOLL_CTL_ADD, own_pipe[0], &wanted);
+  long result = BOTH(epoll_wait, set, &event, 1, 20);
+  result += BOTH_OF_SET(epoll_pwait, epoll_pwait, set, &event, 1, 20, NULL);
+  result += BOTH_OF_SET(epoll_pwait2, epoll_pwait2, set, &event, 1, &wait_20, NULL);
   close(set);
   return result;
 }
@@ -159,42 +157,30 @@ static sigset_t only(int number) {
 
 static long sigtimedwait_ends(void) {
   const sigset_t set = only(SIGUSR2);
-  return raw ? syscall(SYS_rt_sigtimedwait, &set, NULL, &wait_20, 8L) : sigtimedwait(&set, NULL, &wait_20);
+  return BOTH_OF_SET(rt_sigtimedwait, sigtimedwait, &set, NULL, &wait_20);
 }
 
 static long sigtimedwait_takes(void) {
   const sigset_t set = only(SIGUSR2);
   siginfo_t info = {0};
-  if (raw) {
-    syscall(SYS_kill, getpid(), SIGUSR2);
-  } else {
-    kill(getpid(), SIGUSR2);
-  }
-  const long taken =
-      raw ? syscall(SYS_rt_sigtimedwait, &set, &info, &wait_20, 8L) : sigtimedwait(&set, &info, &wait_20);
+  BOTH(kill, getpid(), SIGUSR2);
+  const long taken = BOTH_OF_SET(rt_sigtimedwait, sigtimedwait, &set, &info, &wait_20);
   return taken == SIGUSR2 && info.si_pid == getpid() ? 1 : -2;
 }
 
 static long alarms(void) {
-  const long before = raw ? syscall(SYS_alarm, 100) : alarm(100);
+  const long before = BOTH(alarm, 100);
   nanosleep(&wait_20, NULL);
-  return before + (raw ? syscall(SYS_alarm, 0) : alarm(0));
+  return before + BOTH(alarm, 0);
 }
 
 static long itimers(void) {
   const struct itimerval value = {.it_interval = {.tv_usec = 7000}, .it_value = {.tv_usec = 80000}};
   struct itimerval left, stop = {0};
-  if (raw) {
-    syscall(SYS_setitimer, ITIMER_REAL, &value, NULL);
-    nanosleep(&wait_20, NULL);
-    syscall(SYS_getitimer, ITIMER_REAL, &left);
-    syscall(SYS_setitimer, ITIMER_REAL, &stop, NULL);
-  } else {
-    setitimer(ITIMER_REAL, &value, NULL);
-    nanosleep(&wait_20, NULL);
-    getitimer(ITIMER_REAL, &left);
-    setitimer(ITIMER_REAL, &stop, NULL);
-  }
+  BOTH(setitimer, ITIMER_REAL, &value, NULL);
+  nanosleep(&wait_20, NULL);
+  BOTH(getitimer, ITIMER_REAL, &left);
+  BOTH(setitimer, ITIMER_REAL, &stop, NULL);
   return lround((double)left.it_value.tv_usec * 1e-3) * 10 + left.it_interval.tv_usec / 1000;
 }
 
@@ -207,7 +193,7 @@ static long suspends(void) {
   sigset_t none;
   sigemptyset(&none);
   set_alarm();
-  return raw ? syscall(SYS_rt_sigsuspend, &none, 8L) : sigsuspend(&none);
+  return BOTH_OF_SET(rt_sigsuspend, sigsuspend, &none);
 }
 
 /* Ends at 20, 30, ... ms; the signal is blocked until 65 ms: one that comes, and four that are counted. */
@@ -218,26 +204,18 @@ static long timers(void) {
   const sigset_t set = only(SIGUSR2);
   struct itimerspec left = {0};
   siginfo_t info = {0};
-  long overruns = -1;
-  if (raw) {
-    int timer = -1;
-    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return -2;
-    syscall(SYS_timer_settime, timer, 0, &value, NULL);
-    nanosleep(&wait_65, NULL);
-    syscall(SYS_timer_gettime, timer, &left);
-    syscall(SYS_rt_sigtimedwait, &set, &info, &nothing, 8L);
-    overruns = syscall(SYS_timer_getoverrun, timer);
-    if (syscall(SYS_timer_delete, timer) != 0) return -4;
-  } else {
-    timer_t timer;
-    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return -2;
-    timer_settime(timer, 0, &value, NULL);
-    nanosleep(&wait_65, NULL);
-    timer_gettime(timer, &left);
-    sigtimedwait(&set, &info, &nothing);
-    overruns = timer_getoverrun(timer);
-    if (timer_delete(timer) != 0) return -4;
-  }
+  timer_t timer = NULL;
+  int number = -1; /* the same for the kernel */
+  const long made = raw ? syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &number)
+                        : timer_create(CLOCK_MONOTONIC, &event, &timer);
+  if (made != 0) return -2;
+#define OF_TIMER(name, ...) (raw ? syscall(SYS_##name, number __VA_ARGS__) : name(timer __VA_ARGS__))
+  OF_TIMER(timer_settime, , 0, &value, NULL);
+  nanosleep(&wait_65, NULL);
+  OF_TIMER(timer_gettime, , &left);
+  BOTH_OF_SET(rt_sigtimedwait, sigtimedwait, &set, &info, &nothing);
+  const long overruns = OF_TIMER(timer_getoverrun, );
+  if (OF_TIMER(timer_delete, ) != 0) return -4;
   if (info.si_code != SI_TIMER) return -3;
   return overruns * 10 + lround((double)left.it_value.tv_nsec * 1e-6);
 }
@@ -247,19 +225,11 @@ static long timer_files(void) {
   const struct timespec wait_45 = {.tv_nsec = 45000000};
   struct itimerspec left = {0};
   uint64_t ends = 0;
-  const int file =
-      (int)(raw ? syscall(SYS_timerfd_create, CLOCK_MONOTONIC, 0) : timerfd_create(CLOCK_MONOTONIC, 0));
-  if (raw) {
-    syscall(SYS_timerfd_settime, file, 0, &value, NULL);
-    nanosleep(&wait_45, NULL);
-    syscall(SYS_timerfd_gettime, file, &left);
-    if (syscall(SYS_read, file, &ends, sizeof ends) != sizeof ends) return -2;
-  } else {
-    timerfd_settime(file, 0, &value, NULL);
-    nanosleep(&wait_45, NULL);
-    timerfd_gettime(file, &left);
-    if (read(file, &ends, sizeof ends) != sizeof ends) return -2;
-  }
+  const int file = (int)BOTH(timerfd_create, CLOCK_MONOTONIC, 0);
+  BOTH(timerfd_settime, file, 0, &value, NULL);
+  nanosleep(&wait_45, NULL);
+  BOTH(timerfd_gettime, file, &left);
+  if (BOTH(read, file, &ends, sizeof ends) != sizeof ends) return -2;
   close(file);
   return (long)ends * 10 + lround((double)left.it_value.tv_nsec * 1e-6);
 }
@@ -269,15 +239,9 @@ static long dates(void) {
   struct timespec now = {0};
   struct timeval day = {0};
   time_t seconds = 0;
-  if (raw) {
-    syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    syscall(SYS_gettimeofday, &day, NULL);
-    if (syscall(SYS_time, &seconds) != seconds) return -2;
-  } else {
-    clock_gettime(CLOCK_REALTIME, &now);
-    gettimeofday(&day, NULL);
-    if (time(&seconds) != seconds) return -2;
-  }
+  BOTH(clock_gettime, CLOCK_REALTIME, &now);
+  BOTH(gettimeofday, &day, NULL);
+  if (BOTH(time, &seconds) != seconds) return -2;
   return now.tv_sec / 86400 == day.tv_sec / 86400 && now.tv_sec / 86400 == seconds / 86400
              ? now.tv_sec / 86400
              : -3;
@@ -285,39 +249,28 @@ static long dates(void) {
 
 static long resolution(void) {
   struct timespec unit = {.tv_nsec = 77};
-  const long result =
-      raw ? syscall(SYS_clock_getres, CLOCK_MONOTONIC, &unit) : clock_getres(CLOCK_MONOTONIC, &unit);
+  const long result = BOTH(clock_getres, CLOCK_MONOTONIC, &unit);
   return result + unit.tv_nsec;
 }
 
 static long sets_clock(void) {
-  return raw ? syscall(SYS_clock_settime, CLOCK_REALTIME, &wait_20) : clock_settime(CLOCK_REALTIME, &wait_20);
+  return BOTH(clock_settime, CLOCK_REALTIME, &wait_20);
 }
 
 static long sets_day(void) {
   const struct timeval day = {.tv_sec = 1};
-  return raw ? syscall(SYS_settimeofday, &day, NULL) : settimeofday(&day, NULL);
+  return BOTH(settimeofday, &day, NULL);
 }
 
 /* Sleep takes no CPU time. */
 static long cpu_times(void) {
   struct tms before, after;
   struct rusage use_before, use_after;
-  if (raw) {
-    syscall(SYS_times, &before);
-    syscall(SYS_getrusage, RUSAGE_SELF, &use_before);
-  } else {
-    times(&before);
-    getrusage(RUSAGE_SELF, &use_before);
-  }
+  BOTH(times, &before);
+  BOTH(getrusage, RUSAGE_SELF, &use_before);
   nanosleep(&wait_20, NULL);
-  if (raw) {
-    syscall(SYS_times, &after);
-    syscall(SYS_getrusage, RUSAGE_SELF, &use_after);
-  } else {
-    times(&after);
-    getrusage(RUSAGE_SELF, &use_after);
-  }
+  BOTH(times, &after);
+  BOTH(getrusage, RUSAGE_SELF, &use_after);
   return after.tms_utime - before.tms_utime +
          (use_after.ru_utime.tv_usec - use_before.ru_utime.tv_usec) / 1000;
 }
@@ -325,7 +278,7 @@ static long cpu_times(void) {
 static long node_name(void) {
   struct utsname names;
   char host[256];
-  if ((raw ? syscall(SYS_uname, &names) : uname(&names)) != 0) return -2;
+  if (BOTH(uname, &names) != 0) return -2;
   gethostname(host, sizeof host);
   return strcmp(names.nodename, host) == 0 ? 0 : -3;
 }
@@ -334,49 +287,42 @@ static long yields(void) {
   return raw ? syscall(SYS_sched_yield) : sched_yield();
 }
 
-static long kills(void) {
-  handled = 0;
-  const long result = raw ? syscall(SYS_kill, getpid(), SIGUSR1) : kill(getpid(), SIGUSR1);
+/* How many signals have been handled when the call ends. */
+static long handled_by(long result) {
   return result == 0 ? handled : -2;
+}
+
+static long kills(void) {
+  return handled_by(BOTH(kill, getpid(), SIGUSR1));
 }
 
 static long tgkills(void) {
-  handled = 0;
-  const long result =
-      raw ? syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1) : tgkill(getpid(), gettid(), SIGUSR1);
-  return result == 0 ? handled : -2;
+  return handled_by(BOTH(tgkill, getpid(), gettid(), SIGUSR1));
 }
 
 static long tkills(void) {
-  handled = 0;
-  const long result = raw ? syscall(SYS_tkill, gettid(), SIGUSR1) : pthread_kill(pthread_self(), SIGUSR1);
-  return result == 0 ? handled : -2;
+  return handled_by(raw ? syscall(SYS_tkill, gettid(), SIGUSR1) : pthread_kill(pthread_self(), SIGUSR1));
+}
+
+static const union sigval value_1 = {.sival_int = 1};
+
+static siginfo_t queued(void) {
+  siginfo_t info = {.si_signo = SIGUSR1, .si_code = SI_QUEUE};
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  return info;
 }
 
 static long queues(void) {
-  siginfo_t info;
-  memset(&info, 0, sizeof info);
-  info.si_signo = SIGUSR1;
-  info.si_code = SI_QUEUE;
-  info.si_pid = getpid();
-  info.si_uid = getuid();
-  handled = 0;
-  const long result = raw ? syscall(SYS_rt_sigqueueinfo, getpid(), SIGUSR1, &info)
-                          : sigqueue(getpid(), SIGUSR1, (union sigval){.sival_int = 1});
-  return result == 0 ? handled : -2;
+  const siginfo_t info = queued();
+  return handled_by(raw ? syscall(SYS_rt_sigqueueinfo, getpid(), SIGUSR1, &info)
+                        : sigqueue(getpid(), SIGUSR1, value_1));
 }
 
 static long queues_to_thread(void) {
-  siginfo_t info;
-  memset(&info, 0, sizeof info);
-  info.si_signo = SIGUSR1;
-  info.si_code = SI_QUEUE;
-  info.si_pid = getpid();
-  info.si_uid = getuid();
-  handled = 0;
-  const long result = raw ? syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGUSR1, &info)
-                          : pthread_sigqueue(pthread_self(), SIGUSR1, (union sigval){.sival_int = 1});
-  return result == 0 ? handled : -2;
+  const siginfo_t info = queued();
+  return handled_by(raw ? syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGUSR1, &info)
+                        : pthread_sigqueue(pthread_self(), SIGUSR1, value_1));
 }
 
 static long status_of_child(void) {
@@ -386,8 +332,7 @@ static long status_of_child(void) {
     if (raw) syscall(SYS_exit_group, 3);
     _exit(3);
   }
-  const pid_t ended =
-      (pid_t)(raw ? syscall(SYS_wait4, child, &status, 0, NULL) : wait4(child, &status, 0, NULL));
+  const pid_t ended = (pid_t)BOTH(wait4, child, &status, 0, NULL);
   return ended == child && WIFEXITED(status) ? WEXITSTATUS(status) : -2;
 }
 
@@ -407,8 +352,7 @@ static long info_of_child(void) {
 static long semaphore_times_out(void) {
   const int set = semget(IPC_PRIVATE, 1, 0600);
   struct sembuf take = {.sem_num = 0, .sem_op = -1};
-  const long result =
-      raw ? syscall(SYS_semtimedop, set, &take, 1, &wait_20) : semtimedop(set, &take, 1, &wait_20);
+  const long result = BOTH(semtimedop, set, &take, 1, &wait_20);
   const int error = errno;
   semctl(set, 0, IPC_RMID);
   errno = error;
@@ -417,7 +361,7 @@ static long semaphore_times_out(void) {
 
 static long event_files(void) {
   uint64_t count = 0;
-  const int file = (int)(raw ? syscall(SYS_eventfd2, 5, 0) : eventfd(5, 0));
+  const int file = (int)BY(eventfd2, eventfd, 5, 0);
   if (read(file, &count, sizeof count) != sizeof count) return -2;
   struct pollfd waits = {.fd = file, .events = POLLIN};
   const int ready = poll(&waits, 1, 20);
@@ -427,12 +371,12 @@ static long event_files(void) {
 
 static long pipes(void) {
   int ends[2];
-  if ((raw ? syscall(SYS_pipe2, ends, 0) : pipe2(ends, 0)) != 0) return -2;
+  if (BOTH(pipe2, ends, 0) != 0) return -2;
   struct pollfd waits = {.fd = ends[0], .events = POLLIN};
   const int ready = poll(&waits, 1, 20);
-  const long written = raw ? syscall(SYS_write, ends[1], "abc", 3) : write(ends[1], "abc", 3);
+  const long written = BOTH(write, ends[1], "abc", 3);
   char text[8];
-  const long taken = raw ? syscall(SYS_read, ends[0], text, sizeof text) : read(ends[0], text, sizeof text);
+  const long taken = BOTH(read, ends[0], text, sizeof text);
   close(ends[0]);
   close(ends[1]);
   return ready == 0 && written == 3 ? taken : -3;
@@ -440,7 +384,7 @@ static long pipes(void) {
 
 static long bad_call(void) {
   const struct timespec wrong = {.tv_nsec = 2000000000};
-  return raw ? syscall(SYS_nanosleep, &wrong, NULL) : nanosleep(&wrong, NULL);
+  return BOTH(nanosleep, &wrong, NULL);
 }
 
 #define CALL(function) \
@@ -502,6 +446,7 @@ int main(int argc, char** argv) {
     char lines[2][128];
     for (raw = 0; raw < 2; ++raw) {
       errno = 0;
+      handled = 0;
       const double began_ms = now_ms();
       const long result = calls[i].function();
       const int error = result == -1 ? errno : 0;
