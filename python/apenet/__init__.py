@@ -1,4 +1,4 @@
-"""APENet in software: unmodified MPI programs on a simulated 3D torus, in deterministic virtual time.
+"""APENet in software: unmodified MPI programs on a simulated interconnect, in deterministic virtual time.
 
 import apenet
 ape16 = apenet.machine("ape16")

@@ -52,6 +52,16 @@ def test_document_is_current(document):
     assert splice.spliced(document, ForkedWorkplace) == shown, "run: .venv/bin/python docs/splice.py"
 
 
+def test_the_page_of_the_command_line_has_each_command(apenet):
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    shown, now = page.partition("```\n\n")[0], apenet("--help").stdout
+    commands = [
+        re.findall(r"^  ([a-z-]+) {2,}\S", text.partition("Commands:")[2], re.MULTILINE) for text in (shown, now)
+    ]
+    assert len(commands[1]) > 15
+    assert commands[0] == commands[1]
+
+
 def test_first_screen_of_the_readme():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     end = next(i for i, line in enumerate(lines) if line.startswith("## "))

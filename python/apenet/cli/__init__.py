@@ -42,7 +42,7 @@ FAILED = 1
 
 app = typer.Typer(
     name="apenet",
-    help="Unmodified MPI programs on a simulated 3D torus, in virtual time.",
+    help="Run unmodified MPI programs on a simulated interconnect, in virtual time.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -83,7 +83,7 @@ def options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Unmodified MPI programs on a simulated 3D torus, in virtual time."""
+    """Run unmodified MPI programs on a simulated interconnect, in virtual time."""
 
 
 @functools.cache

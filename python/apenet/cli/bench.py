@@ -171,4 +171,4 @@ app = typer.Typer(cls=TestGroup)
 
 @app.callback()
 def bench() -> None:
-    """Measure a simulated machine: time and bandwidth over message sizes, or the scaling of lattice QCD."""
+    """Measure a simulated machine. Prints time and bandwidth over message sizes, or the scaling of lattice QCD."""

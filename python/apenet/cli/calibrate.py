@@ -64,7 +64,7 @@ def calibrate(
     machine_file: ToMachineOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the real fabric of this host, or between two hosts: in real time, through libfabric."""
+    """Measure a real fabric. Runs on this host or between two, in real time, through libfabric."""
     if server:
         if client is not None:
             raise InputError("--client", client, "none with --server: one of the two on each host")

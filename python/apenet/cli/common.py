@@ -41,7 +41,7 @@ FaultOption = Annotated[
 ]
 RailOption = Annotated[
     str | None,
-    typer.Option("--rail", metavar="NAME", help="Use only this card of nodes that have several: first, ib ..."),
+    typer.Option("--rail", metavar="NAME", help="Use only this card, if nodes have several: first, ib ..."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 AllowLongOption = Annotated[bool, typer.Option("--allow-long", help=ALLOW_LONG)]
@@ -106,7 +106,7 @@ EngineOption = Annotated[str, typer.Option("--engine", metavar="packet|flit", he
 EngineOrBothOption = Annotated[
     str,
     typer.Option(
-        "--engine", metavar="packet|flit|both", help="Engine of the network; both: packet, and flit's time beside it."
+        "--engine", metavar="packet|flit|both", help="Engine of the network; both: packet, and also the time with flit."
     ),
 ]
 RunFolderOption = Annotated[

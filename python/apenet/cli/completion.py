@@ -121,7 +121,7 @@ def complete(
     context: typer.Context,
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
 ) -> None:
-    """Print a script that completes apenet's commands and options in a shell.
+    """Print a completion script for a shell.
 
     For bash: source <(apenet completion bash)
     """
@@ -132,9 +132,11 @@ def complete(
 
 def man(
     context: typer.Context,
-    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND...", help="Its words: bench halo.")] = None,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND...", help="The words of the command, such as: bench halo.")
+    ] = None,
 ) -> None:
-    """Print the man page of a command: apenet man run | man -l -."""
+    """Print the man page of a command. To read it: apenet man run | man -l -."""
     words = tuple(command or ())
     found = {page.words: page for page in _all_pages(context)}
     if words not in found:

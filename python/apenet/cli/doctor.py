@@ -18,11 +18,13 @@ _SUBJECT_AT, _DETAIL_AT, _WIDTH = 6, 21, 80
 
 def doctor(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]...", help="A program to look at, not run.")
+        list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]...", help="A program to examine; it is not run.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check this host and show how messages travel: MPI, provider, clock and locality of each rank.
+    """Check this host, or a program.
+
+    Without a program: the MPI library, provider, clock and locality of each rank of a small run.
 
     With a program: which MPI library the loader binds, what `apenet run` will do with it, and what will not work.
     """

@@ -37,7 +37,7 @@ def copy(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="An example's name or number, or 'all'.")],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The folder of the copies.")] = Path("examples"),
 ) -> None:
-    """Copy examples into a folder, where the commands of their README.md work."""
+    """Copy examples into a folder. The commands of their README.md work there."""
     chosen = _all() if "all" in names else list(dict.fromkeys(_find(name) for name in names))
     for example in chosen:
         if (to / example.name).exists():

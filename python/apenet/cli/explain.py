@@ -24,7 +24,7 @@ def explain(
     other: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[OTHER]", parser=path_of("OTHER", "a run folder"), help="Another one, to compare the two instead."
+            metavar="[OTHER]", parser=path_of("OTHER", "a run folder"), help="Another run folder: compare the two."
         ),
     ] = None,
     report: Annotated[
@@ -44,7 +44,7 @@ def explain(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a run: what it waits for, and what would save how much, measured by replays. Writes a page.
+    """Explain what a run waits for. Replays measure how much time each change would save. Writes a page.
 
     With two runs: whether they are equal, the first event that differs and why, and what has changed.
     """

@@ -58,7 +58,7 @@ def fit(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit a model to measured times: parameters with intervals, cross-overs, held-out error, a machine file."""
+    """Fit a model to measured times. Prints parameters with intervals, cross-overs and errors; writes a machine."""
     fits.check_model(model, len(files), is_for_machine=machine_file is not None)
     if plot_file is not None:
         check_plot_file(plot_file)

@@ -44,12 +44,12 @@ def fit_compute(
             "--check",
             metavar="FILE",
             parser=path_of("--check", "a compute profile"),
-            help="Compare the fit with a recording that it does not know; repeatable, also for one size.",
+            help="Compare the fit with a recording that it does not use; repeatable, also for one size.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit the time of each region of a program to the sites of a rank, and say how far the fit errs."""
+    """Fit a program's computation to its size. Prints the error of the fit for each region of the program."""
     checks = check or []
     keep_apart([("--to-profile", to_profile)], [("FILE", path) for path in (*files, *checks)])
     with progress_bar("fitting", None):

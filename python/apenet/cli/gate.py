@@ -40,7 +40,7 @@ def gate(
     context: typer.Context,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- run|replay OPTIONS...", help=f"One run; without it, those that {NAME} lists."),
+        typer.Argument(metavar="-- run|replay OPTIONS...", help=f"One run; without it, the runs that {NAME} lists."),
     ] = None,
     against: Annotated[
         Path | None,
@@ -48,7 +48,7 @@ def gate(
             "--against",
             metavar="BASE.json",
             parser=path_of("against", "a file"),
-            help="File of accepted values; for a list of runs, that which the list names.",
+            help="File of accepted values; by default, for a list of runs, the file that the list names.",
         ),
     ] = None,
     limit: Annotated[
@@ -59,21 +59,21 @@ def gate(
         str | None,
         typer.Option("--metric", metavar=",".join(METRICS), help="The values that are judged; by default time."),
     ] = None,
-    update: Annotated[bool, typer.Option("--update", help="Accept the values of now: write the file.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Accept the present values: write the file.")] = False,
     summary: Annotated[
         Path | None,
         typer.Option(
             "--summary",
             metavar="FILE.md",
             parser=path_of("summary", "a file"),
-            help="Write the summary to a file, too.",
+            help="Also write the summary to a file.",
         ),
     ] = None,
     allow_noise: Annotated[
         bool, typer.Option("--allow-noise", help="Compare times also of runs that may not repeat exactly.")
     ] = False,
 ) -> None:
-    """Compare runs with accepted values. The status is 1 if one is worse, 2 if one could not be compared."""
+    """Compare runs with accepted values. The status is 1 if a run is worse, 2 if a run could not be compared."""
     choices = Choices(limit, metric, allow_noise)
     if command:
         if against is None:

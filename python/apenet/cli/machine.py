@@ -67,7 +67,7 @@ def show(
     rail: RailOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every parameter of a machine with its class and source, as a machine file.
+    """Show a machine file with all parameters. Prints each with its class and source.
 
     Comments at the top give topology, routing, and the result of the deadlock check.
     """
@@ -86,7 +86,7 @@ def check(
     settings: SetOption = None,
     rail: RailOption = None,
 ) -> None:
-    """Check a machine file: keys, units, ranges, wiring, and freedom from deadlock."""
+    """Check a machine file. Checks keys, units, ranges, wiring, and freedom from deadlock."""
     machine = read_machine(file, settings or (), rail=rail)
     machine.wire()
     traits = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
@@ -99,10 +99,10 @@ def check(
 
 @app.command("keys", cls=HelpfulCommand)
 def show_keys(
-    section: Annotated[str, typer.Argument(metavar="SECTION", help="bus, router, card hca ...; all without.")] = "",
+    section: Annotated[str, typer.Argument(metavar="SECTION", help="bus, router, card hca ...; by default all.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Show the keys that a machine file may have: values and units, defaults, meanings."""
+    """Show the keys of machine files. Prints their values and units, defaults, meanings."""
     if section and section not in sections():
         raise InputError("section", section, "one of " + ", ".join(sections()))
     chosen = {name: list(keys(name)) for name in ([section] if section else sections())}

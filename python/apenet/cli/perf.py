@@ -25,7 +25,7 @@ def perf(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the simulator itself on this host: work per CPU second, and memory."""
+    """Measure the speed of the simulator. Prints work per CPU second, and memory, on this host."""
     for name in names or benchmarks.BENCHMARKS:
         with progress_bar(name, None):
             result = benchmarks.measure(name, settings=settings or (), repeat=repeat)

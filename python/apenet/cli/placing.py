@@ -52,13 +52,13 @@ def place(
     figure: Annotated[
         Path | None,
         typer.Option(
-            FIGURE_OPTION, metavar="FILE", parser=path_of(FIGURE_OPTION, "a file"), help="Draw before and after."
+            FIGURE_OPTION, metavar="FILE", parser=path_of(FIGURE_OPTION, "a file"), help="Draw both placements."
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the search.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Score a placement of ranks for a program's traffic, and search a better one."""
+    """Score and improve a placement of ranks. Reads what the ranks of a program send."""
     if figure is not None:
         check_figure_file(figure)
     file = None if out is None else OutFile("--out", out, begins_with(b"# map of "))

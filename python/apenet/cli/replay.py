@@ -62,7 +62,7 @@ def replay(
     allow_long: AllowLongOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay a trace, such as one of apenet run --record, on a simulated machine."""
+    """Replay a trace on a simulated machine. The trace is one of apenet run --record, or any in the GOAL format."""
     failure: NotWrittenError | None = None
     said = ""
     with progress_bar(f"{trace} on {machine}", None), ExitStack() as stack:

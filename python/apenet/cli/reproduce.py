@@ -43,7 +43,7 @@ def reproduce(
         bool,
         typer.Option(
             "--sensitivity",
-            help="Vary each assumed number over its range: which results hang on one. Takes minutes.",
+            help="Vary each assumed number over its range: which results depend on one? Takes 15 minutes.",
         ),
     ] = False,
     samples: Annotated[
@@ -53,11 +53,11 @@ def reproduce(
         bool,
         typer.Option(
             "--random-access",
-            help="Measure RandomAccess with 16 to 1024 processes anew, whose rates the package brings. Takes minutes.",
+            help="Measure the rates of RandomAccess, 16 to 1024 processes, anew. Takes 15 minutes.",
         ),
     ] = False,
 ) -> None:
-    """Simulate the published measurements, and compare with the published values.
+    """Compare published with simulated results.
 
     The status is 1 if a hard target is missed or not measured, and with --sensitivity if a result has another class
     than its machine file says.

@@ -48,7 +48,8 @@ def traffic(
         typer.Option("--measure", metavar="CYCLES", help="Length of the window: packets generated in it are measured."),
     ] = MEASURE_CYCLES,
     drain: Annotated[
-        int, typer.Option("--drain", metavar="CYCLES", help="Most cycles to wait until these packets have arrived.")
+        int,
+        typer.Option("--drain", metavar="CYCLES", help="Maximum of cycles to wait until these packets have arrived."),
     ] = DRAIN_CYCLES,
     measure_queued: Annotated[
         bool,
@@ -61,7 +62,7 @@ def traffic(
     allow_long: AllowLongOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a network under synthetic traffic: throughput and latency over load."""
+    """Measure a network under synthetic traffic. Prints throughput and latency over load."""
     chosen = read_machine(machine, settings or (), faults or (), rail)
     loads = parse_loads(load, most_load(chosen))
     with progress_bar(f"{pattern} traffic on {chosen.name}, engine {engine}", len(loads)) as progress:
