@@ -20,7 +20,7 @@ static struct End* ends;
 static int end_count;
 static char* outgoing;
 static size_t room_bytes;
-static gasnet_seginfo_t* segments;  // of the ranks
+static gasnet_seginfo_t* segments;  // segment of each rank
 
 static void check(int code, const char* call) {
   if (code != GASNET_OK) fail("%s: %s", call, gasnet_ErrorDesc(code));

@@ -10,7 +10,7 @@ enum { most_dimensions = 3 };
 struct Halo {
   int dimensions;
   int grid[most_dimensions];
-  long face_bytes[most_dimensions];  // of a message along each dimension
+  long face_bytes[most_dimensions];  // message size along each dimension
   bool is_periodic;
 };
 

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 struct Slot {
-  int rank;   // of the process at the other end
+  int rank;   // rank of the process at the other end
   int there;  // the number of the other end among that process's slots
-  int queue;  // of the card, or virtual channel, for layers that let the program choose; -1: any
+  int queue;  // queue of the card, or virtual channel, for layers that let the program choose; -1: any
 };
 
 // Ranks are in the order of the nodes, one on each.

@@ -18,7 +18,7 @@ enum { exit_failed = 1, exit_bad_input = 2, warm_up_rounds = 2, most_channels = 
 struct Test {
   const char* name;
   double (*run)(long bytes);  // microseconds of all repetitions, on this side
-  double divisor;             // of the time of one repetition
+  double divisor;             // divides the time of one repetition
   double bytes_multiplier;    // bytes moved in that time, relative to those of a message
   // Repetitions of small messages, unless the program's arguments say. As in the card's tests: enough
   // messages for the start and end of a stream to be negligible.

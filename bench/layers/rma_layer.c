@@ -18,11 +18,11 @@ struct End {
 
 static RMA2_Port port;
 static RMA2_Region* region;
-static char* memory;  // of this process: what it sends, and then what it receives, for each slot
+static char* memory;  // this process's memory: what it sends, and then what it receives, for each slot
 static size_t room_bytes;
 static size_t incoming_offset;
 static int own_rank;
-static RMA2_Nodeid* nodes;  // of the ranks
+static RMA2_Nodeid* nodes;  // node of each rank
 static long* arrived;       // from each node, and not taken
 static long sent;
 static struct End* ends;

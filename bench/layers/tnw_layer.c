@@ -7,7 +7,7 @@
 struct End {
   tnw_link link;
   int channel;
-  bool* awaited;  // of each put; the first `ended` have left
+  bool* awaited;  // one for each put; the first `ended` have left
   long posted, room, ended;
 };
 

@@ -19,9 +19,9 @@ struct End {
 
 static velo2_port_t port;
 static int own_rank;
-static velo2_nodeid_t* nodes;  // of the ranks
+static velo2_nodeid_t* nodes;  // node of each rank
 static struct End ends[most_slots];
-static uint32_t packet_bytes;  // of this card
+static uint32_t packet_bytes;  // packet size of this card
 
 static void check(velo2_ret_t result, const char* call) {
   if (result != VELO2_RET_SUCCESS) fail("%s: %s", call, velo2_strerror(result));

@@ -13,8 +13,8 @@
 struct Lattice {
   int whole[dimensions];
   int grid[dimensions];
-  int extent[dimensions];  // of the part
-  int origin[dimensions];  // of the part in the whole lattice
+  int extent[dimensions];  // extents of the part
+  int origin[dimensions];  // origin of the part in the whole lattice
   int rank;
   long half;                   // sites of one parity
   long face_half[dimensions];  // sites of one parity on a face; 0 where the grid does not divide the lattice

@@ -5,7 +5,7 @@
 #include "wilson.h"
 
 struct Convergence {
-  double tolerance;     // of |residual| / |right side|; a pattern does not converge
+  double tolerance;     // limit of |residual| / |right side|; a pattern does not converge
   int most_iterations;  // and ends here
 };
 
@@ -13,7 +13,7 @@ struct Convergence {
 struct History {
   int iterations;
   double* residuals;
-  double time_us;  // of all iterations
+  double time_us;  // time of all iterations
 };
 
 // x = (A^dagger A)^-1 b on the even sites, A = 1 - kappa^2 H_eo H_oe. b and x are different fields. An

@@ -110,7 +110,7 @@ struct HopFlops {
 };
 
 static struct HopFlops count_flops(const struct Lattice* lattice) {
-  double sites = 0;  // of the faces in one direction
+  double sites = 0;  // sites of the faces in one direction
   for (int mu = 0; mu < dimensions; ++mu) sites += (double)lattice->face_half[mu];
   const double before = sites * (2 * project_flops + multiply_flops);
   const double after = sites * (multiply_flops + 2 * add_flops);

@@ -57,7 +57,7 @@ struct Arguments {
   long max_bytes;
   long iterations;
   long window;
-  enum Memory memory[2];  // of the even ranks, and of the odd ones
+  enum Memory memory[2];  // for the even ranks, and for the odd ones
   int node_count;
   int nodes[most_nodes];
   const char* output;  // NULL: standard output only

@@ -30,10 +30,10 @@ struct Bucket {
 };
 
 static uint64_t* table;
-static uint64_t words;             // of all processes
-static uint64_t local_words;       // of this one
+static uint64_t words;             // words of all processes
+static uint64_t local_words;       // words of this process
 static uint64_t own_updates;       // that this process makes, as each other one
-static uint64_t updates_expected;  // of other processes, for this one
+static uint64_t updates_expected;  // updates of other processes for this one
 static uint64_t updates_taken;
 static int look_ahead;
 

@@ -8,7 +8,7 @@
 
 enum { get_handler = 200, got_handler, put_handler, done_handler };
 
-static volatile int answers;  // of the one access that is under way
+static volatile int answers;  // answers of the one access that is under way
 
 static gasnet_handlerarg_t high(uint64_t word) {
   return (gasnet_handlerarg_t)(uint32_t)(word >> 32);

@@ -4,7 +4,7 @@
 
 enum { count_handler = 200, bins_each = 4, samples = 1000 };
 
-static uint64_t* bins;  // of this process, in its segment
+static uint64_t* bins;  // this process's bins, in its segment
 static gasnet_seginfo_t* segments;
 static volatile int counted;
 

@@ -101,12 +101,12 @@ struct Buses {
   Simulation& simulation;
   const BusKind kind;
   struct State {
-    QueuePool<Burst> bursts;  // of all queues
+    QueuePool<Burst> bursts;  // bursts of all queues
     // When the credits of all writes will be back, for each bus with posted_credit_bytes.
     std::vector<Time> credits_back;
   };
   State state;
-  std::uint32_t first_id = 0;  // of the buses, whose ids are consecutive
+  std::uint32_t first_id = 0;  // first id of the buses, whose ids are consecutive
 };
 
 // The I/O bus of a node. Half duplex is a PCI-X segment: one transaction at a time, from any master. A burst
@@ -168,7 +168,7 @@ class alignas(64) Bus final : private EventHandler {
     std::array<Queue, masters> waiting;  // each master uses one lane
     Queue unissued_reads;
     Queue issued_reads;  // at the bridge
-    Time read_end;       // of the last granted read
+    Time read_end;       // end of the last granted read
     EventSource source;
     Lane to_card;  // the only lane of a half duplex bus
     Lane to_host;

@@ -21,13 +21,13 @@ struct GpuBurst {
 // What the GPUs of a machine share.
 struct GpuKind {
   PeerMemoryDescription description;
-  std::int64_t max_burst_bytes = 0;  // of the bus
+  std::int64_t max_burst_bytes = 0;  // largest burst of the bus
   struct State {
     QueuePool<GpuBurst> bursts;
   };
   State state = {};
   struct Counters {
-    std::uint64_t reads = 0;  // of all GPUs
+    std::uint64_t reads = 0;  // sum over all GPUs
   };
   Counters counters = {};
 };

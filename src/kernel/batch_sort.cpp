@@ -12,7 +12,7 @@ namespace apenet {
 namespace {
 
 constexpr std::size_t few = 16;          // up to here: sorted by counting
-constexpr std::size_t many_alike = 256;  // of one digit: a sort by digits does not pay
+constexpr std::size_t many_alike = 256;  // entries with one digit: a sort by digits does not pay
 
 // Sorts up to `few` events: the position of each is the number of events before it. It compares all pairs,
 // but none of the comparisons is a branch; half of those would be mispredicted.
@@ -123,7 +123,7 @@ bool BatchSort::sort_by_digits(const TimingWheel& wheel, TimingWheel::Place plac
   const auto range_bits = static_cast<unsigned>(std::bit_width(slot.latest_ps - earliest_ps));
   const auto number_bits = static_cast<unsigned>(std::bit_width(slot.count - 1));
   const unsigned below_time = PackedOrder::kind_bits + PackedOrder::source_bits + number_bits;
-  const unsigned omitted_bits = std::max(range_bits + below_time, 64U) - 64;  // of times seconds apart
+  const unsigned omitted_bits = std::max(range_bits + below_time, 64U) - 64;  // for times seconds apart
   const unsigned bits = std::min(range_bits, static_cast<unsigned>(std::bit_width(slot.count)));
   const unsigned shift = below_time + range_bits - omitted_bits - bits;
   digit_ends_.assign(std::size_t{1} << bits, 0);

@@ -109,7 +109,7 @@ class EventQueue {
   static constexpr std::size_t near_kept = 256;      // popped events that near_ may hold
   static constexpr std::size_t few_limit = 40;       // pending events beyond which the wheel is used,
   static constexpr std::size_t few_again = 16;       // and up to which it no longer is
-  static constexpr std::size_t near_room = 512;      // of near_, at least: several times few_limit
+  static constexpr std::size_t near_room = 512;      // capacity of near_, at least: several times few_limit
   static constexpr std::size_t prepare_above = 1024;  // pending events; the state of fewer fits the cache
   // Distances in events. A shorter one leaves memory too little time; with a longer one lines are evicted
   // again.

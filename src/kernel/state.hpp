@@ -202,8 +202,9 @@ class StateList {
  private:
   struct Operations {
     std::size_t bytes;
-    bool (*quiescent)(const void* state, Moment at);                                       // the next two:
-    bool (*equal)(const void* state, Moment at, const std::byte* other, Moment other_at);  // of states
+    bool (*quiescent)(const void* state, Moment at);  // the next two:
+    bool (*equal)(const void* state, Moment at, const std::byte* other,
+                  Moment other_at);  // compares two states
     void (*repeat)(void* part, const std::byte* before, const std::byte* after);
   };
   struct Part {

@@ -133,7 +133,7 @@ class TimingWheel {
       occupied_{};  // one bit a slot
   std::vector<Slot> slots_;
   std::vector<LargeArray<Chunk>> chunk_blocks_;
-  std::size_t chunk_count_ = 0;  // of all blocks
+  std::size_t chunk_count_ = 0;  // sum over all blocks
   Chunk* free_chunks_ = nullptr;
 };
 

@@ -65,7 +65,7 @@ class MemoisedTimings final : private EventHandler, private MessageWatcher {
     Time duration;  // up to its last event
   };
   struct Memo {
-    StateList states;  // of all that the message uses
+    StateList states;  // states of all that the message uses
     bool is_listed = false;
     std::uint32_t seen = 0;
     std::vector<Timing> timings;  // from different states
@@ -100,17 +100,17 @@ class MemoisedTimings final : private EventHandler, private MessageWatcher {
 
   Phase phase_ = Phase::none;
   Memo* current_ = nullptr;
-  MessageId id_ = 0;      // of the message recorded, or of the hit
+  MessageId id_ = 0;      // id of the recorded message, or of the hit
   Time began_;            // its post
   Time posted_at_;        // the simulation's time then
   Time quiescent_since_;  // when the last hit has ended: its times are not in the states
   Timing recorded_;
   std::size_t to_record_ = 0;       // reports
-  const Timing* timing_ = nullptr;  // of the hit
+  const Timing* timing_ = nullptr;  // the hit's
   Descriptor descriptor_;
   std::uint32_t given_ = 0;         // reports of the hit
   std::uint32_t to_keep_back_ = 0;  // reports of the packets that are replayed
-  std::uint64_t number_ = 0;        // of the hit: an event of an earlier one is void
+  std::uint64_t number_ = 0;        // number of the hit: an event of an earlier one is void
 };
 
 }  // namespace apenet

@@ -45,7 +45,7 @@ struct ReceiveCall {
   bool tagged = false;
   bool multi = false;
   Landing landing = Landing::copied;
-  std::uint32_t number = 0;  // of the library above
+  std::uint32_t number = 0;  // number of the library above
   Owner owner;
 };
 
@@ -53,7 +53,7 @@ struct ReceiveCall {
 struct AccessCall {
   Buffer buffer;
   std::span<const Segment> remote;
-  std::array<std::uint64_t, segment_limit> keys{};  // of each segment
+  std::array<std::uint64_t, segment_limit> keys{};  // one for each segment
   std::uint32_t target = 0;
   std::uint16_t target_endpoint = 0;
   bool has_data = false;
@@ -125,7 +125,7 @@ concept Transport = requires(P transport, const P constant, Request request, con
   // False: buffers are addresses without memory behind them, and no byte is copied.
   { P::moves_bytes } -> std::convertible_to<bool>;
   // The machine.
-  { constant.costs(std::uint8_t{}) } -> std::convertible_to<const SoftwareCosts&>;  // of a rail
+  { constant.costs(std::uint8_t{}) } -> std::convertible_to<const SoftwareCosts&>;  // costs of a rail
   { constant.card(std::uint8_t{}) } -> std::convertible_to<const CardLimits&>;
   { constant.rank_count() } -> std::convertible_to<std::uint32_t>;
   {
@@ -286,12 +286,12 @@ class Engine {
   Stores& stores_;
   std::uint8_t rail_;
   std::int64_t eager_limit_bytes_;
-  std::uint64_t piece_limit_bytes_;  // of an eager message in one request
+  std::uint64_t piece_limit_bytes_;  // largest part of an eager message in one request
   std::uint64_t part_limit_bytes_;
   std::uint32_t unfinished_ = 0;  // length of transfers_
-  std::uint32_t accesses_ = 0;    // of these: remote writes and reads
+  std::uint32_t accesses_ = 0;    // those that are remote writes and reads
   std::uint32_t waiting_ = 0;     // length of receives_
-  std::uint32_t held_ = 0;        // of all peers
+  std::uint32_t held_ = 0;        // sum over all peers
   Peers peers_;
   List<Transfer, &Transfer::in_order> transfers_;
   List<Receive, &Receive::in_order> receives_;

@@ -201,7 +201,7 @@ typename Engine<P>::Stored& Engine<P>::store(const Message& message) {
       room = stored.copy.get();
     }
   } else {
-    bytes = std::min(bytes, room_bytes);  // of a payload there is nothing
+    bytes = std::min(bytes, room_bytes);  // there is nothing of a payload
   }
   if (bytes > 0) std::memcpy(room, message.payload, bytes);
   stored.message.payload = room;

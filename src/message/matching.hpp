@@ -18,7 +18,7 @@ inline constexpr std::uint32_t any_endpoint = 0xffffffff;
 // What the library above gives with an operation, and finds in it again. The engine does not read it.
 struct Owner {
   void* context = nullptr;
-  std::uint64_t address = 0;  // of the peer, as the library calls it
+  std::uint64_t address = 0;  // the peer's address, as the library calls it
   std::uint32_t number = 0;
   std::uint16_t cpu = 0;
   bool reports = false;
@@ -38,15 +38,15 @@ enum class Landing : std::uint8_t {
 // A receive that has been posted, until its completion. Matched once, except for a multi-receive, which stays
 // in the queue and gives parts of its buffer to children until less than the inbox's minimum is left.
 struct Receive {
-  Hook<Receive> in_queue;   // of the matcher
-  Hook<Receive> in_order;   // of all waiting receives of the process, for the report of a deadlock
-  std::uint64_t order = 0;  // of posting
+  Hook<Receive> in_queue;   // for the matcher
+  Hook<Receive> in_order;   // for all waiting receives of the process, for the report of a deadlock
+  std::uint64_t order = 0;  // order of posting
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0;
   std::uint32_t source = any_source;
   std::uint32_t source_endpoint = any_endpoint;
   std::uint32_t id = 0;
-  std::uint32_t peer = 0;    // of a source that is named: see Matcher
+  std::uint32_t peer = 0;    // number of a named source: see Matcher
   std::uint32_t number = 0;  // ReceiveCall::number
   std::uint32_t data = 0;
   bool tagged = false;
@@ -65,7 +65,7 @@ struct Receive {
   Receive* parent = nullptr;
 
   // matched: source, tag and data are the message's
-  std::uint64_t length = 0;    // of the message
+  std::uint64_t length = 0;    // length of the message
   std::uint64_t expected = 0;  // bytes that fit the buffer
   std::uint64_t received = 0;  // by rendezvous
 

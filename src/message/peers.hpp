@@ -13,7 +13,7 @@ namespace apenet::message {
 struct Conversation {
   std::uint32_t next_out = 0;
   std::uint32_t next_in = 0;
-  std::uint32_t slots_kept = 0;                     // of its arena, by messages that no receive has matched
+  std::uint32_t slots_kept = 0;  // slots of its arena that messages without a matching receive occupy
   List<KeptMessage, &KeptMessage::by_source> held;  // came before their turn
   KeptMessage* in_pieces = nullptr;                 // an eager message whose last pieces have not come
   std::size_t room_left = 0;                        // for these

@@ -11,11 +11,12 @@
 
 namespace apenet::message {
 
-inline constexpr std::uint32_t inline_bytes = 192;                 // of payload inside a Request or an Event
-inline constexpr std::uint32_t slot_bytes = 64 * 1024;             // largest payload of one request
-inline constexpr std::int64_t most_eager_bytes = 16 * slot_bytes;  // of one message, in several requests
-inline constexpr std::uint32_t control_bytes = 104;                // largest message that begins a rendezvous
-inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;  // of one descriptor
+inline constexpr std::uint32_t inline_bytes = 192;      // payload inside a Request or an Event
+inline constexpr std::uint32_t slot_bytes = 64 * 1024;  // largest payload of one request
+inline constexpr std::int64_t most_eager_bytes =
+    16 * slot_bytes;                                 // largest eager message, in several requests
+inline constexpr std::uint32_t control_bytes = 104;  // largest message that begins a rendezvous
+inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;  // largest descriptor
 inline constexpr std::uint32_t no_slot = 0xffffffff;
 
 // The library of a process that posts a request. Its peer's library of the same name takes the event.
@@ -91,7 +92,7 @@ struct Request {
   std::uint32_t slot = no_slot;
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
-  std::uint8_t rail = 0;  // of the node's cards, the one that carries it
+  std::uint8_t rail = 0;  // number of the node's card that carries it
   Interface interface = Interface::libfabric;
   // The card's channel that the library has chosen, from 1; 0: the one of the pair (PeerQueues).
   std::uint16_t channel = 0;
@@ -112,11 +113,11 @@ struct Event {
   std::uint32_t source = 0;   // arrived, put_arrived, served: the posting rank; refused: the target
   EventKind kind = EventKind::sent;
   AccessFault fault = AccessFault::none;       // put, get: why no bytes were moved
-  std::uint8_t rail = 0;                       // of the Request
-  Interface interface = Interface::libfabric;  // of the Request
+  std::uint8_t rail = 0;                       // as in the Request
+  Interface interface = Interface::libfabric;  // as in the Request
   std::int64_t bytes = 0;
-  std::uint64_t immediate = 0;   // of the Request
-  std::uint64_t key = 0;         // of the Request
+  std::uint64_t immediate = 0;   // as in the Request
+  std::uint64_t key = 0;         // as in the Request
   std::uint32_t slot = no_slot;  // slot in the source's arena; the receiver returns it
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
@@ -137,7 +138,7 @@ struct SoftwareCosts {
   Time poll;
   Time clock_read;
   std::int64_t eager_limit_bytes = 0;
-  std::int64_t copy_bytes_per_second = 0;  // of the node's memory; 0: a copy takes no time
+  std::int64_t copy_bytes_per_second = 0;  // rate of the node's memory; 0: a copy takes no time
   Time gpu_copy_latency;
   std::int64_t gpu_copy_bytes_per_second = 0;  // 0: there is no GPU
 
@@ -159,7 +160,7 @@ struct SoftwareCosts {
 // packets. Copies are the node's.
 struct DatagramCosts {
   std::int64_t mtu_bytes = 0;     // 0: the node has no such interface
-  std::int64_t header_bytes = 0;  // of each packet, beside what the MTU counts
+  std::int64_t header_bytes = 0;  // header of each packet, beside what the MTU counts
   Time system_call;
   Time send;
   Time send_packet;
@@ -172,7 +173,7 @@ struct DatagramCosts {
 struct CardLimits {
   std::uint32_t needs_credit = 0;      // messages wait for RequestVerb::credit
   std::uint32_t reaches_gpus = 0;      // puts and gets read and write the memory of GPUs without a copy
-  std::int64_t max_pio_bytes = 0;      // of a send that the CPU writes: machine/message_costs.hpp
+  std::int64_t max_pio_bytes = 0;      // largest send that the CPU writes: machine/message_costs.hpp
   std::int64_t max_message_bytes = 0;  // 0: any
   std::int64_t max_send_bytes = 0;     // 0: any
   std::int64_t send_packet_bytes = 0;

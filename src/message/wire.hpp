@@ -28,7 +28,7 @@ enum class MessageKind : std::uint8_t {
   ready_plain = 4,
   clear = 5,        // clear to send: where the receiver wants it
   read_notice = 6,  // memory has been read; tag: the key
-  request = 7,      // of the library above the engine: delivered in order, never matched
+  request = 7,      // for the library above the engine: delivered in order, never matched
   answer = 8,       // the same
   piece = 9,        // a further piece of an eager message
 };
@@ -38,8 +38,8 @@ struct MessageHeader {
   std::uint8_t has_data = 0;  // `data` was given by the program (FI_REMOTE_CQ_DATA)
   std::uint16_t source_endpoint = 0;
   std::uint16_t target_endpoint = 0;
-  std::uint16_t pieces_to_come = 0;  // of this eager message
-  std::uint32_t sequence = 0;        // of the (source, target) pair
+  std::uint16_t pieces_to_come = 0;  // pieces of this eager message
+  std::uint32_t sequence = 0;        // number for the (source, target) pair
   std::uint32_t data = 0;
   std::uint64_t tag = 0;
 };
@@ -47,7 +47,7 @@ static_assert(sizeof(MessageHeader) == 24);
 
 // Follows the header of ready_*.
 struct ReadyBody {
-  std::uint64_t length = 0;    // of the whole message
+  std::uint64_t length = 0;    // length of the whole message
   std::uint32_t transfer = 0;  // the sender's number for it
   std::uint32_t reserved = 0;
 };

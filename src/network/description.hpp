@@ -37,7 +37,7 @@ inline void list_fields(schema::Fields& fields, LinkDescription& link) {
 struct RouterPipeline {
   static constexpr std::uint32_t from_latency = 0xffffffff;
 
-  std::int64_t clock_hz = 0;     // of the router: a cycle of the engine
+  std::int64_t clock_hz = 0;     // the router's clock: a cycle of the engine
   std::uint32_t flit_bytes = 0;  // 0: what the first link moves at a time (LinkDescription::rate.bytes)
   std::uint32_t routing_delay_cycles = 1;  // 0: looked up one router ahead
   std::uint32_t vc_allocation_delay_cycles = 1;
@@ -61,20 +61,20 @@ struct NetworkDescription {
   TopologyDescription topology;
   std::string routing = "dimension-order";  // one of routing_names(): network/routing/arrangement.hpp
   Engine engine = Engine::packet;
-  std::string table;                        // the text of the table file: network/routing/table_routing.hpp
-  std::vector<LinkDescription> links;       // one for each of topology.link_classes()
-  DataRate local_rate;                      // injection and ejection port of the router
-  Time local_latency;                       // of these ports: of the cable where card and router are apart
-  Time router_latency;                      // header arrival to header departure
-  Time credit_latency;                      // tail leaves a buffer to credit usable upstream
-  std::uint32_t virtual_channels = 2;       // per link, dateline classes included
-  std::int64_t buffer_bytes = 0;            // per virtual channel and input port
+  std::string table;                   // the text of the table file: network/routing/table_routing.hpp
+  std::vector<LinkDescription> links;  // one for each of topology.link_classes()
+  DataRate local_rate;                 // injection and ejection port of the router
+  Time local_latency;                  // latency of these ports: of the cable where card and router are apart
+  Time router_latency;                 // header arrival to header departure
+  Time credit_latency;                 // tail leaves a buffer to credit usable upstream
+  std::uint32_t virtual_channels = 2;  // per link, dateline classes included
+  std::int64_t buffer_bytes = 0;       // per virtual channel and input port
   std::int64_t injection_buffer_bytes = 0;  // per card channel and injection FIFO
   std::int64_t ejection_buffer_bytes = 0;   // per ejection port
   // For each channel of a node's card. Each FIFO has an injection port of its own into the router.
   std::uint32_t injection_fifos = 1;
   InjectionRule injection_rule = InjectionRule::direction;
-  std::uint32_t ejection_ports = 1;  // of a node
+  std::uint32_t ejection_ports = 1;  // per node
   Switching switching = Switching::virtual_cut_through;
   ChannelSelection channel_selection = ChannelSelection::lane;
   Arbitration arbitration = Arbitration::round_robin;

@@ -18,7 +18,7 @@ struct Flow {
 
 struct LinkLoads {
   std::vector<double> hops;   // links that a packet of each flow crosses, on average
-  std::vector<double> bytes;  // of each link, ordered by router, then by port
+  std::vector<double> bytes;  // one for each link, ordered by router, then by port
   std::string busiest;        // the first link with the highest load; empty without links
 };
 

@@ -62,7 +62,7 @@ class NetworkPartitioned : public std::runtime_error {
 // The use of one kind of shared resource: links, ports between routers and cards, buses.
 struct PortUse {
   std::string name;
-  std::vector<Time> busy;  // of each of them
+  std::vector<Time> busy;  // one for each of them
   std::uint64_t packets = 0;
   // All packet headers, from when they could leave until they did; never where the model does not count it.
   Time waited = Time::never();

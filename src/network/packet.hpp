@@ -19,7 +19,7 @@ struct Packet {
   std::uint16_t channel = 0;
   std::uint16_t hops = 0;          // links crossed so far, counted by the network
   bool last = false;               // last packet of its message
-  std::uint8_t ejection_port = 0;  // of the destination, set by the network
+  std::uint8_t ejection_port = 0;  // port of the destination, set by the network
   std::uint32_t order = 0;         // number within its (source, destination, channel); see resequencer.hpp
 };
 

@@ -46,7 +46,7 @@ struct Descriptor {
   bool notify_target = true;  // put: also report Completion::Kind::arrived to the target
   Memory local_memory = Memory::host;
   Memory remote_memory = Memory::host;
-  std::uint8_t rail = 0;  // of the node's cards, the one that carries it
+  std::uint8_t rail = 0;  // number of the node's card that carries it
   // get, if the card can (NicCapabilities::get_notifications): also report `sent` when the request has left,
   // and `served` when the target's card has read its memory.
   bool notify_requester = false;
@@ -114,9 +114,10 @@ struct NicCapabilities {
   // Sends and puts to another node wait in the card until the target has given credit on their channel for
   // all their bytes (for one byte if the message is empty).
   bool needs_credit = false;
-  bool gpu_memory = false;             // as source and as target
-  bool translates_addresses = false;   // of puts and gets, so that it matters where buffers lie
-  bool drops = false;                  // supports puts to Memory::none, which notify no process
+  bool gpu_memory = false;  // as source and as target
+  bool translates_addresses =
+      false;           // translates those of puts and gets, so that it matters where buffers lie
+  bool drops = false;  // supports puts to Memory::none, which notify no process
   std::int64_t max_message_bytes = 0;  // largest payload of a descriptor
   std::int64_t max_send_bytes = 0;     // largest payload of a Verb::send
   std::int64_t max_pio_bytes = 0;      // largest from_cpu payload; 0: none

@@ -30,7 +30,7 @@ constexpr std::uint32_t api_version = FI_VERSION(1, 9);  // supported by all lib
 constexpr const char* default_library = "libfabric.so.1";
 constexpr const char* default_provider = "tcp";
 constexpr std::uint32_t purpose_bits =
-    34;  // of network_tag(), in a provider's tag; the source's rank is above
+    34;  // bits of network_tag() in a provider's tag; the source's rank is above
 constexpr std::uint64_t is_data = std::uint64_t{1} << 63;
 constexpr std::size_t most_name_bytes = 256;
 constexpr std::uint32_t polls_before_yield = 200;
@@ -152,7 +152,7 @@ class FabricTransport final : public Transport {
     std::unique_ptr<std::byte[]> own;    // an announcement and the bytes of a short message
     Held<fid_mr> own_region;             // as long as the context
     std::unique_ptr<std::byte[]> spare;  // data: longer than the program's memory
-    Held<fid_mr> region;                 // of the program's memory
+    Held<fid_mr> region;                 // registration of the program's memory
   };
 
   void choose();

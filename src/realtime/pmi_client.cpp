@@ -14,7 +14,7 @@
 namespace apenet::apelib {
 namespace {
 
-constexpr std::size_t length_digits = 6;       // of version 2
+constexpr std::size_t length_digits = 6;       // for version 2
 constexpr std::size_t most_pmi_bytes = 65536;  // an address is some hundred bytes
 
 bool to_number(std::string_view text, std::uint32_t most, std::uint32_t& value) {

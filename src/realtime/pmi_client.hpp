@@ -38,7 +38,7 @@ class PmiClient final : public Launcher {
   std::string exchange(std::string_view command, const Fields& fields);
   void send(std::string_view text);
   std::string read_answer();
-  std::string take(std::size_t bytes);  // of unread_
+  std::string take(std::size_t bytes);  // takes them from unread_
   void read_more();
   [[nodiscard]] std::string value_of(std::string_view answer, std::string_view key) const;
 

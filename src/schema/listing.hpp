@@ -21,14 +21,14 @@ struct ListedField {
   Kind kind = Kind::whole;
   std::string unit;  // as it is printed; empty where the key names none
   std::string meaning;
-  std::int64_t least = 0;  // of whole numbers; of measured ones, 1 says more than zero
+  std::int64_t least = 0;  // least whole number; for measured numbers, 1 means more than zero
   std::optional<std::int64_t> most;
   bool is_list = false;
   std::size_t list_least = 1;
   std::optional<std::size_t> list_most;
   std::vector<std::string> choices;
   bool is_optional = false;
-  std::string default_value;  // of an optional field that has one, in the unit of the key
+  std::string default_value;  // for an optional field that has a default, in the unit of the key
 };
 
 struct Section {

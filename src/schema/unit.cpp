@@ -98,7 +98,7 @@ Scaled scaled(Decimal decimal, const Unit& unit) {
 struct Limit {
   std::int64_t most = 0;
   std::string_view text;
-  std::string_view whole;  // of which a value must be a whole number
+  std::string_view whole;  // the unit of which a value must be a whole number
 };
 
 // The simulated clock ends after 106 days and a run has many steps; a cycle is at least a picosecond.

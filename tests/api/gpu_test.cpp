@@ -16,7 +16,7 @@ namespace apenet::test {
 namespace {
 
 alignas(4096) std::array<std::uint8_t, 1 << 20> device_memory;
-std::size_t used_device_memory = 4096;  // of the simulated GPU; the tests use the rest themselves
+std::size_t used_device_memory = 4096;  // used by the simulated GPU; the tests use the rest themselves
 
 }  // namespace
 }  // namespace apenet::test

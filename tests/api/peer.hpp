@@ -120,7 +120,7 @@ class Peer {
   fid_cntr* written = nullptr;  // counts remote writes; `read` counts remote reads
   fid_cntr* read = nullptr;
   fid_ep* ep = nullptr;
-  fi_addr_t source = 0;  // of the last completion read
+  fi_addr_t source = 0;  // source of the last completion read
 };
 
 constexpr std::uint64_t everything = FI_REMOTE_READ | FI_REMOTE_WRITE;

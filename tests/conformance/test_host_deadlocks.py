@@ -58,7 +58,7 @@ def test_what_each_thread_waits_for_is_reported(run, tmp_path, case):
     assert report_of(done.stderr) == [line.format(folder=tmp_path) for line in WAITS[case]]
 
 
-EACH_WAY = [  # of the ranks of waits_in_host.c; regular expressions
+EACH_WAY = [  # regular expressions for the ranks of waits_in_host.c
     "rank 0: waits in sigwait for SIGUSR1",
     "rank 1: waits in pause for a signal",
     "rank 2: waits in sigsuspend for a signal",

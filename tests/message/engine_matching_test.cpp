@@ -246,7 +246,7 @@ class RandomProgram {
   std::mt19937 random_;
   std::vector<Sent> sent_;
   std::vector<Posted> posted_;
-  std::vector<std::uint32_t> rank_of_;  // of each receive
+  std::vector<std::uint32_t> rank_of_;  // one for each receive
   std::optional<std::size_t> sending_;  // the message that the next send carries
   Oracle oracle_{sent_, posted_};
   ToyNetwork network_{ranks};

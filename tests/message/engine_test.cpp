@@ -353,7 +353,7 @@ TEST_F(EngineTest, AForgottenInboxIsToldOfNothing) {
   const Bytes sent(1000);
   std::ignore = send(0, 1, 1, sent, &contexts[0]);  // matched, under way
   std::ignore = send(0, 1, 3, sent, &contexts[1]);  // kept
-  std::ignore = send(1, 0, 1, sent);                // of the inbox itself
+  std::ignore = send(1, 0, 1, sent);                // a message of the inbox to itself
   network.deliver();
   network.deliver();
   network[1].engine.forget(network[1].inbox);

@@ -38,7 +38,7 @@ class ToyNetwork;
 struct Report {
   enum class What : std::uint8_t { received, ended, written, was_read, control };
   What what = What::received;
-  void* context = nullptr;  // of the operation
+  void* context = nullptr;  // context of the operation
   std::uint32_t source = 0;
   std::uint64_t tag = 0;
   std::uint64_t length = 0;    // received: of the message

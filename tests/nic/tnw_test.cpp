@@ -171,7 +171,7 @@ TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
   // The card's own channels have no credit before a program gives it.
   machine->post(Time::zero(), {.source = 0, .target = 1, .channel = 1, .bytes = 2048, .message = 5});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 4U);  // of 8192 bytes credit
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 4U);  // uses up 8192 bytes of credit
 }
 
 TEST(TnwGrid, NeighboursAndTheWayToStrangers) {

@@ -179,7 +179,7 @@ class Cast {
 
   struct Claim {
     std::uint32_t id;
-    std::array<bool, 2> is_believed;  // of each rank
+    std::array<bool, 2> is_believed;  // one for each rank
   };
   [[nodiscard]] std::vector<Claim> claims() const {
     std::vector<Claim> claims;

@@ -22,7 +22,7 @@ struct Row {
   std::uint32_t packet_flits;
   std::uint32_t virtual_channels;
   std::uint32_t buffer_flits;
-  double load;  // of all FIFOs
+  double load;  // load of all FIFOs together
   double least_latency_cycles;
   double largest_latency_cycles;
 };

@@ -97,7 +97,7 @@ class HostError(ApenetError):
     """The host lacks something that the command needs (a compiler, an MPI, a library of the package)."""
 
 
-MOST_PROBLEMS = 8  # of one file in one message; one wrong line can cause many
+MOST_PROBLEMS = 8  # problems of one file in one message; one wrong line can cause many
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from apenet.base.foreign import HEAD_BYTES, recognise_bytes, recognise_markup
 
 _STEP_BYTES = 2**20
 _GZIP = b"\x1f\x8b"
-_GZIP_FORM = 31  # of zlib: with gzip's header and checksum
+_GZIP_FORM = 31  # zlib's form with gzip's header and checksum
 _WRITER_WAIT_MS = 1000
 """A pipe's writer may come a moment later than its reader."""
 

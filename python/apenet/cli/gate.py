@@ -121,7 +121,7 @@ def _update(context: typer.Context, runs: list[GateRun], path: Path, summary: Pa
 def _names(path: Path) -> list[str]:
     try:
         return list(read_base(path).runs)
-    except InputError:  # of another version, which is replaced
+    except InputError:  # written by another version, which is replaced
         return []
 
 

@@ -155,7 +155,7 @@ def _print(reproduction: Reproduction, as_json: bool) -> None:
     )
 
 
-WIDTH = 80  # of a usual terminal
+WIDTH = 80  # width of a usual terminal
 
 _HEADER = ("bytes", "published", "simulated", "error", "target", "class", "holds", "")
 _JUSTIFIED = (">", ">", ">", ">", "<", "<", ">", "<")

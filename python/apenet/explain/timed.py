@@ -164,7 +164,7 @@ def _waiting_calls(operations: Operations, began: Integers, ended: Integers, wai
     earlier, later = operations.earlier[required], operations.later[required]
     order = np.lexsort((ended[earlier], later))
     binding = np.full(len(began), -1)
-    binding[later[order]] = earlier[order]  # of several, the last stays: the one that ended last
+    binding[later[order]] = earlier[order]  # if several match, the one that ended last stays
     calls = np.zeros(len(waits.rank), dtype=np.int64)
     for rank in range(operations.ranks):
         low, high = operations.first[rank], operations.first[rank + 1]

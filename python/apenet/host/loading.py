@@ -17,7 +17,7 @@ from apenet.host.elf import Elf, read_elf
 _LOADER = re.compile(r"/ld-linux[-.\w]*\.so\.[0-9]+|/ld64\.so\.[0-9]+")
 _LISTED = re.compile(r"\t(?P<name>\S+) => (?P<path>/.*?|not found)(?: \(0x[0-9a-f]+\))?")
 _MOST_SCRIPTS = 5  # in a chain; the kernel follows no more
-_MOST_LINE_BYTES = 256  # of a script's first line, as the kernel
+_MOST_LINE_BYTES = 256  # as the kernel: the longest first line of a script
 _PATIENCE_S = 20
 
 

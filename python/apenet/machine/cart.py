@@ -165,7 +165,7 @@ def _joined(
     for dimensions, members in zip(dimensions_of, axes_of, strict=True):
         extents = tuple(grid[d] for d in dimensions)
         walk_of_grid = _walk(extents)
-        position = np.empty(len(walk_of_grid), dtype=np.int64)  # of each place of the group on its walk
+        position = np.empty(len(walk_of_grid), dtype=np.int64)  # position of each place of the group on its walk
         position[_number(walk_of_grid, extents)] = np.arange(len(walk_of_grid))
         walk = _walk(tuple(axes[a].extent for a in members))
         along[:, members] = walk[position[_number(places[:, dimensions], extents)]]

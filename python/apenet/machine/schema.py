@@ -46,7 +46,7 @@ class Shape(NamedTuple):
     needs: tuple[str, ...]
     allows: tuple[str, ...]
     routings: tuple[str, ...]
-    overrides: tuple[str, ...]  # of [network.link]; those of a cube: as many as it has dimensions
+    overrides: tuple[str, ...]  # tables that override [network.link]; a cube has as many as dimensions
     has_routers: bool
     is_grid: bool  # nodes that are neighbours by their coordinates are one cable apart
     wraps: bool  # a grid whose lines are closed

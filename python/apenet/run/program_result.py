@@ -11,7 +11,7 @@ from apenet.base.escape import escape_line
 from apenet.compute.charging import Charged
 from apenet.run.results import Result, show_size, show_time
 
-_TELLING_SHARE = 0.1  # of the virtual time
+_TELLING_SHARE = 0.1  # share of the virtual time
 # More than a small program's first pass through its code takes (page faults, lazy binding): 5 to 75 us between the
 # calls of an empty C program and of one that prints a line.
 _TELLING_S = 200e-6

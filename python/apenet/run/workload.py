@@ -158,7 +158,7 @@ class _State:
     ended: dict[int, Message] = field(default_factory=dict)
     receives: set[int] = field(default_factory=set)
     waiting: tuple[int, ...] = ()
-    missing: int = 0  # of these
+    missing: int = 0  # number of these
     what: str = ""
     answer: object = None
     is_done: bool = False

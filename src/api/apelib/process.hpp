@@ -24,7 +24,7 @@ class Process {
   [[nodiscard]] Library& library(std::string_view call);
   [[nodiscard]] std::mutex& mutex() { return mutex_; }
 
-  static std::string& last_error();  // of the calling thread
+  static std::string& last_error();  // last error of the calling thread
 
  private:
   std::mutex mutex_;

@@ -52,7 +52,7 @@ class Transport {
 
   [[nodiscard]] virtual std::uint32_t rank() const = 0;
   [[nodiscard]] virtual std::uint32_t size() const = 0;
-  [[nodiscard]] virtual std::uint64_t most_bytes() const = 0;  // of a message
+  [[nodiscard]] virtual std::uint64_t most_bytes() const = 0;  // largest message
   // What the machine says of the ranks' torus; none: it has none that they fill.
   [[nodiscard]] virtual std::optional<Torus> torus() const = 0;
 

@@ -73,7 +73,7 @@ class Rma {
   };
   struct Entry {
     RMA2_Notification notification;
-    bool is_arrival = false;  // of a put, told to its target
+    bool is_arrival = false;  // arrival of a put, reported to its target
     bool is_charged = false;
   };
 
@@ -95,7 +95,7 @@ class Rma {
   native::Card& card_;
   const Peers& peers_;
   std::uint64_t id_ = 0;       // 0: closed
-  std::uint64_t numbers_ = 0;  // of connections
+  std::uint64_t numbers_ = 0;  // number of connections so far
   std::uint64_t regions_made_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> connections_;  // target ranks
   std::map<std::uint64_t, Region> regions_;

@@ -88,7 +88,7 @@ struct Nla {
 struct Label {
   static constexpr std::uint64_t mark = std::uint64_t{1} << 63U;
 
-  std::uint64_t offset = 0;  // of the remote NLA, whose region is Request::key
+  std::uint64_t offset = 0;  // offset of the remote NLA, whose region is Request::key
   RMA2_Command command = RMA2_BT_PUT;
   std::uint8_t mclass = 0;
 

@@ -26,8 +26,8 @@ class Velo {
  public:
   static constexpr std::uint32_t marked_every = 128;
   static constexpr std::uint32_t most_held_back = 2 * marked_every;
-  static constexpr std::size_t most_payload_bytes = 120;  // of any generation of the card
-  static constexpr std::uint8_t last_type = 3;            // of the two bits of a status word
+  static constexpr std::size_t most_payload_bytes = 120;  // largest payload of any generation of the card
+  static constexpr std::uint8_t last_type = 3;            // largest value of the two bits of a status word
 
   struct Message {
     std::uint64_t status = 0;
@@ -75,7 +75,7 @@ class Velo {
   const Peers& peers_;
   std::uint64_t id_ = 0;  // 0: closed
   std::deque<Message> mailbox_;
-  std::int64_t places_taken_ = 0;  // of the card's mailbox, by messages in mailbox_
+  std::int64_t places_taken_ = 0;  // slots of the card's mailbox that messages in mailbox_ occupy
   std::uint32_t held_back_ = 0;    // posted to other nodes, and not known to have left
   std::uint32_t posted_ = 0;       // to other nodes
 };

@@ -84,7 +84,7 @@ struct Outgoing {
   Header header;
   std::span<const Argument> arguments;
   std::span<const std::byte> payload;
-  std::byte* destination = nullptr;  // of a long message: in the target's segment
+  std::byte* destination = nullptr;  // for a long message: in the target's segment
   bool may_change = true;            // the source of a long message, once the call returns
 };
 
@@ -94,7 +94,7 @@ struct Incoming {
   Header header;
   std::uint32_t credits_used = 0;  // that a request has taken from its sender, and that its end gives back
   std::array<Argument, max_arguments> arguments{};
-  std::vector<std::byte> payload;     // of a medium message
+  std::vector<std::byte> payload;     // a medium message's payload
   std::byte* long_payload = nullptr;  // in this process's segment
 };
 

@@ -25,7 +25,7 @@ std::string_view environment(const char* name) {
 struct Place {
   ipc::Client& client;
   Mode mode;
-  std::uint8_t rail;  // of the card that the conduit drives
+  std::uint8_t rail;  // rail of the card that the conduit drives
   std::string& why;
 };
 

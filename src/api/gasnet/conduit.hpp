@@ -76,8 +76,8 @@ class Conduit {
 
  private:
   struct Peer {
-    std::uint32_t credits = 0;       // of requests to it, in packets
-    std::uint32_t owed = 0;          // of its requests whose handlers have begun
+    std::uint32_t credits = 0;       // credits for requests to it, in packets
+    std::uint32_t owed = 0;          // credits of its requests whose handlers have begun
     std::vector<std::byte> bytes;    // so far, of the message whose packets are arriving
     std::deque<Incoming> long_ones;  // messages without their data
     std::deque<Landing> landings;    // data without their message

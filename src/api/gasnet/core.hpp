@@ -48,7 +48,7 @@ class RemoteMemory {
   // segments: of all processes, by rank. Call before any put or get.
   virtual void know_segments(const std::vector<Segment>& segments) = 0;
 
-  [[nodiscard]] virtual std::size_t most_bytes() const = 0;  // of one access
+  [[nodiscard]] virtual std::size_t most_bytes() const = 0;  // largest access
   // Whether put() or get() finds its resources now.
   [[nodiscard]] virtual bool has_place(std::uint32_t target) const = 0;
   // Both require has_place(). `pending` counts what is not finished, and outlives it. tells_target: of a long
@@ -89,7 +89,7 @@ class Core {
   };
   struct Arrival {
     std::uint32_t source = 0;
-    bool is_first = true;  // of a message
+    bool is_first = true;  // first packet of a message
     std::size_t bytes = 0;
   };
 

@@ -12,7 +12,7 @@ namespace apenet::gasnet {
 struct Payload {
   const void* source = nullptr;
   std::size_t bytes = 0;
-  void* destination = nullptr;  // of a long message
+  void* destination = nullptr;  // for a long message
 };
 
 struct Message {

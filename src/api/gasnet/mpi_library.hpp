@@ -19,7 +19,7 @@ class MpiLibrary {
 
   struct Completed {
     std::size_t index = 0;
-    std::uint32_t source = 0;  // of a receive
+    std::uint32_t source = 0;  // source of a receive
     std::size_t bytes = 0;
   };
 
@@ -28,7 +28,7 @@ class MpiLibrary {
   static std::unique_ptr<MpiLibrary> open(bool is_threaded, std::string& why);
 
   [[nodiscard]] Request send(std::span<const std::byte> data, std::uint32_t target);
-  [[nodiscard]] Request receive(std::span<std::byte> data);  // of any source
+  [[nodiscard]] Request receive(std::span<std::byte> data);  // receives from any source
   // One of the requests that is complete. test: nullopt if there is none; wait: waits for one.
   [[nodiscard]] std::optional<Completed> test(std::span<Request> requests);
   [[nodiscard]] Completed wait(std::span<Request> requests);

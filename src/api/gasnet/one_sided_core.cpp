@@ -7,7 +7,7 @@
 namespace apenet::gasnet {
 namespace {
 
-constexpr std::uint64_t no_key = 0;  // of an empty segment: nothing is ever accessed by it
+constexpr std::uint64_t no_key = 0;  // key of an empty segment: nothing is ever accessed by it
 
 }  // namespace
 

@@ -29,7 +29,7 @@ class OneSidedCore : public Core, protected RemoteMemory {
   struct Limits {
     std::uint32_t operations_to_peer = 0;
     std::uint32_t operations = 0;
-    std::size_t copied_bytes = 0;  // of one access
+    std::size_t copied_bytes = 0;  // most bytes of one access that are copied
   };
   struct Received {
     std::uint32_t source = 0;
@@ -68,7 +68,7 @@ class OneSidedCore : public Core, protected RemoteMemory {
   enum class Holds : std::uint8_t { nothing, copy, registration };
   struct Operation {
     std::uint32_t target = 0;
-    Pending* pending = nullptr;  // of a put or get
+    Pending* pending = nullptr;  // the put or get
     bool is_put = false;
     Holds holds = Holds::nothing;
     std::span<std::byte> memory{};  // the program's

@@ -81,7 +81,7 @@ void reference_put(Library& library, const Remote& destination, std::span<const 
 
 void reference_get(Library& library, std::span<std::byte> destination, const Remote& source,
                    Pending& pending) {
-  const std::size_t most = library.conduit().reference_bytes(put_words);  // of the answer
+  const std::size_t most = library.conduit().reference_bytes(put_words);  // most bytes of the answer
   for (std::size_t begin = 0; begin < destination.size(); begin += most) {
     const std::size_t bytes = std::min(most, destination.size() - begin);
     const std::uint64_t from = address_of(source.address) + begin;

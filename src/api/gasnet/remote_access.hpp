@@ -31,7 +31,7 @@ class RemoteAccess {
   // The end of a long message's put, told to its target.
   struct Landed {
     std::uint32_t source = 0;
-    RMA2_NLA address = 0;  // of the first byte
+    RMA2_NLA address = 0;  // address of the first byte
   };
 
   explicit RemoteAccess(extoll_api::Device& device);
@@ -63,13 +63,13 @@ class RemoteAccess {
   struct Local {
     RMA2_NLA nla = 0;
     Holds holds = Holds::nothing;
-    std::uint64_t number = 0;  // of the place, or of the registration
+    std::uint64_t number = 0;  // number of the place, or of the registration
   };
   struct Access {
     Pending* pending;
     bool is_get;
     Local local;
-    std::span<std::byte> copy_to;  // of a get through a place
+    std::span<std::byte> copy_to;  // destination of a get through a place
   };
   // Type of notification, peer, local address.
   using Key = std::tuple<RMA2_Notification_Spec, std::uint32_t, RMA2_NLA>;

@@ -18,7 +18,7 @@ class Endpoint;
 class Transport;
 
 inline constexpr std::size_t most_atomic_bytes =
-    4096;  // of operands of one call, which may take several messages
+    4096;  // operands of one call, which may take several messages
 
 struct AtomicTarget {
   std::uint64_t address = 0;

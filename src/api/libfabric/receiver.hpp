@@ -37,7 +37,7 @@ class Receiver : public fid_ep, public message::Inbox {
   Use<Domain> domain_;
   Transport& transport_;
   std::uint8_t rail_;
-  message::Engine<Transport>& engine_;  // of its rail
+  message::Engine<Transport>& engine_;  // engine of its rail
   std::uint64_t receive_flags_;
 };
 

@@ -21,11 +21,11 @@ using message::segment_limit;
 // Name of an endpoint, as fi_getname gives it and fi_av_insert takes it.
 struct EndpointName {
   static constexpr std::uint32_t expected_magic = 0x41504531;  // "APE1"
-  static constexpr std::uint32_t any_number = 0xffffffff;      // of an endpoint that is to get one
+  static constexpr std::uint32_t any_number = 0xffffffff;      // for an endpoint that is to get a number
   std::uint32_t magic = expected_magic;
   std::uint32_t rank = 0;
   std::uint32_t endpoint = 0;  // number of the endpoint in its process
-  std::uint32_t rail = 0;      // of its domain: see ipc::Header
+  std::uint32_t rail = 0;      // rail of its domain: see ipc::Header
 };
 static_assert(sizeof(EndpointName) == 16);
 
@@ -34,7 +34,7 @@ static_assert(sizeof(EndpointName) == 16);
 struct AtomicBody {
   std::uint64_t address = 0;
   std::uint32_t transfer = 0;  // the sender's number
-  std::uint32_t offset = 0;    // of this part among all operands, in bytes
+  std::uint32_t offset = 0;    // offset of this part among all operands, in bytes
   std::uint16_t count = 0;     // elements
   std::uint8_t form = 0;       // AtomicForm
   std::uint8_t type = 0;       // fi_datatype
@@ -43,7 +43,7 @@ struct AtomicBody {
   std::uint16_t reserved = 0;
 };
 static_assert(sizeof(AtomicBody) == 24);
-inline constexpr std::size_t atomic_payload_bytes = 128;  // of operands and comparands, or of an answer
+inline constexpr std::size_t atomic_payload_bytes = 128;  // bytes of operands and comparands, or of an answer
 inline constexpr std::size_t atomic_message_bytes =
     sizeof(MessageHeader) + sizeof(AtomicBody) + atomic_payload_bytes;
 static_assert(atomic_message_bytes <= message::inline_bytes);

@@ -19,7 +19,7 @@ void disseminate(std::uint32_t place, std::uint32_t places, Exchange exchange) {
 
 // A place of a binomial tree whose root is place 0.
 struct TreePlace {
-  std::uint32_t parent = 0;             // of the root: the root
+  std::uint32_t parent = 0;             // the root's parent is the root
   std::vector<std::uint32_t> children;  // the one with the largest subtree first
 };
 

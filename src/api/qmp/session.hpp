@@ -55,7 +55,7 @@ struct Allocation {
 // What the program's arguments ask for.
 struct Options {
   std::vector<int> geometry;   // empty: the torus of apelib
-  std::vector<int> logic_map;  // of QMP_declare_logical_topology; empty: the first axis runs fastest
+  std::vector<int> logic_map;  // map of QMP_declare_logical_topology; empty: the first axis runs fastest
 };
 
 // Takes QMP's options out of the arguments; both may be null.
@@ -89,7 +89,7 @@ class Job {
 
   Options options;
   std::vector<int> geometry;
-  std::vector<int> coordinates;  // of this node in the geometry
+  std::vector<int> coordinates;  // coordinates of this node in the geometry
   std::vector<int> subgrid;      // empty before QMP_layout_grid()
 
  private:

@@ -128,7 +128,7 @@ typedef enum ape_rdma_kind {
 typedef struct ape_rdma_event {
   ape_rdma_kind kind;
   ape_rdma_status status;  /* APE_RDMA_OK, APE_RDMA_BAD_BUFFER or APE_RDMA_OUT_OF_BOUNDS */
-  uint64_t cookie;         /* of the post; RX_DONE of a put: that of the sender */
+  uint64_t cookie;         /* cookie of the post; RX_DONE of a put: that of the sender */
   ape_rdma_address source; /* RX_DONE: the sender */
   /* RX_DONE of a message: 0. Of a put: the buffer; of APENet+ the address at which its last descriptor
    * begins. */

@@ -33,7 +33,7 @@ typedef enum ape_udp_status {
   APE_UDP_NO_MEMORY
 } ape_udp_status;
 
-enum { APE_UDP_MAX_BYTES = 65507 }; /* of a datagram */
+enum { APE_UDP_MAX_BYTES = 65507 }; /* largest datagram */
 
 typedef struct ape_udp ape_udp;
 

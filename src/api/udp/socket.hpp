@@ -23,7 +23,8 @@ namespace apenet::udp {
 
 class Socket final : private native::Consumer {
  public:
-  static constexpr std::size_t most_bytes = 65507;  // of a datagram: 65535 with the headers of IPv4 and UDP
+  static constexpr std::size_t most_bytes =
+      65507;  // largest datagram: 65535 with the headers of IPv4 and UDP
 
   struct Datagram {
     std::uint32_t source = 0;

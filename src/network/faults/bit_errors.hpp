@@ -22,7 +22,7 @@ class BitErrors {
     std::vector<std::uint64_t> transmissions;  // per link
   };
   struct Counters {
-    std::uint64_t corrupted = 0;  // of the transmissions
+    std::uint64_t corrupted = 0;  // corrupted transmissions
     std::uint64_t retransmitted_bytes = 0;
   };
 

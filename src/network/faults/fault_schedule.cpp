@@ -55,7 +55,7 @@ std::optional<Time> parse_time(std::string_view text) {
       std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c) && c != '.'; }) - text.begin());
   const std::optional<std::int64_t> unit = unit_ps(text.substr(digits));
   if (!unit || digits == 0 || !is_digit(text[0]) || !is_digit(text[digits - 1])) return std::nullopt;
-  std::int64_t scale = *unit;  // of the next digit after the point
+  std::int64_t scale = *unit;  // scale of the next digit after the point
   std::int64_t ps = 0;
   bool is_fraction = false;
   for (const char c : text.substr(0, digits)) {

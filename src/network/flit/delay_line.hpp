@@ -100,8 +100,8 @@ class alignas(64) DelayLine {
 
   struct alignas(32) Slot {
     std::unique_ptr<Entry[]> entries;
-    Entry* end = nullptr;    // of the entries
-    Entry* limit = nullptr;  // of the room for entries
+    Entry* end = nullptr;    // end of the entries
+    Entry* limit = nullptr;  // end of the space for entries
 
     Slot() = default;
     explicit Slot(std::size_t room)

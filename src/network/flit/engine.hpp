@@ -64,7 +64,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   void take_routes(const Routing* routing) override { restart(routing, nullptr); }
 
   struct Spec {
-    std::uint32_t fifos = 0;  // of a node
+    std::uint32_t fifos = 0;  // per node
     std::uint32_t max_packet_wire_bytes = 0;
     std::uint32_t node_count = 0;
     NetworkDescription::ChannelSelection channel_selection = {};
@@ -94,7 +94,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
     // since then: if last_time is now, the engine is awake.
     Time last_time = Time::never();
     FlitCycle last_cycle = 0;
-    std::uint32_t last_wire_bytes = 0;  // of the last packet, to save the division for its length
+    std::uint32_t last_wire_bytes = 0;  // the last packet's, to save the division for its length
     FlitLength last_length;
   };
 
@@ -120,7 +120,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   Simulation& simulation_;
   std::unique_ptr<const Routing> own_routing_;
   FlitFabric fabric_;
-  FlitRouteUnit route_unit_;  // of the routing in force
+  FlitRouteUnit route_unit_;  // computes the routes of the routing in force
   std::unique_ptr<FlitRouters> routers_;
   std::unique_ptr<FlitRetries> retries_;  // only when a link has bit errors
   FlitSockets sockets_;
@@ -132,7 +132,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   State state_;
   Memo memo_;
   std::vector<NetworkClient*> clients_;      // per node
-  FlitSources::Events left_;                 // of the running cycle
+  FlitSources::Events left_;                 // events of the running cycle
   std::vector<FlitSinks::Arrived> arrived_;  // the same
 };
 

@@ -316,7 +316,7 @@ struct FlitFabric {
   State state;
   DelayLine<FlitArrival> flits_on_wires;
   DelayLine<FlitCredit> credits_on_wires;
-  FlitRetries* retries = nullptr;  // of the links; nullptr: none has bit errors
+  FlitRetries* retries = nullptr;  // retries of the links; nullptr: none has bit errors
 };
 
 }  // namespace apenet

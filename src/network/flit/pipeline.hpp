@@ -15,8 +15,8 @@ namespace apenet {
 // A flit in a buffer.
 struct FlitBuffered {
   Flit flit;
-  FlitRequest request;       // of a header: the computed route; of an adaptive one, the last choice
-  std::uint16_t second = 0;  // of the first flit of a buffer: the position of the second in the ring
+  FlitRequest request;       // a header's computed route; with adaptive routing, the last choice
+  std::uint16_t second = 0;  // in the first flit of a buffer: the position of the second in the ring
 };
 
 // An input virtual channel: its buffer, and the output virtual channel of its packet.

@@ -181,7 +181,7 @@ class FlitRouteUnit {
   std::uint32_t waypoint_count_;
   std::uint32_t class_count_;
   ChannelClasses classes_;
-  std::uint32_t sets_ = 0;  // of virtual channels: one per class, one per single channel, one for all
+  std::uint32_t sets_ = 0;  // sets of virtual channels: one per class, one per single channel, one for all
   bool is_lane_;
   std::uint16_t attachment_port_;  // the last port of a router but further ones towards its node
   std::vector<FlitInput> inputs_;  // per channel of a router (FlitFabric::channel_of)

@@ -115,7 +115,7 @@ class FlitRouterBank final : public FlitRouters {
   const bool has_plain_headers_;  // FlitRouteUnit::is_fixed, and all ports are equally fast
   const bool is_routed_at_once_;  // there is no stage of route computation
   const std::uint32_t buffer_flits_;
-  const std::uint32_t virtual_channel_bits_;  // of a FlitPlace
+  const std::uint32_t virtual_channel_bits_;  // bits of a FlitPlace
   const std::uint32_t channel_bits_;          // the same
   const std::uint32_t channel_mask_;
   bool is_traced_ = false;  // in this cycle

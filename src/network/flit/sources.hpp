@@ -109,12 +109,12 @@ class FlitSources {
     bool has_moved = false;              // !is_quiescent()
     std::vector<Fifo> fifos;             // per port and card channel
     std::vector<std::uint16_t> credits;  // per port and virtual channel
-    std::uint64_t resent = 0;            // of all FIFOs
+    std::uint64_t resent = 0;            // sum over all FIFOs
     InjectionGate* gate = nullptr;
     // Ports with packets, in the order in which they came to have some. A list, because a loop over bits
     // would mispredict the branch at the end of every word.
     std::vector<std::uint32_t> active;
-    std::size_t active_count = 0;  // of them; the others are void
+    std::size_t active_count = 0;  // number of valid entries; the others are void
   };
 
  private:

@@ -17,10 +17,10 @@ namespace apenet::packet {
 struct Congestion {
   Time now = Time::zero();
   Time busiest = Time::zero();     // use of the busiest output
-  Time waiting = Time::zero();     // of all headers, in arbitration for an output
-  Time moving = Time::zero();      // of all packets, without their waiting
-  Time ejecting = Time::zero();    // of that, in the nodes' ports
-  Time ports_only = Time::zero();  // of that, packets that cross no link
+  Time waiting = Time::zero();     // sum over all headers, in arbitration for an output
+  Time moving = Time::zero();      // sum over all packets, without their waiting
+  Time ejecting = Time::zero();    // part of it in the nodes' ports
+  Time ports_only = Time::zero();  // part of it for packets that cross no link
   // Further waiting in the flit engine, which uses outputs and lanes for longer: for links, and for nodes'
   // ports.
   Time unseen_at_links = Time::zero();
@@ -48,8 +48,8 @@ class AccuracyEnvelope {
  private:
   // A row of accuracy_envelope.csv.
   struct Row {
-    std::string_view name;  // of the class
-    double use_percent;     // of the busiest output
+    std::string_view name;  // name of the class
+    double use_percent;     // use of the busiest output
     double waiting_percent;
     double both_use_percent;  // both of these exceeded together
     double both_waiting_percent;
@@ -63,7 +63,7 @@ class AccuracyEnvelope {
   struct Lane {
     Time idle_after_packet;
     Time credit_loop;      // in which its buffer's bytes pass once; zero: no limit
-    bool is_port = false;  // of a node, out of the network
+    bool is_port = false;  // a node's port, out of the network
   };
 
   [[nodiscard]] static const Row& row(std::string_view name);
@@ -72,10 +72,11 @@ class AccuracyEnvelope {
   void warn_of_unseen(const Congestion& congestion, std::vector<std::string>& warnings) const;
 
   const Row& row_;
-  double flit_slowdown_;  // of the flit engine's links; unless it is 1, that engine simulates another machine
+  double flit_slowdown_;  // slowdown of the flit engine's links; unless it is 1, that engine simulates
+                          // another machine
   double flit_port_slowdown_;
   DataRate port_rate_;
-  std::int64_t lane_bytes_;  // of a buffer, in whole packets if it holds one
+  std::int64_t lane_bytes_;  // a buffer's bytes, in whole packets if it holds one
   std::vector<Lane> lanes_;  // per stage
 };
 

@@ -43,7 +43,7 @@ class CreditReturns {
   struct Record {
     Time time;
     std::uint32_t bytes = 0;
-    std::uint32_t next = none;  // of the last one: the first
+    std::uint32_t next = none;  // the last one's next is the first
   };
   struct State {
     LargeArray<Record> records{1};

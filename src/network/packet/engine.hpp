@@ -118,7 +118,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
     };
     Control control;
     LargeArray<packet::Queue> queues;
-    LargeArray<Time> free_at;  // of each output; apart from it, since an arriving packet reads it first
+    LargeArray<Time> free_at;  // one for each output; apart from it, since an arriving packet reads it first
     LargeArray<packet::Flight> flights{1};
     std::uint32_t free_flight = packet::none;
     std::vector<std::uint64_t> numbers;  // per flight, in the order of injection; only with keeps_numbers
@@ -235,7 +235,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   packet::AccuracyEnvelope envelope_;
   std::unique_ptr<BitErrors> errors_;    // by output; only when a link has some
   std::vector<Stage> stages_;            // link classes, then ejection and injection
-  std::vector<NetworkClient*> clients_;  // of each node
+  std::vector<NetworkClient*> clients_;  // one per node
   std::vector<std::uint32_t> by_age_;    // result of oldest_first()
 };
 

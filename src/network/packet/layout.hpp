@@ -30,11 +30,11 @@ struct PacketLayout {
   std::uint32_t ports;  // per router
   std::uint32_t virtual_channels;
   std::uint32_t card_channels;
-  std::uint32_t injection_ports;  // of a node
+  std::uint32_t injection_ports;  // per node
   std::uint32_t ejection_ports;
-  bool has_several_ports;         // of either kind
+  bool has_several_ports;         // several ports of either kind
   std::uint32_t attachment_port;  // the last port of a router but those further ones
-  std::uint32_t fifos;            // of a node
+  std::uint32_t fifos;            // per node
   std::uint32_t first_injection_queue;
   std::uint32_t first_ejection_buffer;
 

@@ -26,7 +26,7 @@ struct alignas(64) Flight {
   std::uint32_t wire_bytes = 0;
   std::uint32_t sequence = 0;
   std::uint32_t next = none;           // behind it in the queue, or the next free record
-  std::uint32_t wanted_output = none;  // of the router it is at or travels to
+  std::uint32_t wanted_output = none;  // output of the router it is at or travels to
   std::uint32_t order = 0;
   std::uint16_t channel = 0;
   std::uint16_t hops = 0;
@@ -83,18 +83,19 @@ struct alignas(64) Output {
     std::uint64_t wire_bytes = 0;
   };
   struct State {
-    Time wake_at = Time::never();    // of the pending wake; later ones are void
+    Time wake_at = Time::never();    // time of the pending wake; later ones are void
     std::uint64_t waiting_mask = 0;  // the first 64 queues that can wait; the others are in WaitingQueues
     std::uint16_t waiting = 0;       // queues
     std::uint16_t last_granted = 0;  // arbiter state: number of the queue among them
   };
   struct Spec {
     std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the ejection buffer
-    std::uint32_t first_queue = 0;   // of those that can ask for it
+    std::uint32_t first_queue = 0;   // first of the queues that can ask for it
     std::uint32_t next_router = 0;   // behind it; of an ejection port: its own
-    std::uint32_t next_place = 0;  // of that router, as DimensionOrderRouting packs it; 0 for other routings
-    std::uint8_t stage = 0;        // index into the engine's stages
-    std::uint8_t vc_mask = 0;      // of the buffers behind it: 0 where there is one
+    std::uint32_t next_place =
+        0;  // coordinates of that router, as DimensionOrderRouting packs them; 0 for other routings
+    std::uint8_t stage = 0;    // index into the engine's stages
+    std::uint8_t vc_mask = 0;  // mask of the buffers behind it: 0 where there is one
   };
 
   Counters counters;
@@ -118,9 +119,9 @@ struct Stage {
     Serialisation serialisation;
     Time latency;
     Time header_latency;  // the same and the next router's, to where the header may leave again
-    Time tail_latency;    // of a tail through the router
+    Time tail_latency;    // time of a tail through the router
     double bit_error_rate = 0;
-    Time credit_latency;  // of the queues that ask for it
+    Time credit_latency;  // latency for the queues that ask for it
   };
   struct Counters {
     Time waited;  // all headers, from when they could leave until they did

@@ -34,7 +34,7 @@ class Wormhole {
   std::int64_t buffer_bytes_ = 0;  // as described; the engine's own buffers hold at least one packet
   Serialisation link_;
   Time header_gap_;
-  Time traversal_;  // of the switch: a credit is usable before it, a header leaves after it
+  Time traversal_;  // time through the switch: a credit is usable before it, a header leaves after it
   Time flit_loop_;  // from a flit that is no header leaving for a buffer to its credit being usable
 };
 

@@ -38,7 +38,7 @@ void require_no_deadlock(const NetworkDescription& description, const Topology& 
 struct ArrangementTraits {
   std::uint32_t nodes = 0;
   std::uint32_t routers = 0;
-  std::uint32_t ports_per_router = 0;  // of the largest router, including unused ports
+  std::uint32_t ports_per_router = 0;  // ports of the largest router, including unused ones
   std::uint32_t cables = 0;
   std::uint32_t channel_classes = 0;
   bool is_free_of_deadlock = false;

@@ -50,7 +50,7 @@ class RouteCache {
  private:
   struct Place {
     std::size_t index;
-    std::uint32_t mark;  // of the route among those that share the place
+    std::uint32_t mark;  // mark of the route among those that share the place
   };
 
   // While all routes have places, the mark is 0 and the index the number of the route, so that the routes of

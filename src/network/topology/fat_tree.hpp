@@ -56,7 +56,7 @@ class FatTreeShape {
   [[nodiscard]] std::uint32_t switch_count() const;
   [[nodiscard]] std::uint32_t down_ports(std::uint32_t level) const;
   [[nodiscard]] std::uint32_t up_ports(std::uint32_t level) const;
-  [[nodiscard]] std::uint32_t ports_per_switch() const;  // of the level with the most ports
+  [[nodiscard]] std::uint32_t ports_per_switch() const;  // ports at the level with the most ports
 
   // Indexed by level: number of children and parents of a switch.
   std::array<std::uint32_t, 3> children{1, 1, 1};

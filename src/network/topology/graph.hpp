@@ -10,8 +10,8 @@ namespace apenet {
 
 struct GraphDescription {
   [[nodiscard]] static TopologyKind kind();
-  std::string text;                     // of the graph file
-  std::vector<std::string> link_names;  // of the link classes from 1 on; 0: cables without a name
+  std::string text;                     // text of the graph file
+  std::vector<std::string> link_names;  // names of the link classes from 1 on; 0: cables without a name
 };
 
 inline void list_fields(schema::Fields& fields, GraphDescription& graph) {

@@ -60,8 +60,8 @@ struct alignas(64) Queue {
   QueuePool<Entry>::Queue in_host_memory;  // descriptors that found the FIFO full
   // Number of descriptors that have left the FIFO, modulo 2^32.
   Numbering<std::uint32_t> head_number;
-  std::uint32_t size = 0;         // of the FIFO
-  std::uint32_t next_packet = 0;  // of the head's message
+  std::uint32_t size = 0;         // entries in the FIFO
+  std::uint32_t next_packet = 0;  // next packet of the first entry's message
   bool decoding = false;
   // State of the hardware queue, which all ports share; used in the first port's entry only.
   Channel channel;
@@ -105,7 +105,7 @@ struct Card {
   Bus& bus;
   GpuMemory* gpu;  // nullptr if the card cannot access it
   struct State {
-    EventSource source;        // of all events of this card
+    EventSource source;        // source of all events of this card
     Time driver_free_at = {};  // the driver serves gets one after another
   };
   State state;

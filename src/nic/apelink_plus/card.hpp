@@ -27,7 +27,7 @@ struct Write {
   std::int64_t bytes = 0;  // payload
   Memory memory = Memory::host;
   std::uint32_t engine = 0;
-  Time begin;  // of the transfer, when the engine is set up
+  Time begin;  // begin of the transfer, when the engine is set up
 };
 
 // An event that waits until all payload before it is visible.

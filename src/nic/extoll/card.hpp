@@ -70,7 +70,7 @@ struct Card {
   Bus& bus;
   NodeId node;
   struct State {
-    EventSource source;  // of all events of this card
+    EventSource source;  // source of all events of this card
   };
   State state;
 

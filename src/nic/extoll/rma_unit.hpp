@@ -33,7 +33,7 @@ class RmaUnit final : private BusClient, private EventHandler {
 
   struct Port {
     QueuePool<Command>::Queue commands;
-    std::uint32_t next_packet = 0;  // of the first command, once decoded
+    std::uint32_t next_packet = 0;  // next packet of the first command, once decoded
   };
   struct State {
     std::vector<Port> ports;

@@ -27,7 +27,7 @@ class SendTimesOf {
   [[nodiscard]] Time on_link(std::int64_t content_bytes) const;
   [[nodiscard]] Time read(std::int64_t bytes) const;
   [[nodiscard]] Time read_request() const;
-  [[nodiscard]] Time read_pace() const;  // of full bursts, one after another
+  [[nodiscard]] Time read_pace() const;  // time from one full burst to the next
   [[nodiscard]] std::int64_t bursts(std::int64_t bytes) const;
   // From a packet's head at the target until its payload is in memory. bus_free: when the packet before it is
   // there.

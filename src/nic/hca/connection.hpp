@@ -21,7 +21,7 @@ struct Work {
   // Valid until every completion that the descriptor requests has been reported.
   MessageId id = 0;
   std::uint32_t number = 0;         // position in the send queue
-  std::uint32_t read_number = 0;    // of an issued read: its number among the reads of the queue
+  std::uint32_t read_number = 0;    // an issued read's number among the reads of the queue
   Time present_at = Time::never();  // when it is on the card; never() while it crosses the bus
   bool has_payload = false;         // in the entry itself, so no payload is read
   bool is_read = false;
@@ -51,7 +51,7 @@ struct SendQueue {
   std::uint32_t known = 0;  // entries in host memory whose doorbell has arrived
   std::uint32_t on_card_count = 0;
   std::uint32_t outstanding = 0;   // entries in on_card and unacknowledged
-  std::uint32_t next_packet = 0;   // of the first entry in on_card
+  std::uint32_t next_packet = 0;   // next packet of the first entry in on_card
   std::uint32_t acknowledged = 0;  // entries with lower numbers are complete at the target, except reads
   std::uint32_t answered = 0;      // number of the last completed read
   std::uint32_t reads_issued = 0;
@@ -69,7 +69,7 @@ struct ReceiveSide {
   std::uint32_t received = 0;         // messages whose last packet was accepted
   std::uint32_t executed = 0;         // messages executed; an acknowledgement reports this number
   std::uint32_t reads_startable = 0;
-  std::uint32_t next_packet = 0;  // of the first request in reads
+  std::uint32_t next_packet = 0;  // next packet of the first request in reads
   bool response_is_ready = false;
   bool ack_waits = false;    // an acknowledgement packet is queued; it will report the latest number
   bool is_refusing = false;  // until the packet that found no receive work request is sent again

@@ -36,7 +36,7 @@ class ContextCache {
 
   struct State {
     std::uint64_t uses = 0;
-    std::map<std::uint64_t, std::uint64_t> last_use;  // of each context
+    std::map<std::uint64_t, std::uint64_t> last_use;  // one for each context
     std::map<std::uint64_t, std::uint64_t> by_use;    // the contexts, the least recently used first
   };
 

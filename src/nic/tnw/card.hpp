@@ -91,7 +91,7 @@ struct Card {
   Cards& all;
   NodeId node;
   struct State {
-    EventSource source;  // of all events of this card
+    EventSource source;  // source of all events of this card
   };
   State state;
   std::vector<NodeId> neighbours;  // indexed by link

@@ -37,7 +37,7 @@ class Transmitter final : public CpuLinkUser, private EventHandler {
   struct Flow {
     QueuePool<Entry>::Queue entries;
     QueuePool<Packet>::Queue acknowledgements;
-    std::uint32_t next_packet = 0;  // of the first entry's message
+    std::uint32_t next_packet = 0;  // next packet of the first entry's message
     std::uint32_t window = 0;       // free places in the receive buffer
   };
   static constexpr std::uint32_t none = 0xffffffff;

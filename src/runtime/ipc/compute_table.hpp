@@ -35,8 +35,8 @@ struct ComputeCost {
   static constexpr std::int64_t unknown = -1;
   std::uint64_t from = 0;
   std::uint64_t to = 0;
-  std::int64_t first_ps = unknown;   // of rank 0
-  std::int64_t others_ps = unknown;  // of every other rank
+  std::int64_t first_ps = unknown;   // for rank 0
+  std::int64_t others_ps = unknown;  // for every other rank
 };
 static_assert(sizeof(ComputeCost) == 32);
 
@@ -44,8 +44,8 @@ static_assert(sizeof(ComputeCost) == 32);
 // known to follow takes long on the host: the least cost of any of them.
 struct ComputeCallPath {
   std::uint64_t call_path = 0;
-  std::int64_t first_ps = 0;   // of rank 0; 0: it does not overlap
-  std::int64_t others_ps = 0;  // of every other rank
+  std::int64_t first_ps = 0;   // for rank 0; 0: it does not overlap
+  std::int64_t others_ps = 0;  // for every other rank
 };
 static_assert(sizeof(ComputeCallPath) == 24);
 

@@ -11,7 +11,7 @@ namespace apenet::ipc {
 
 // The number as text of at least so many characters, with this character in front.
 inline std::string padded(int number, char with) {
-  constexpr std::size_t digits = 7;  // of the largest process id of Linux
+  constexpr std::size_t digits = 7;  // digits of the largest process id of Linux
   std::string text = std::to_string(number);
   return std::string(digits - std::min(digits, text.size()), with) + text;
 }

@@ -35,7 +35,7 @@ struct ImageRecord {
   // to the next one.
   std::uint32_t child_faults = 0;
   char name[name_bytes] = {};  // that the kernel gives the process
-  char path[224] = {};         // of the program; without its beginning if it is too long
+  char path[224] = {};         // the program's path; without its beginning if it is too long
 };
 
 // What a process of the rank has found out when it waited for a child. The worst is kept.
@@ -46,7 +46,7 @@ struct StartFinding {
     raw,         // the child has become a program without the shim, by a system call
   };
   Kind kind = Kind::none;
-  char path[252] = {};  // of the unfollowed program, or of the one that made the system call
+  char path[252] = {};  // path of the unfollowed program, or of the one that made the system call
 };
 
 struct ImageLayout {

@@ -128,7 +128,7 @@ class Progress : public CallProgress {
   Count leaving_{0};
   Count calls_{0};
   Count granted_{0};        // polls that return without an event instead of waiting
-  Count endless_polls_{0};  // of all such rows
+  Count endless_polls_{0};  // sum over all such rows
 };
 
 // The simulator cannot be asked to wake a process at the earlier of an event and a time. So a wait with a

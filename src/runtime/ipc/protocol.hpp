@@ -153,7 +153,7 @@ inline constexpr const char* refusal_mark = "apenet: refused: ";
 
 // The node of the process. Owner: the simulator, which writes it before any process starts.
 struct Place {
-  std::uint32_t node = 0;   // of the simulated machine
+  std::uint32_t node = 0;   // number in the simulated machine
   char host_name[64] = {};  // name of that node
 };
 
@@ -243,8 +243,8 @@ struct Rail {
   std::uint32_t lanes = 1;                    // Machine::lanes
   std::uint32_t ports = 0;                    // processes that can share a card; 0: any number
   Grid grid;
-  Layer mpi;     // of MPI over the libfabric provider
-  Layer native;  // of the card's own libraries
+  Layer mpi;     // costs of MPI over the libfabric provider
+  Layer native;  // costs of the card's own libraries
   message::DatagramCosts udp;
 
   // Whether the library of this layer drives the card.
@@ -281,7 +281,7 @@ struct Header {
 };
 
 struct Running {
-  std::atomic<std::uint32_t> count{0};        // of running processes; futex: the simulator waits for 0
+  std::atomic<std::uint32_t> count{0};        // number of running processes; futex: the simulator waits for 0
   std::atomic<std::uint32_t> awaited{0};      // the simulator sleeps until then: the last process wakes it
   std::atomic<std::uint32_t> interrupted{0};  // some process has set Grant::interrupted
 };

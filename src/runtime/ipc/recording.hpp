@@ -29,7 +29,7 @@ struct RecordingEntry {
   RecordingKind kind = RecordingKind::computed;
   std::uint8_t tagged = 0;      // the tag is one of fi_tsend; other operations have none
   std::uint8_t in_gpu = 0;      // the buffer, or its first piece, is in the memory of the GPU
-  std::uint8_t rail = 0;        // of the node's cards, the one that carries the message
+  std::uint8_t rail = 0;        // number of the node's card that carries the message
   std::uint32_t operation = 0;  // the rank's own number for the operation, starting at 1
   std::uint32_t peer = 0;
   std::uint32_t call = 0;  // MpiCall of the call that posted it; ended: that has seen the end; 0: not known

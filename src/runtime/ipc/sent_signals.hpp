@@ -12,7 +12,7 @@ inline constexpr std::uint32_t signal_ring = 64;
 inline constexpr int most_signal = 64;
 
 struct SentSignal {
-  std::int64_t time_ps = 0;  // of the receiver's clock: it takes the signal no earlier
+  std::int64_t time_ps = 0;  // by the receiver's clock: it takes the signal no earlier
   std::int32_t number = 0;
   std::int32_t code = 0;  // siginfo_t::si_code, and so on
   std::int32_t process = 0;

@@ -27,7 +27,7 @@ void write_path(SimulationPaths::Path& path, std::uint32_t process_id, std::uint
 
 SimulationPaths find_simulation(const char* mapping) {
   SimulationPaths found;
-  std::array<std::uint32_t, 6> head{};  // of Header, up to images_fd
+  std::array<std::uint32_t, 6> head{};  // first words of Header, up to images_fd
   static_assert(offsetof(Header, images_fd) == 5 * sizeof(std::uint32_t));
   const int file = host_call(SYS_openat, AT_FDCWD, mapping, O_RDONLY | O_CLOEXEC);
   if (file < 0) return found;

@@ -10,8 +10,8 @@ struct SimulationPaths {
   using Path = std::array<char, 64>;
 
   std::uint32_t process_count = 0;  // 0: there is no such simulation, or of another version
-  Path parts{};                     // of the memory of the ranks
-  Path images{};                    // of the records of images
+  Path parts{};                     // path of the ranks' memory
+  Path images{};                    // path of the records of images
 };
 
 // mapping: the path of the header. Makes only system calls.

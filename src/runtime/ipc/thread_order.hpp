@@ -25,7 +25,7 @@ namespace apenet::ipc {
 struct ActionKey {
   std::int64_t clock_ps = 0;
   std::uint32_t round = 0;   // actions since the thread's clock last moved
-  std::uint32_t number = 0;  // of the thread, in the order of creation
+  std::uint32_t number = 0;  // number of the thread, in the order of creation
   friend auto operator<=>(const ActionKey&, const ActionKey&) = default;
 };
 
@@ -52,7 +52,7 @@ struct ThreadWord {
   std::uint32_t mark = 0;                 // marks_one, once a thread has waited
   std::atomic<Awaits> awaits{Awaits::nothing};
   std::atomic<std::int32_t> thread_id{
-      0};  // of the host: who acts first, has the lock, or is joined; 0: unknown
+      0};  // host id of the thread that acts first, has the lock, or is joined; 0: unknown
 };
 
 // For what a blocked thread waits in the host, where a thread that is in no order may make it ready.
@@ -79,21 +79,21 @@ struct OrderedThread {
   int asked_signal = 0;           // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
   const ParkMark* mark = nullptr;     // on its stack, while it waits
-  std::uint32_t program_actions = 0;  // of those since the clock last moved, the program's own
-  std::uint32_t depth = 0;            // of actions within an action, or in a signal's handler
-  std::uint32_t call_depth = 0;       // of enter_call()
+  std::uint32_t program_actions = 0;  // the program's own actions since the clock last moved
+  std::uint32_t depth = 0;            // depth of actions within an action, or in a signal's handler
+  std::uint32_t call_depth = 0;       // depth of enter_call()
   bool gives_way = false;             // others go first when it ends the action
   std::uint32_t idle_yields = 0;      // in a row, while nothing moved and nobody else could act at its time
   std::int64_t idle_since_ps = 0;     // its clock at the first of them
   std::uint64_t yielded_at = 0;       // ThreadOrder::progress() at the last
-  std::atomic<std::int32_t> id{0};    // of the host; 0: has not begun
+  std::atomic<std::int32_t> id{0};    // the host's thread id; 0: has not begun
   CallProgress calls;                 // while it does not act
   std::uint64_t calls_progress = 0;   // ThreadOrder::progress() at that time
   // ThreadActs::blocked.
   const void* object = nullptr;
   std::uint64_t ticket = 0;  // in the order of coming
   std::int64_t deadline_ps = no_deadline_ps;
-  OrderedThread* owner = nullptr;      // of the lock for which it waits, if known
+  OrderedThread* owner = nullptr;      // owner of the lock for which it waits, if known
   HostReadiness* readiness = nullptr;  // looked at now and then; nullptr: only threads of the order wake it
   const void* taking = nullptr;        // ThreadActs::at_gate: the object at which it has been woken
   // Its last empty poll, in a library that waits: ThreadOrder::progress_, its ticket, and that of the poll

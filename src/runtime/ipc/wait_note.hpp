@@ -118,17 +118,18 @@ struct LibraryNote {
 // Written by the provider: operations posted and not yet matched, or begun and not finished.
 struct WaitNote {
   std::uint32_t receives = 0;
-  std::int32_t receive_source = -1;  // of the oldest; -1: any source
+  std::int32_t receive_source = -1;  // source of the oldest; -1: any source
   std::uint64_t receive_tag = 0;
   std::uint32_t sends = 0;
-  std::int32_t send_target = -1;  // of the oldest
+  std::int32_t send_target = -1;  // target of the oldest
   std::uint32_t left_sends = 0;   // unfinished when the process closed its endpoints
-  std::int32_t left_target = -1;  // of the oldest of these
+  std::int32_t left_target = -1;  // target of the oldest of these
   std::uint64_t left_tag = 0;
   std::uint32_t unreceived = 0;         // messages of the program that lay unmatched while it finalised MPI
-  std::int32_t unreceived_source = -1;  // of the first of these
+  std::int32_t unreceived_source = -1;  // source of the first of these
   std::uint64_t unreceived_tag = 0;
-  char call[wait_call_bytes] = {};  // of a library beside MPI, in which the process waits; empty: none
+  char call[wait_call_bytes] =
+      {};  // call of a library other than MPI in which the process waits; empty: none
 };
 
 // Written by the process when it calls MPI_Finalize.

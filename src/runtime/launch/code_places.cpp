@@ -17,8 +17,9 @@
 namespace apenet {
 namespace {
 
-constexpr std::size_t most_table_bytes = std::size_t{64} << 20;  // of a file's symbols, or of their names
-constexpr std::string_view debug_lines(".debug_line\0", 12);     // section names, with their ends
+constexpr std::size_t most_table_bytes = std::size_t{64}
+                                         << 20;  // largest table of a file's symbols, or of their names
+constexpr std::string_view debug_lines(".debug_line\0", 12);  // section names, with their ends
 constexpr std::string_view debug_link(".gnu_debugli", 12);
 
 bool read_memory(int process_id, std::uint64_t address, void* to, std::size_t bytes) {

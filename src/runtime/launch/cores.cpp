@@ -40,7 +40,7 @@ struct SchedulingAttributes {
   std::uint64_t flags = 0;
   std::int32_t nice = 0;
   std::uint32_t priority = 0;
-  std::uint64_t runtime_ns = 0;  // of SCHED_OTHER: the time slice
+  std::uint64_t runtime_ns = 0;  // for SCHED_OTHER: the time slice
   std::uint64_t deadline_ns = 0;
   std::uint64_t period_ns = 0;
 };

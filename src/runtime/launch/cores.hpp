@@ -57,10 +57,10 @@ class Cores {
   CoreUse use_;
   bool has_begun_ = false;
   bool is_prompt_ = false;  // the simulator's time slice is short
-  cpu_set_t allowed_{};     // of the simulator's thread, before the run
+  cpu_set_t allowed_{};     // affinity of the simulator's thread before the run
   cpu_set_t used_{};
   std::size_t home_ = 0;
-  std::optional<CoreClaim> claim_;      // of the home
+  std::optional<CoreClaim> claim_;      // claim of the common core
   std::vector<std::size_t> free_;       // the cores of free_cores() when it was last asked, from the home on
   std::set<std::uint32_t> overlapped_;  // the ranks that have left the home
   CoreChoice choice_;

@@ -75,7 +75,7 @@ struct HostProcess {
   int parent_id = 0;
   int group_id = 0;
   char state = '?';            // as in /proc/PID/stat
-  std::int64_t cpu_ticks = 0;  // of all threads, in user and system mode
+  std::int64_t cpu_ticks = 0;  // sum over all threads, in user and system mode
 };
 [[nodiscard]] std::vector<HostProcess> host_processes();
 

@@ -42,7 +42,7 @@ class Output {
   // pipes: read ends of every rank's standard output and error, -1 for none; takes ownership. sinks: the
   // descriptors to which the output is forwarded. is_tagged: prefixes each line with its rank, as in "[3] ".
   static constexpr std::size_t most_unfinished_bytes = std::size_t{1} << 20;
-  static constexpr std::size_t most_held_bytes = std::size_t{64} << 20;  // of all ranks
+  static constexpr std::size_t most_held_bytes = std::size_t{64} << 20;  // all ranks together
   // A call of read() takes no more: a pipe holds a tenth of it, and its writer may go on for ever.
   static constexpr std::size_t most_read_bytes = std::size_t{16} << 20;
 

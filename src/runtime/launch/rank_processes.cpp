@@ -97,7 +97,7 @@ void RankProcesses::attach(std::uint32_t rank, int process_id, bool runs) {
   const std::size_t index = count_ + rank;
   if (process_id == 0 || processes_[index].id != 0 || processes_[rank].id == process_id) return;
   if (runs) {
-    reaped_statuses_.erase(process_id);  // of another process, which had this id before
+    reaped_statuses_.erase(process_id);  // left by another process that had this id before
     watch(index, process_id);
   } else {
     processes_[index].id = process_id;

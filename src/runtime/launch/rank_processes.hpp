@@ -85,7 +85,7 @@ class RankProcesses {
     int id = 0;
     int pidfd = -1;
     End end;
-    std::string name{};  // of its last program, once it has ended and the supervisor has told it
+    std::string name{};  // name of its last program, once it has ended and the supervisor has reported it
     [[nodiscard]] bool has_ended() const { return end.how != RankReport::End::running; }
   };
   void watch_started(std::size_t index, int process_id);

@@ -28,7 +28,7 @@ struct LateLauncher {
 
 struct SessionOptions {
   ipc::ComputeMode compute = ipc::ComputeMode::none;
-  double compute_scale = 1.0;  // of measured computation
+  double compute_scale = 1.0;  // factor of measured computation
   // Wall time without progress after which a deadlock is reported. The first applies if no thread of the
   // ranks can wake by itself, the second if one may (a thread with a time limit, a read from a socket).
   int deadlock_wait_ms = 1000;

@@ -19,7 +19,7 @@ constexpr auto patience = 100ms;
 constexpr auto patience_again = 20ms;
 constexpr int limited_factor = 10;  // multiplies both if a rank may wake by itself
 constexpr std::uint32_t least_sleep_checks = 3;
-constexpr auto pause = 2ms;  // of a suspended rank that has run
+constexpr auto pause = 2ms;  // before a suspended rank that has run is checked again
 
 // Returns what the rank waits for if another rank may supply it, depending on who else can.
 std::string meeting_to_prove(const SystemCall& call) {

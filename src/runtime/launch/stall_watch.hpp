@@ -49,7 +49,7 @@ class StallWatch {
   [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
 
  private:
-  struct Span {  // of CPU time
+  struct Span {  // span of CPU time
     std::int64_t since_ns = 0;
     std::uint64_t used_ns = 0;
     bool worked = true;  // in the span before; true if there is none

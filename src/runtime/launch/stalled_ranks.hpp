@@ -68,7 +68,7 @@ class StalledRanks {
   int error_fd_;
   SleepWatch sleep_;
   std::optional<WallClock::time_point> busy_since_;
-  std::vector<std::uint32_t> calls_before_;  // of each rank, when that began
+  std::vector<std::uint32_t> calls_before_;  // one for each rank, read when that began
   bool has_reported_ = false;
   std::set<std::uint32_t> spinners_;   // suspended while they ran
   std::set<std::uint32_t> have_spun_;  // all that were

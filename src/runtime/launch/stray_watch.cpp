@@ -39,7 +39,7 @@ bool is_segment(std::string_view file) {
 // What a process has mapped that tells whether it is a stray.
 struct Mapped {
   std::string library;                // the MPI library whose code it has; empty if it has the shim, too
-  std::vector<std::string> segments;  // of that library, with names in the host
+  std::vector<std::string> segments;  // segments of that library, with names in the host
 };
 
 Mapped mapped_by(int process_id) {

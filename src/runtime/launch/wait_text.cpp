@@ -24,7 +24,7 @@
 namespace apenet {
 namespace {
 
-constexpr std::size_t most_lines = 64;  // of one report
+constexpr std::size_t most_lines = 64;  // longest report
 
 // A thread's number in reports: 1 is the one that runs main().
 std::optional<std::size_t> number_of(int process_id, int thread_id) {

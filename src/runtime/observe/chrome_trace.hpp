@@ -18,7 +18,7 @@ struct TraceFilter {
   std::vector<bool> ranks{};  // waits of these, messages from or to them, packets of their nodes; empty: all
   Time from{};                // what ends before this is not written
   std::optional<Time> to{};   // nor is what begins after this
-  std::uint64_t least_bytes = 0;  // of a message, and of packets in a row
+  std::uint64_t least_bytes = 0;  // smallest message, and smallest sum of consecutive packets
 };
 
 // Writes the JSON form of the Trace Event Format (Google, "Trace Event Format", 2016) during the run. Three

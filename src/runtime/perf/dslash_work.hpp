@@ -27,9 +27,9 @@ class DslashWork {
  private:
   void apply_at(std::size_t site);
 
-  std::vector<std::uint32_t> neighbours_;  // of a site: forward and backward in each dimension
-  std::vector<double> links_;              // of a site: four matrices, row by row
-  std::vector<double> source_;             // of a site: four spins of three colours
+  std::vector<std::uint32_t> neighbours_;  // for each site: forward and backward in each dimension
+  std::vector<double> links_;              // for each site: four matrices, row by row
+  std::vector<double> source_;             // for each site: four spins of three colours
   std::vector<double> result_;
 };
 

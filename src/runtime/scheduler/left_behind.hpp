@@ -17,7 +17,7 @@ class UnreceivedMessages {
  public:
   struct Found {
     std::uint32_t count = 0;
-    std::uint32_t source = 0;  // of the first
+    std::uint32_t source = 0;  // sender of the first one
     std::uint64_t tag = 0;     // as libfabric has it
   };
   void add(std::uint32_t rank, const Found& found) {

@@ -23,7 +23,7 @@ struct PendingRequest {
   bool staged = false;                              // put: the source bytes have been read
   ipc::AccessFault fault = ipc::AccessFault::none;  // if set, no bytes are moved
   std::vector<std::byte> staging;  // as long as ever needed: to clear it anew for each request takes time
-  std::size_t staged_bytes = 0;    // of `staging`, or of the spill file
+  std::size_t staged_bytes = 0;    // size of `staging`, or of the spill file
   std::optional<std::uint64_t> spilled_at;  // staged bytes lie in the spill file, not in `staging`
 
   [[nodiscard]] std::span<const std::byte> staged_data() const { return {staging.data(), staged_bytes}; }

@@ -9,7 +9,7 @@ namespace apenet {
 namespace {
 
 struct Status {
-  int leading_thread = 0;  // of the process to which the id belongs
+  int leading_thread = 0;  // first thread of the process to which the id belongs
   int parent = 0;
 };
 

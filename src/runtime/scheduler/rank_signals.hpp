@@ -35,7 +35,7 @@ class RankSignals {
   RankTable& ranks_;
   const LowerBounds& bounds_;
   ProcessIds& process_ids_;
-  std::vector<std::uint32_t> heads_;  // of each rank's ring
+  std::vector<std::uint32_t> heads_;  // one for each rank's ring
 };
 
 }  // namespace apenet

@@ -43,9 +43,9 @@ struct OperationSnapshot {
   ipc::MpiCall call = ipc::MpiCall::none;
   ipc::CallKind kind = ipc::CallKind::plain;
   ObjectSnapshot object;
-  std::optional<std::int32_t> source;  // of a receive; empty means any source
+  std::optional<std::int32_t> source;  // a receive's; empty means any source
   std::optional<std::int32_t> tag;     // empty means any tag
-  std::int32_t target = 0;             // of a send or window call; may be ipc::all_targets in a window
+  std::int32_t target = 0;             // for a send or window call; may be ipc::all_targets in a window
   std::int32_t target_tag = 0;
 };
 

@@ -40,7 +40,7 @@ std::int64_t clock_ps(std::uint32_t rank, const ipc::Block& block, std::int64_t 
 // What the requests of a run can name.
 struct RunSize {
   std::uint32_t process_count;
-  std::uint32_t rail_count;  // of a node
+  std::uint32_t rail_count;  // rails per node
 };
 
 // Copies a request into `to` and checks that its time lies between the two limits and that its target and its

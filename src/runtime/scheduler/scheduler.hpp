@@ -115,7 +115,7 @@ class Scheduler {
   Suspension suspension_;
   Delivery delivery_;
   RankSignals signals_;
-  std::vector<std::uint32_t> changed_;  // of this step
+  std::vector<std::uint32_t> changed_;  // ranks that this step has read
   std::vector<std::uint32_t> to_wake_;
   std::vector<Posted> posted_;
   std::vector<ipc::Request> requests_;  // the requests to which posted_ refers

@@ -50,7 +50,7 @@ class Suspension {
   Exchange& exchange_;
   GrantQueue& grants_;
   std::vector<std::uint32_t> returned_;  // since the last step
-  std::size_t count_ = 0;                // of suspended ranks
+  std::size_t count_ = 0;                // number of suspended ranks
 };
 
 }  // namespace apenet

@@ -27,7 +27,7 @@ struct Exchange {
   std::uint16_t channels = 1;
   std::optional<Verb> verb;  // none: what is cheaper
   bool is_dropped = false;   // by the target's card: process 1 gets no completions and expects no messages
-  std::array<Buffer, 2> buffers{};  // of process 0, of process 1
+  std::array<Buffer, 2> buffers{};  // process 0's, then process 1's
 
   [[nodiscard]] std::int64_t pieces() const {
     return std::max<std::int64_t>(1, (bytes + piece_bytes - 1) / piece_bytes);

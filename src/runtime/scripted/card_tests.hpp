@@ -43,8 +43,8 @@ struct CardTestOptions {
   std::uint16_t channels = 1;       // simultaneous messages of this size, one on each hardware queue
   std::vector<NodeId> nodes;        // the two nodes; empty: node 0 and its neighbour in +X
   std::uint32_t window = 0;         // messages in flight; 0: the test's default
-  Buffer local = Buffer::host;      // of the first node
-  Buffer remote = Buffer::host;     // of the second node
+  Buffer local = Buffer::host;      // at the first node
+  Buffer remote = Buffer::host;     // at the second node
   Path path = Path::automatic;
   bool until_landed = false;      // oneway: ends when all completions are there, not with a closing reply
   std::int64_t region_bytes = 0;  // memory through which each channel's messages walk; 0: one buffer

@@ -12,10 +12,10 @@ namespace apenet {
 struct GoalOperation {
   enum class Kind : std::uint8_t { send, receive, calc };
   std::int64_t amount = 0;    // send, receive: bytes; calc: nanoseconds
-  std::uint64_t address = 0;  // of the buffer; 0 if the file does not state it
+  std::uint64_t address = 0;  // the buffer's; 0 if the file does not state it
   std::uint32_t peer = 0;     // any_rank: a receive from any rank
   std::uint32_t tag = 0;      // any_tag: a receive with any tag
-  std::uint32_t line = 0;     // of the file
+  std::uint32_t line = 0;     // line of the file
   std::uint16_t cpu = 0;
   std::uint16_t begun_in = 0;  // index in GoalSchedule::calls
   std::uint16_t ended_in = 0;

@@ -24,7 +24,7 @@ namespace apenet {
 namespace {
 
 constexpr std::int64_t most_ranks = std::int64_t{1} << 22;  // processes of a machine
-constexpr std::int64_t most_bytes = std::int64_t{1} << 40;  // of a message
+constexpr std::int64_t most_bytes = std::int64_t{1} << 40;  // largest message
 constexpr std::int64_t most_ns = 1'000'000'000'000'000;     // 11 days, of a calculation
 constexpr std::int64_t most_tag = 0xfffffffe;               // the next value is any_tag
 constexpr std::int64_t most_cpus = 256;

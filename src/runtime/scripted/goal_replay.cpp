@@ -45,7 +45,7 @@ class GoalReplay final : private RankProgram {
 
   const GoalSchedule& schedule_;
   bool has_gpu_;
-  std::vector<std::string> rails_;  // of the machine
+  std::vector<std::string> rails_;  // names of the machine's rails
   std::vector<Rank> ranks_;
   std::uint64_t truncated_ = 0;
   ReplayLog* log_;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint64_t index_mask =
     0xffffffff;  // the part of a descriptor's number that is its index in pending_
-constexpr std::uint64_t any_length = std::uint64_t{1} << 62;  // of a receive's buffer: accepts any message
+constexpr std::uint64_t any_length = std::uint64_t{1}
+                                     << 62;  // length of a receive's buffer: accepts any message
 
 std::uint64_t pair_of(ProcessId source, ProcessId target) {
   return std::uint64_t{source} << 32 | target;

@@ -53,7 +53,7 @@ struct RankActivity {
 struct RanksReport {
   std::vector<RankActivity> ranks;
   std::uint64_t messages = 0;  // posted to the cards, including protocol messages
-  std::uint64_t bytes = 0;     // of these messages
+  std::uint64_t bytes = 0;     // sum over these messages
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;
   std::vector<PortUse> ports;
@@ -124,7 +124,7 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
     std::int64_t bytes = 0;
     std::uint64_t immediate = 0;
     Time posted;
-    std::uint32_t operation = 0;  // of the source
+    std::uint32_t operation = 0;  // number at the source
     message::RequestVerb verb = message::RequestVerb::send;
     std::uint8_t completions_due = 0;
     std::uint32_t inline_length = 0;
@@ -157,7 +157,7 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   std::vector<EventSource> sources_;
   TraceHash hash_;
   ReplayLog* log_ = nullptr;
-  WaitRecord cause_;  // of waits that end with the present completion
+  WaitRecord cause_;  // the cause of waits that end with the present completion
 };
 
 }  // namespace apenet

@@ -14,7 +14,7 @@ enum class MessageRole : std::uint8_t {
   eager,    // with its payload, or a piece of it
   ready,    // the sender is ready for a rendezvous
   clear,    // the receiver tells where the payload goes
-  payload,  // of a rendezvous
+  payload,  // the payload of a rendezvous
   other,
 };
 
@@ -23,7 +23,7 @@ enum class MessageRole : std::uint8_t {
 struct WaitRecord {
   ProcessId rank = 0;
   ProcessId source = 0;
-  std::uint32_t operation = 0;  // of the source
+  std::uint32_t operation = 0;  // number at the source
   Time from{};
   Time until{};
   Time posted{};

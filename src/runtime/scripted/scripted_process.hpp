@@ -86,8 +86,9 @@ class alignas(64) ScriptedProcess {
   struct WaitCondition {
     static constexpr std::uint64_t any_message = std::numeric_limits<std::uint64_t>::max();
     static constexpr ProcessId any_source = std::numeric_limits<ProcessId>::max();
-    std::uint64_t message = any_message;  // of a local completion, or, with `source`, of an arrival
-    ProcessId source = any_source;        // of an arrival
+    std::uint64_t message =
+        any_message;                // the message of a local completion, or, with `source`, of an arrival
+    ProcessId source = any_source;  // the sender of an arrival
     Completion::Kind kind = Completion::Kind::arrived;
     [[nodiscard]] bool is_met_by(const Completion& completion) const {
       return completion.kind == kind && (source == any_source || completion.source == source) &&

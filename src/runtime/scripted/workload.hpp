@@ -85,13 +85,13 @@ class [[nodiscard]] WorkloadStream {
 
 // Parameters of the streams of a run, as its options give them.
 struct WorkloadParameters {
-  std::int64_t bytes = 0;  // of a message, or of the vector of a reduction
+  std::int64_t bytes = 0;  // size of a message, or of the vector of a reduction
   // A message along each dimension of the grid has these (Workload::has_surfaces); empty: `bytes`
   std::vector<std::int64_t> face_bytes;
   std::uint32_t rounds = 5;         // repetitions of the pattern
   std::vector<std::uint32_t> grid;  // processes per dimension, X first
   bool periodic = true;             // the ends of the grid's lines are joined
-  std::int64_t sites = 0;           // of the lattice whose surfaces are `face_bytes`, of one process
+  std::int64_t sites = 0;           // one process's sites of the lattice whose surfaces are `face_bytes`
   std::int64_t site_bytes = 0;      // that a site of a surface sends
   std::uint64_t updates = 0;        // RandomAccess: of a process; 0: by its rules
   std::uint32_t look_ahead = 1024;  // RandomAccess: updates that a process holds back
@@ -100,8 +100,8 @@ struct WorkloadParameters {
 // All that the streams of a run depend on.
 struct WorkloadShape : WorkloadParameters {
   std::uint64_t seed = 0;
-  std::uint32_t count = 0;            // of processes
-  std::int64_t flops_per_second = 0;  // of a process
+  std::uint32_t count = 0;            // number of processes
+  std::int64_t flops_per_second = 0;  // rate of a process
 };
 
 // The streams of all processes.
@@ -138,7 +138,7 @@ struct Workload {
   const char* definition;  // for people: what the nodes do, and what the bandwidth is
   BandwidthOf bandwidth_of = BandwidthOf::node;
   Grid grid = Grid::machine;
-  std::uint32_t rounds = 1;                   // of the pattern in one iteration
+  std::uint32_t rounds = 1;                   // repetitions of the pattern in one iteration
   bool has_surfaces = false;                  // its messages may be those of a lattice's surfaces
   bool has_programs = false;                  // bench/layers has a program of it
   bool has_partitions = true;                 // compares machines of several sizes

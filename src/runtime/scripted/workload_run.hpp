@@ -17,7 +17,7 @@ namespace apenet {
 
 struct WorkloadOptions : WorkloadParameters {
   std::string algorithm;      // empty: the workload's default
-  std::vector<NodeId> nodes;  // of the processes; empty: process p runs on node p
+  std::vector<NodeId> nodes;  // node of each process; empty: process p runs on node p
 };
 
 struct WorkloadResult {

@@ -56,7 +56,7 @@ void forget_lock(ipc::RankNotes& notes, const Words& words);
 // Where the program calls.
 struct Caller {
   const void* caller = nullptr;  // to where the call returns
-  const void* frame = nullptr;   // of the called function
+  const void* frame = nullptr;   // frame of the called function
 };
 
 // Marks a call while it runs. Only the outermost call is noted, because libraries call their own functions.

@@ -18,7 +18,7 @@ namespace {
 struct Search {
   std::uint64_t address;
   Module found;
-  const char* path = nullptr;  // of the file
+  const char* path = nullptr;  // path of the file
   bool has_build_id = false;
   bool is_found = false;
 };

@@ -11,7 +11,7 @@ namespace apenet::shim {
 
 // A file of the program that is loaded: the program itself, or a library.
 struct Module {
-  char name[128] = {};      // of its file, without folders
+  char name[128] = {};      // name of its file, without folders
   char identity[64] = {};   // "build-id:HEX", or "fnv:HEX" of the file's contents if the linker wrote none
   std::uint64_t begin = 0;  // where it is loaded
 };

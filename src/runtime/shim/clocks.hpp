@@ -29,7 +29,7 @@ enum class ClockKind : std::uint8_t {
   realtime,
   monotonic,
   cpu,   // CPU time of this process or one of its threads
-  host,  // of another process or a device, or invalid: the host answers
+  host,  // a clock of another process or a device, or an invalid one: the host answers
 };
 
 [[nodiscard]] ClockKind kind_of(clockid_t clock);

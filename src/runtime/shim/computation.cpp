@@ -51,7 +51,7 @@ std::int64_t read_cost_ps() {
 struct Process {
   ComputeMode mode = ComputeMode::none;
   std::int64_t read_cost_ps = 0;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // protects what follows
   RegionTable regions;
   bool is_reported = false;
 };
@@ -70,11 +70,11 @@ enum class Since : std::uint8_t {
 
 struct Thread {
   std::uint32_t depth = 0;               // calls in progress
-  std::uint32_t site = CallSites::none;  // of the call in progress, or of the last one
+  std::uint32_t site = CallSites::none;  // site of the call in progress, or of the last one
   Since since = Since::began;
   std::int64_t left_ps = 0;     // its CPU clock at the end of that call
   std::int64_t probe_ns = 0;    // before the region that began then; 0: not probed
-  std::int64_t charged_ps = 0;  // of that region, when it began
+  std::int64_t charged_ps = 0;  // charged for that region when it began
   CallPath calls;               // up to the last one
   UnchargedComputation uncharged;
 };

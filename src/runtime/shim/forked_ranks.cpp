@@ -162,7 +162,7 @@ std::span<char> contents(int fd) {
 
 // The number of open descriptors; -1 if the system does not tell.
 int open_descriptors() {
-  struct Entry {  // of getdents64
+  struct Entry {  // as getdents64 writes it
     std::uint64_t inode;
     std::int64_t offset;
     std::uint16_t bytes;

@@ -76,14 +76,14 @@ class SmallBlocks {
   };
   struct Class {
     Free* free = nullptr;
-    std::byte* next = nullptr;  // of the pool in use
+    std::byte* next = nullptr;  // next free byte of the pool in use
     std::size_t left_bytes = 0;
   };
   // Between all that the system places by itself, whatever the limit of the stack.
   static constexpr std::uintptr_t wished = std::uintptr_t{0x3000} << 32U;
   static constexpr std::size_t step = 16;
   static constexpr std::size_t pool_bytes = 16384;
-  static constexpr std::size_t region_bytes = std::size_t{1} << 30U;  // of addresses
+  static constexpr std::size_t region_bytes = std::size_t{1} << 30U;  // size in addresses
   static constexpr std::size_t pool_count = region_bytes / pool_bytes;
 
   static std::size_t class_of(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) - 1) / step; }

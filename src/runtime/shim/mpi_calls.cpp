@@ -192,7 +192,7 @@ int start_each(ipc::Client& client, Word count, Word requests) {
 struct Called {
   Original original;
   Caller site;
-  const char* name;  // of the function
+  const char* name;  // name of the function
 };
 
 template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arguments>

@@ -48,9 +48,9 @@ struct OwnFile {
   std::atomic<FileKind> kind{FileKind::none};
   std::atomic<std::uint64_t> device{0};
   std::atomic<std::uint64_t> number{0};
-  std::atomic<std::uint64_t> other{0};      // of the other socket of a pair; 0: there is none
+  std::atomic<std::uint64_t> other{0};      // key of the other socket of a pair; 0: there is none
   std::atomic<std::int64_t> made_ticks{0};  // since the host's start
-  std::atomic<std::uint32_t> starts{0};     // of processes, when nobody else had it for certain
+  std::atomic<std::uint32_t> starts{0};     // number of started processes when certainly nobody else had it
   std::atomic<std::int64_t> found_ns{0};    // when another process was last seen to have it
 };
 
@@ -60,8 +60,8 @@ constexpr std::size_t kept_files = 256;
 struct OwnFiles {
   std::array<OwnFile, kept_files> files;
   std::atomic<std::uint32_t> made{0};
-  std::atomic<std::uint32_t> starts{0};       // of processes
-  std::atomic<std::uint32_t> set_changes{0};  // of epoll sets
+  std::atomic<std::uint32_t> starts{0};       // number of started processes
+  std::atomic<std::uint32_t> set_changes{0};  // number of changes of epoll sets
 };
 
 OwnFiles& own_files() {

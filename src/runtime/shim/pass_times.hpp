@@ -8,9 +8,9 @@
 namespace apenet::shim {
 
 struct Pass {
-  std::uint64_t number = 0;  // of all passes of the region in this process, from 0
+  std::uint64_t number = 0;  // number among all passes of the region in this process, from 0
   std::int64_t time_ps = 0;
-  std::int64_t probe_ns = 0;  // of its two probes (shim/probe.hpp) the longer
+  std::int64_t probe_ns = 0;  // the longer of its two probes (shim/probe.hpp)
   bool is_alone = false;      // Region::alone
 };
 

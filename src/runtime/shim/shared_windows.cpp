@@ -54,7 +54,7 @@ struct Part {
   std::int64_t unit_bytes;
   std::int64_t node;
   std::int64_t process_id;
-  std::int64_t file;  // of the first rank: the memory
+  std::int64_t file;  // the first rank's file: the memory
 };
 
 // The memory of all ranks of a window, one part after the other.

@@ -29,7 +29,7 @@ class SignalGate {
 
  private:
   sigset_t before_{};
-  bool is_outermost_ = false;  // of the first thread of several
+  bool is_outermost_ = false;  // outermost for the first of several threads
 };
 
 }  // namespace apenet::shim

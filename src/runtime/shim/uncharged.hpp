@@ -77,7 +77,7 @@ class UnchargedComputation {
   std::int64_t cpu_ps_ = 0;
   std::uint32_t until_sample_ = 1;
   std::uint32_t interval_ = 1;
-  std::uint32_t samples_ = 0;  // of this interval
+  std::uint32_t samples_ = 0;  // number in this interval
   bool is_sampled_ = false;
 };
 

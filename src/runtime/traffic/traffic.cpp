@@ -136,7 +136,7 @@ class TrafficRun final : private EventHandler {
   std::int64_t link_flit_cycles_;
   std::int64_t whole_cycle_ps_ = 0;  // 0 if not whole
   std::vector<Node> nodes_;
-  std::vector<Source> sources_;  // of each node
+  std::vector<Source> sources_;  // one per node
   // For each of the next cycles: the first node to visit; each node knows the next one. A node whose packet
   // is farther away is visited in the last of these cycles and postponed again. Chains are faster than bit
   // sets, whose loop ends with a mispredicted branch in every word.
@@ -153,7 +153,7 @@ class TrafficRun final : private EventHandler {
   // its queue was generated.
   std::vector<std::int64_t> first_queued_;
 
-  std::uint64_t queued_ = 0;    // of the injected ones: generated before the window
+  std::uint64_t queued_ = 0;    // injected packets that were generated before the window
   std::uint64_t injected_ = 0;  // measured packets: into the network ...
   std::uint64_t drained_ = 0;   // ... and out of it
   std::int64_t latency_ps_ = 0;

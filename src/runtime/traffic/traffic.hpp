@@ -25,8 +25,8 @@ struct TrafficOptions {
 struct TrafficPoint {
   double offered = 0;                 // as requested
   double accepted = 0;                // flits that arrived in the window, per node and flit time
-  double least_accepted = 0;          // of the node that received the fewest of them
-  double most_accepted = 0;           // of the node that received the most
+  double least_accepted = 0;          // at the node that received the fewest of them
+  double most_accepted = 0;           // at the node that received the most
   double packet_latency_cycles = 0;   // from generation to arrival of the tail
   double network_latency_cycles = 0;  // from the header leaving the source to arrival of the tail
   double min_latency_cycles = 0;
@@ -35,7 +35,7 @@ struct TrafficPoint {
   bool is_saturated = false;
   std::uint64_t packets = 0;     // number of packets in the averages
   std::uint64_t link_flits = 0;  // flits that crossed links in all cycles, the work of an engine
-  std::int64_t cycles = 0;       // of the whole run
+  std::int64_t cycles = 0;       // length of the whole run
   // Deviations of the engine from its description, and limits of the results.
   std::vector<std::string> warnings;
 };

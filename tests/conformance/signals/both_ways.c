@@ -70,7 +70,7 @@ static long sleeps(void) {
   return BOTH(nanosleep, &wait_20, NULL);
 }
 
-static long left_ms; /* of a sleep that a signal has ended */
+static long left_ms; /* rest of a sleep that a signal has ended */
 
 static long sleep_is_interrupted(void) {
   struct timespec left = nothing;

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
       check(rma2_noti_free(port, notification), "free");
     if (below(16) == 0) usleep(10);
   }
-  usleep(100000); /* of virtual time: all is over */
+  usleep(100000); /* in virtual time: all is over */
   for (int at = 0; at < guard_bytes; ++at) EXPECT(memory[at] == 0x5a && area[area_bytes + at] == 0x5a);
   EXPECT(accepted > count / 100);
   printf("%d: %d of %d accepted\n", me, accepted, count);

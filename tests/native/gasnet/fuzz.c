@@ -8,10 +8,10 @@
 enum {
   most_nodes = 8,
   operations = 60,
-  slices =
-      32, /* of an area: each origin has one at each target, and writes a slice again once it is in order */
+  slices = 32, /* slices of an area: each origin has one at each target, and writes a slice again once it is
+                  in order */
   slice_bytes = 128,
-  large_bytes = 32768, /* of the last slice */
+  large_bytes = 32768, /* size of the last slice */
   area_bytes = (slices - 1) * slice_bytes + large_bytes
 };
 #define CHECK(condition)                                                                                 \

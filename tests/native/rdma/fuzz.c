@@ -22,24 +22,24 @@ enum { name_cookie = 1, end_cookie, message_cookie, put_cookie, get_cookie, stal
 struct Post {
   uint64_t cookie;
   int owed[APE_RDMA_REFUSED + 1]; /* events that must still come, by kind */
-  ape_rdma_status status;         /* of all but TX_DONE */
+  ape_rdma_status status;         /* status of all events but TX_DONE */
   int target, queue;
   size_t bytes;
   ape_rdma_segment list[3];
   int count;
-  const unsigned char* wanted; /* of a get */
+  const unsigned char* wanted; /* what a get reads */
 };
 
 static ape_rdma_port* port;
 static int rank, size, card_queues;
-static int queues;          /* of this sequence */
+static int queues;          /* number in this sequence */
 static uint64_t part_bytes; /* what a rank may write of another by a queue */
 static ape_rdma_address addresses[most_ranks];
 static ape_rdma_buffer names[most_ranks];
 static unsigned char *memory, *outgoing, *scratch;
 static struct Post posts[most_posts];
 static int post_count;
-static int first_slot;                                       /* of the posts' memory in `outgoing` */
+static int first_slot;                                       /* slot of the posts' memory in `outgoing` */
 static unsigned char (*model)[most_queues][most_part_bytes]; /* by target: what this rank has put there */
 static uint64_t sent[most_ranks][most_queues];               /* numbered messages to a target */
 static uint64_t taken[most_ranks][most_queues];              /* and from a source */

@@ -30,7 +30,7 @@ static void check(tnw_status status, const char* call) {
 }
 
 struct Lane {
-  uint64_t name; /* of the sender's rank, link and channel */
+  uint64_t name; /* made of the sender's rank, link and channel */
   tnw_link link;
   int channel;
   int count;

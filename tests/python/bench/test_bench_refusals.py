@@ -150,7 +150,7 @@ def test_options_that_a_card_lacks_are_refused(machine, options, named):
     [
         ("alltoall", {}),
         ("alltoall", {"sizes": [2048], "iterations": 10**9}),
-        ("halo", {"n": 100, "sizes": "16:16M"}),  # of 5x5x4 processes, whose neighbours are not those of the nodes
+        ("halo", {"n": 100, "sizes": "16:16M"}),  # 5x5x4 processes, whose neighbours are not those of the nodes
         ("bisection", {"sizes": [2**20], "partitions": [512, 1024]}),
     ],
 )

@@ -17,7 +17,7 @@ namespace apenet::test {
 
 // How the host happens to behave. Nothing that a rank sees depends on it.
 struct HostProperties {
-  bool runs_last_first = false;     // of the ranks that are granted together
+  bool runs_last_first = false;     // among the ranks that are granted together
   bool computes_long = false;       // overlapped compute lasts until the grant
   bool ends_are_seen_late = false;  // a step later
   bool one_at_a_time = false;       // SchedulerOptions

@@ -37,7 +37,7 @@ inline constexpr auto whole_alphabet = static_cast<std::size_t>(Action::end);
 // What the rank saw: an event, or that there was none.
 struct Seen {
   std::int64_t at_ps = 0;
-  int kind = -1;  // of the event
+  int kind = -1;  // kind of the event
   std::uint32_t source = 0;
   std::uint64_t message = 0;
   bool operator==(const Seen&) const = default;

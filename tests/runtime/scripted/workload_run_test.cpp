@@ -294,7 +294,7 @@ WorkloadResult random_access(std::int64_t bytes, std::uint32_t processes, std::u
 TEST(WorkloadRun, RandomAccessSendsTheUpdatesOfOtherProcesses) {
   const WorkloadResult alone = random_access(1024, 8, 1);
   EXPECT_EQ(alone.payload_bytes, 8 * alone.messages);
-  constexpr double updates = 8 * 512 * 7.0 / 8;  // of other processes, on average
+  constexpr double updates = 8 * 512 * 7.0 / 8;  // updates of other processes, on average
   EXPECT_NEAR(static_cast<double>(alone.messages), updates, 3 * std::sqrt(updates / 8));
   const WorkloadResult together = random_access(1024, 8, 1024);
   EXPECT_EQ(together.payload_bytes, alone.payload_bytes);

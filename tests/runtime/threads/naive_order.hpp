@@ -61,7 +61,7 @@ class NaiveOrder {
   struct Thread {
     std::int64_t clock = 0;
     std::uint32_t round = 0;
-    std::size_t at = 0;  // of its program
+    std::size_t at = 0;  // position in its program
     At blocked = At::nothing;
     std::uint64_t ticket = 0;
     std::int64_t deadline = -1;

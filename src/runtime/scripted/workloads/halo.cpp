@@ -99,7 +99,7 @@ class Dslash final : public Halo {
                                       static_cast<double>(shape().flops_per_second) * ps_per_second));
   }
 
-  std::int64_t face_sites_ = 0;  // of one parity, in one direction of each dimension
+  std::int64_t face_sites_ = 0;  // sites of one parity, in one direction of each dimension
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t update_bytes = 8;  // as those of a word of the table
 constexpr std::uint64_t updates_a_word = 4;
 constexpr std::uint32_t most_look_ahead = 1024;
-constexpr std::uint64_t most_updates = std::uint64_t{1} << 25;  // of all processes
+constexpr std::uint64_t most_updates = std::uint64_t{1} << 25;  // all processes together
 constexpr std::uint64_t first_place = 1000000000000000003;
 
 constexpr std::uint64_t next_of(std::uint64_t number) {
