@@ -66,7 +66,7 @@ class ProgrammedRoutes {
   Network& network_;
   Topology topology_;
   std::unique_ptr<const Routing> own_;
-  std::optional<CubeShape> torus_;           // whose wrap-around links have a class of their own
+  std::optional<CubeShape> torus_;           // the torus whose wrap-around links have a class of their own
   std::unique_ptr<const RouteTable> table_;  // in force; nullptr: own_
 };
 

@@ -97,7 +97,7 @@ class FlitSources {
       std::uint32_t packet = none;       // being sent
       std::uint32_t sent = 0;            // flits of this packet
       std::uint32_t packets = 0;         // in the FIFOs, and the one being sent
-      std::uint16_t card_channel = 0;    // whose FIFO was served last
+      std::uint16_t card_channel = 0;    // the channel whose FIFO was served last
       std::uint8_t virtual_channel = 0;  // taken last
     };
     State state;

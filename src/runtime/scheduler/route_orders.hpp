@@ -18,7 +18,7 @@ namespace apenet {
 // Routes of a network that a program has replaced.
 struct RouteChange {
   std::int64_t at_ps = 0;  // by the simulation's clock; in a report, virtual time
-  std::uint32_t rank = 0;  // whose order it was
+  std::uint32_t rank = 0;  // the rank that posted the order
   std::uint32_t rail = 0;
   std::uint32_t routes = 0;  // that the program has set since; the others are the machine's
 };

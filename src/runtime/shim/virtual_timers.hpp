@@ -36,11 +36,11 @@ struct TimerSetting {
 struct VirtualTimer {
   enum class Kind : std::uint8_t {
     none,
-    process,  // of setitimer(): the signal goes to the process
-    signal,   // of timer_create(), as the next: the signal goes to the process, or to a thread
+    process,  // a timer of setitimer(): the signal goes to the process
+    signal,   // timers of timer_create(): the signal goes to the process, or to a thread
     thread,   // begins a thread
     silent,   // nobody is told
-    file,     // of timerfd_create()
+    file,     // a timer of timerfd_create()
   };
   static constexpr std::int64_t never_ps = INT64_MAX;
 
@@ -49,7 +49,7 @@ struct VirtualTimer {
   int signal = 0;
   int host = 0;               // in the host: which timer of setitimer(), or which descriptor
   timer_t id = nullptr;       // the same of timer_create()
-  std::int64_t base_s = 0;    // of the clock to which its dates refer
+  std::int64_t base_s = 0;    // base of the clock to which its dates refer
   std::int32_t receiver = 0;  // the thread of the host that gets the signal; 0: any
   sigval value{};
   void (*routine)(sigval) = nullptr;  // Kind::thread
@@ -58,7 +58,7 @@ struct VirtualTimer {
   std::int64_t due_ps = never_ps;     // since virtual time began, or of CPU time
   std::int64_t interval_ps = 0;
   std::uint64_t ends = 0;   // that the program has not read: Kind::file
-  int overrun = 0;          // of the last signal
+  int overrun = 0;          // overruns of the last signal
   bool is_queued = false;   // its signal has been sent, and may be pending
   bool is_in_host = false;  // it runs in the host meanwhile, beside a HostPace
 };
@@ -146,7 +146,7 @@ class VirtualTimers {
   std::atomic<bool> has_files_{false};       // there has been one of Kind::file
   std::atomic<int> last_signal_{0};
   std::atomic<std::int64_t> first_thread_end_ps_{0};  // note_sleep() of the first thread
-  std::atomic<std::uint32_t> changes_{0};             // of the first time at which a timer is due
+  std::atomic<std::uint32_t> changes_{0};             // changes of the first time at which a timer is due
   std::atomic<bool> is_kept_{false};                  // a thread of the shim keeps the timers' time
   std::atomic<pthread_t> keeper_{};                   // that thread
   // The waits in the host at this moment, and when the first of them began.
@@ -170,7 +170,7 @@ class HostPace {
   HostPace& operator=(const HostPace&) = delete;
 
  private:
-  ipc::Client* client_ = nullptr;  // of a wait beside which timers run
+  ipc::Client* client_ = nullptr;  // client of a wait beside which timers run
 };
 
 // For HostPace; nullptr also if no timer runs.

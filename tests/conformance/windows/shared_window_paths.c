@@ -16,7 +16,7 @@ struct Access {
   int target;
   int first;
   int count;
-  int stride;  // of words
+  int stride;  // in words
 };
 
 static uint64_t draws = 88172645463325252U;

@@ -23,7 +23,7 @@ static uint64_t draw(uint64_t below) {
 struct message {
   int from, to, tag, send_how, receive_how;
   size_t bytes, room;
-  uint64_t data;  // of which the bytes are made
+  uint64_t data;  // the bytes are made of it
 };
 
 // A send or a receive in the order of posting of one rank.

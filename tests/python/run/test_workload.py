@@ -6,7 +6,7 @@ import pytest
 import apenet
 from apenet.base.errors import InputError
 
-US_PER_BYTE = 1e6 / (1000 * 2**20)  # of the teaching machine: wire and copy
+US_PER_BYTE = 1e6 / (1000 * 2**20)  # the teaching machine's: wire and copy
 
 
 def ring(rank):
