@@ -12,6 +12,7 @@
 
 #include "network/topology/cube.hpp"
 #include "runtime/traffic/traffic.hpp"
+#include "validation/booksim_router.hpp"
 
 namespace apenet {
 namespace {
@@ -32,21 +33,8 @@ void PrintTo(const Row& row, std::ostream* out) {
 }
 
 NetworkDescription line(const Row& row) {
-  NetworkDescription network;
-  const DataRate rate{8, 1, 1'000'000'000};
+  NetworkDescription network = test::booksim_routers(1, row.virtual_channels, row.buffer_flits);
   network.topology = MeshDescription({row.routers});
-  network.engine = NetworkDescription::Engine::flit;
-  network.switching = NetworkDescription::Switching::wormhole;
-  network.channel_selection = NetworkDescription::ChannelSelection::any;
-  network.links.assign(1, {rate, Time::from_ns(1)});
-  network.local_rate = rate;
-  network.local_latency = Time::from_ns(1);
-  network.router_latency = Time::from_ns(4);
-  network.credit_latency = Time::from_ns(1);
-  network.virtual_channels = row.virtual_channels;
-  network.buffer_bytes = std::int64_t{8} * row.buffer_flits;
-  network.pipeline.clock_hz = 1'000'000'000;
-  network.pipeline.credit_delay_cycles = 1;
   network.injection_fifos = row.fifos;
   network.injection_rule = InjectionRule::queue;
   network.ejection_ports = row.fifos;

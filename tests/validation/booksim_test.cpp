@@ -13,29 +13,16 @@
 #include "network/topology/cube.hpp"
 #include "network/topology/fat_tree.hpp"
 #include "runtime/traffic/traffic.hpp"
+#include "validation/booksim_router.hpp"
 
 namespace apenet {
 namespace {
 
-// All delays are one cycle of 1 ns; one flit of 8 bytes per cycle.
 NetworkDescription iq_router(std::vector<std::uint32_t> dims, std::uint32_t virtual_channels,
                              std::uint32_t buffer_flits) {
-  NetworkDescription network;
+  NetworkDescription network = test::booksim_routers(dims.size(), virtual_channels, buffer_flits);
   network.routing = "dimension-order-entry-class";
-  network.engine = NetworkDescription::Engine::flit;
-  network.switching = NetworkDescription::Switching::wormhole;
-  network.channel_selection = NetworkDescription::ChannelSelection::any;
-  const DataRate rate{8, 1, 1'000'000'000};
-  network.links.assign(dims.size(), {rate, Time::from_ns(1)});
   network.topology = TorusDescription(std::move(dims));
-  network.local_rate = rate;
-  network.local_latency = Time::from_ns(1);
-  network.router_latency = Time::from_ns(4);
-  network.credit_latency = Time::from_ns(1);
-  network.virtual_channels = virtual_channels;
-  network.buffer_bytes = std::int64_t{8} * buffer_flits;
-  network.pipeline.clock_hz = 1'000'000'000;
-  network.pipeline.credit_delay_cycles = 1;
   return network;
 }
 

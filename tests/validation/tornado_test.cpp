@@ -10,6 +10,7 @@
 
 #include "network/topology/cube.hpp"
 #include "runtime/traffic/traffic.hpp"
+#include "validation/booksim_router.hpp"
 
 namespace apenet {
 namespace {
@@ -17,24 +18,12 @@ namespace {
 using Engine = NetworkDescription::Engine;
 using Arbitration = NetworkDescription::Arbitration;
 
-// Case V1 of BookSim2: delays of one cycle, buffers of 8 flits.
+// Case V1 of BookSim2: buffers of 8 flits.
 NetworkDescription torus(std::vector<std::uint32_t> dims, Engine engine) {
-  NetworkDescription network;
-  network.routing = "dimension-order-entry-class";
+  NetworkDescription network = test::booksim_routers(dims.size(), 4, 8);
   network.engine = engine;
-  network.switching = NetworkDescription::Switching::wormhole;
-  network.channel_selection = NetworkDescription::ChannelSelection::any;
-  const DataRate rate{8, 1, 1'000'000'000};
-  network.links.assign(dims.size(), {rate, Time::from_ns(1)});
+  network.routing = "dimension-order-entry-class";
   network.topology = TorusDescription(std::move(dims));
-  network.local_rate = rate;
-  network.local_latency = Time::from_ns(1);
-  network.router_latency = Time::from_ns(4);
-  network.credit_latency = Time::from_ns(1);
-  network.virtual_channels = 4;
-  network.buffer_bytes = 64;
-  network.pipeline.clock_hz = 1'000'000'000;
-  network.pipeline.credit_delay_cycles = 1;
   return network;
 }
 
