@@ -1,4 +1,4 @@
-// The card-level tests, on scripted processes.
+// The card-level tests, on processes that use the card directly.
 #include "runtime/scripted/card_tests.hpp"
 
 #include <nanobind/stl/string.h>

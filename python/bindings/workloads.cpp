@@ -1,4 +1,4 @@
-// Workloads of a whole machine, on scripted processes.
+// Workloads of a whole machine, on processes that use the card directly.
 #include "runtime/scripted/workload_run.hpp"
 
 #include <nanobind/stl/string.h>

@@ -88,7 +88,8 @@ struct Completion {
   std::uint32_t mailbox_packets = 0;
 };
 
-// Receives completions: the runtime, or a scripted process. Called at completion.time.
+// Receives completions: the scheduler, or what stands in for processes in the simulator. Called at
+// completion.time.
 class CompletionSink {
  public:
   virtual void complete(const Completion& completion) = 0;

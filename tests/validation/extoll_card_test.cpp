@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "machine/message_costs.hpp"
+#include "runtime/scripted/card_run.hpp"
 #include "runtime/scripted/card_tests.hpp"
-#include "runtime/scripted/scripted_run.hpp"
 #include "support/machines.hpp"
 
 namespace apenet {
@@ -38,12 +38,13 @@ TEST(Extoll, AFullPacketBetweenNeighboursTakesCloseToAMicrosecond) {
               1.0 * 0.2);
 }
 
-Script put_many(ScriptedProcess& process, ProcessId target, std::uint32_t count, std::uint32_t window,
+Script put_many(CardProcess& process, ProcessId target, std::uint32_t count, std::uint32_t window,
                 Time* end) {
   std::vector<std::uint64_t> posted;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (i >= window) co_await process.completion(Completion::Kind::sent, posted[i - window]);
-    posted.push_back(process.put(target, 8, {.want_local = true, .notify_target = false}));
+    posted.push_back(process.post(
+        {.verb = Verb::put, .target = target, .want_local = true, .notify_target = false, .bytes = 8}));
   }
   for (std::uint32_t i = count - window; i < count; ++i) {
     co_await process.completion(Completion::Kind::sent, posted[i]);
@@ -55,7 +56,7 @@ double transactions_per_second(std::uint32_t processes) {
   constexpr std::uint32_t count = 2000;
   std::vector<NodeId> nodes(processes, 0);
   nodes.resize(2 * std::size_t{processes}, 1);
-  ScriptedRun run(test::machine("extoll-64"), test::machine("extoll-64").card_software, nodes);
+  CardRun run(test::machine("extoll-64"), test::machine("extoll-64").card_software, nodes);
   std::vector<Time> ends(processes);
   for (ProcessId p = 0; p < processes; ++p) {
     run.spawn(p, put_many(run.process(p), processes + p, count, 16, &ends[p]));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "network/topology/cube.hpp"
-#include "runtime/scripted/scripted_run.hpp"
+#include "runtime/scripted/card_run.hpp"
 #include "support/machines.hpp"
 
 namespace apenet {
@@ -19,12 +19,12 @@ struct Flow {
 
 constexpr std::int64_t bytes = 512 * 1024;
 
-Script source_of(ScriptedProcess& process, ProcessId target) {
+Script source_of(CardProcess& process, ProcessId target) {
   process.send(target, bytes);
   co_return;
 }
 
-Script sink_of(ScriptedProcess& process, Time* end) {
+Script sink_of(CardProcess& process, Time* end) {
   co_await process.arrival();
   *end = process.clock();
 }
@@ -40,7 +40,7 @@ std::vector<double> bandwidths(const std::vector<Flow>& flows) {
     nodes.push_back(flow.from);
     nodes.push_back(flow.to);
   }
-  ScriptedRun run(machine, {}, nodes);
+  CardRun run(machine, {}, nodes);
   std::vector<Time> ends(flows.size());
   for (ProcessId i = 0; i < flows.size(); ++i) {
     run.spawn(2 * i, source_of(run.process(2 * i), 2 * i + 1));

@@ -18,13 +18,13 @@ HaloWork::HaloWork(const MachineDescription& description, const HaloWorkOptions&
     : run_(description, workload("halo"), options_of(description, options)) {}
 
 WorkDone HaloWork::run() {
-  ScriptedRun& scripted = run_.scripted();
-  scripted.run();
-  WorkDone done{.nodes = scripted.machine().node_count(),
-                .hops = scripted.machine().link_crossings(),
-                .events = scripted.simulation().event_count(),
-                .virtual_time = scripted.simulation().now()};
-  for (const Counter& counter : scripted.machine().counters()) {
+  CardRun& run = run_.card_run();
+  run.run();
+  WorkDone done{.nodes = run.machine().node_count(),
+                .hops = run.machine().link_crossings(),
+                .events = run.simulation().event_count(),
+                .virtual_time = run.simulation().now()};
+  for (const Counter& counter : run.machine().counters()) {
     if (counter.name == "messages") done.messages = counter.value;
     if (counter.name == "packets") done.packets = counter.value;
   }

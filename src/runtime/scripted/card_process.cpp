@@ -1,4 +1,4 @@
-#include "runtime/scripted/scripted_process.hpp"
+#include "runtime/scripted/card_process.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -25,24 +25,24 @@ const char* name_of(Completion::Kind kind) {
 
 }  // namespace
 
-void ScriptedProcess::Waker::handle_event(const Event& event) {
+void CardProcess::Waker::handle_event(const Event& event) {
   std::coroutine_handle<>::from_address(
       reinterpret_cast<void*>(event.argument_a))  // NOLINT(performance-no-int-to-ptr)
       .resume();
 }
 
-bool ScriptedProcess::CaughtUp::await_ready() const {
+bool CardProcess::CaughtUp::await_ready() const {
   return process_.clock() <= process_.shared_.simulation.now();
 }
 
 // A process has one such event at a time, so the counter that orders them can be zero.
-void ScriptedProcess::CaughtUp::await_suspend(std::coroutine_handle<> script) {
+void CardProcess::CaughtUp::await_suspend(std::coroutine_handle<> script) {
   EventSource source{EventKind::process, process_.id_, 0};
   process_.shared_.simulation.schedule(source, process_.clock(), process_.shared_.waker,
                                        reinterpret_cast<std::uintptr_t>(script.address()));
 }
 
-std::string ScriptedProcess::WaitCondition::description() const {
+std::string CardProcess::WaitCondition::description() const {
   const bool is_any = source == any_source;
   if (message == any_message)
     return is_any ? "an arrival" : "an arrival from process " + std::to_string(source);
@@ -50,69 +50,44 @@ std::string ScriptedProcess::WaitCondition::description() const {
   return "message " + std::to_string(message) + " of process " + std::to_string(source);
 }
 
-void ScriptedProcess::copy(std::int64_t bytes) {
+void CardProcess::copy(std::int64_t bytes) {
   cpu_.clock +=
       DataRate::bytes_per_second(shared_.machine.description().host.copy_bytes_per_second).duration(bytes);
 }
 
-void ScriptedProcess::copy_gpu(std::int64_t bytes) {
+void CardProcess::copy_gpu(std::int64_t bytes) {
   const HostDescription& host = shared_.machine.description().host;
   cpu_.clock +=
       host.gpu_copy_latency + DataRate::bytes_per_second(host.gpu_copy_bytes_per_second).duration(bytes);
 }
 
-std::uint64_t ScriptedProcess::send(ProcessId target, std::int64_t bytes, const PostOptions& options) {
-  return post(verb_of_send(bytes), target, bytes, options);
-}
-
-std::uint64_t ScriptedProcess::put(ProcessId target, std::int64_t bytes, const PostOptions& options) {
-  return post(Verb::put, target, bytes, options);
-}
-
-std::uint64_t ScriptedProcess::get(ProcessId target, std::int64_t bytes, const PostOptions& options) {
-  return post(Verb::get, target, bytes, options);
-}
-
-void ScriptedProcess::give_credit(ProcessId source, std::int64_t bytes, std::uint16_t channel) {
+void CardProcess::give_credit(ProcessId source, std::int64_t bytes, std::uint16_t channel) {
   cpu_.clock += shared_.software.after_receive;
   shared_.machine.post(
       cpu_.clock,
       {.verb = Verb::credit, .source = id_, .target = source, .channel = channel, .bytes = bytes});
 }
 
-std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t bytes,
-                                    const PostOptions& options) {
+std::uint64_t CardProcess::post(Descriptor descriptor) {
   const std::int64_t send_packet_bytes = shared_.card.send_packet_bytes;
-  const bool is_cut = verb == Verb::send && send_packet_bytes > 0;
-  cpu_.clock += shared_.software.send;
-  Descriptor descriptor;
-  descriptor.verb = verb;
+  const bool is_cut = descriptor.verb == Verb::send && send_packet_bytes > 0;
   descriptor.source = id_;
-  descriptor.target = target;
-  descriptor.channel = options.channel;
-  descriptor.from_cpu = options.from_cpu || is_cut;
-  descriptor.want_local = options.want_local;
-  descriptor.want_remote = options.want_remote;
-  descriptor.notify_target = options.notify_target;
-  descriptor.local_memory = options.local_memory;
-  descriptor.remote_memory = options.remote_memory;
-  descriptor.local_address = options.local_address;
-  descriptor.remote_address = options.remote_address;
-  descriptor.bytes = bytes;
+  descriptor.from_cpu |= is_cut;
   descriptor.message = next_message_++;
   descriptor.packet_interval = shared_.software.send_packet;
+  cpu_.clock += shared_.software.send;
   shared_.machine.post(cpu_.clock, descriptor);
-  if (is_cut && shared_.machine.node_of(target) != shared_.machine.node_of(id_)) {
-    cpu_.clock += shared_.software.further_sends(library_packets(send_packet_bytes, bytes));
+  if (is_cut && shared_.machine.node_of(descriptor.target) != shared_.machine.node_of(id_)) {
+    cpu_.clock += shared_.software.further_sends(library_packets(send_packet_bytes, descriptor.bytes));
   }
   return descriptor.message;
 }
 
-Time ScriptedProcess::receive_time(const Completion& arrival) const {
+Time CardProcess::receive_time(const Completion& arrival) const {
   return shared_.software.receive + shared_.software.further_receives(arrival.mailbox_packets);
 }
 
-void ScriptedProcess::charge(const Completion& completion) {
+void CardProcess::charge(const Completion& completion) {
   const bool is_arrival = completion.kind == Completion::Kind::arrived;
   cpu_.clock = std::max(cpu_.clock, completion.time) +
                (is_arrival ? receive_time(completion) : shared_.software.completion);
@@ -120,7 +95,7 @@ void ScriptedProcess::charge(const Completion& completion) {
   taken_ = completion;
 }
 
-bool ScriptedProcess::take(const WaitCondition& condition) {
+bool CardProcess::take(const WaitCondition& condition) {
   cpu_.charge_deferred();
   Completion found;
   const auto is_wanted = [&](const Completion& completion) { return condition.is_met_by(completion); };
@@ -129,12 +104,12 @@ bool ScriptedProcess::take(const WaitCondition& condition) {
   return true;
 }
 
-void ScriptedProcess::suspend(const WaitCondition& condition, std::coroutine_handle<> script) {
+void CardProcess::suspend(const WaitCondition& condition, std::coroutine_handle<> script) {
   condition_ = condition;
   script_ = script;
 }
 
-void ScriptedProcess::complete(const Completion& completion) {
+void CardProcess::complete(const Completion& completion) {
   // A library takes messages out of its mailbox also while it waits for something else.
   if (completion.mailbox_packets > 0) {
     const Time taken = std::max(cpu_.clock, completion.time) + receive_time(completion);
@@ -148,7 +123,7 @@ void ScriptedProcess::complete(const Completion& completion) {
   std::exchange(script_, {}).resume();
 }
 
-std::string ScriptedProcess::waits_for() const {
+std::string CardProcess::waits_for() const {
   return script_ ? condition_.description() : std::string();
 }
 

@@ -1,4 +1,5 @@
-// ScriptedProcess: runs a program as a coroutine, so that tests and benchmarks need no host processes.
+// CardProcess: a process that uses its card directly. Its program is a coroutine, so that tests and
+// benchmarks need no host processes.
 #pragma once
 
 #include <coroutine>
@@ -14,21 +15,9 @@
 
 namespace apenet {
 
-// Options of a message beside its target and size: the fields of Descriptor.
-struct PostOptions {
-  std::uint16_t channel = 0;
-  bool from_cpu = false;  // always, where the library cuts sends into packets and writes them
-  bool want_local = false;
-  bool want_remote = false;
-  bool notify_target = true;
-  Memory local_memory = Memory::host;
-  Memory remote_memory = Memory::host;
-  std::uint64_t local_address = 0;
-  std::uint64_t remote_address = 0;
-};
-
-// One process over the card. It has its own clock and runs ahead of the simulation until it waits. The work
-// of its CPU is serial and is charged to the clock from a message::SoftwareCosts, as for real processes:
+// Posts descriptors and waits for completions: no message engine, no protocol. Its clock runs ahead of the
+// simulation until it waits. The work of its CPU is serial and is charged to the clock from a
+// message::SoftwareCosts, as for real processes:
 //
 // - send: before a descriptor is posted; send_packet: after it, for each further packet that the library
 //   writes;
@@ -39,7 +28,7 @@ struct PostOptions {
 // - completion: when a local completion is taken.
 //
 // Members are ordered by use: a completion that the process does not wait for touches one cache line.
-class alignas(64) ScriptedProcess {
+class alignas(64) CardProcess {
  public:
   // Continues a script at a time.
   struct Waker final : EventHandler {
@@ -56,9 +45,9 @@ class alignas(64) ScriptedProcess {
     const NicCapabilities& card = machine.capabilities();
   };
   // `shared` must outlive it.
-  ScriptedProcess(ProcessId id, Shared& shared) : shared_(shared), id_(id) {}
-  ScriptedProcess(const ScriptedProcess&) = delete;
-  ScriptedProcess& operator=(const ScriptedProcess&) = delete;
+  CardProcess(ProcessId id, Shared& shared) : shared_(shared), id_(id) {}
+  CardProcess(const CardProcess&) = delete;
+  CardProcess& operator=(const CardProcess&) = delete;
 
   [[nodiscard]] ProcessId id() const { return id_; }
   [[nodiscard]] Time clock() const { return cpu_.clock; }
@@ -66,13 +55,14 @@ class alignas(64) ScriptedProcess {
   void compute(Time span) { cpu_.charge(span); }
   void copy(std::int64_t bytes);      // by the CPU, from memory to memory
   void copy_gpu(std::int64_t bytes);  // between GPU and host memory; the CPU waits
-  // Each returns the message's number, which identifies its completions. A send above the limit of the run
-  // becomes a put to memory that the target has agreed to, and arrives in the same way.
-  std::uint64_t send(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
-  std::uint64_t put(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
-  std::uint64_t get(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
-  std::uint64_t post(Verb verb, ProcessId target, std::int64_t bytes, const PostOptions& options);
-  // The verb for a send of this size.
+  // Returns the message's number, which identifies its completions. Sets source, number and packet_interval,
+  // and from_cpu where the library cuts sends into packets and writes them.
+  std::uint64_t post(Descriptor descriptor);
+  // A message above the limit of the run is a put to memory that the target has agreed to, and arrives in the
+  // same way.
+  std::uint64_t send(ProcessId target, std::int64_t bytes) {
+    return post({.verb = verb_of_send(bytes), .target = target, .bytes = bytes});
+  }
   [[nodiscard]] Verb verb_of_send(std::int64_t bytes) const {
     return bytes <= shared_.send_limit_bytes ? Verb::send : Verb::put;
   }
@@ -98,26 +88,26 @@ class alignas(64) ScriptedProcess {
   };
   class Wait {
    public:
-    Wait(ScriptedProcess& process, WaitCondition condition) : process_(process), condition_(condition) {}
+    Wait(CardProcess& process, WaitCondition condition) : process_(process), condition_(condition) {}
     bool await_ready() { return process_.take(condition_); }
     void await_suspend(std::coroutine_handle<> script) { process_.suspend(condition_, script); }
     Completion await_resume() { return process_.taken_; }
 
    private:
-    ScriptedProcess& process_;
+    CardProcess& process_;
     WaitCondition condition_;
   };
   // co_await process.caught_up(): the simulation has reached the process's clock, so that take_arrival()
   // finds what has arrived by now.
   class CaughtUp {
    public:
-    explicit CaughtUp(ScriptedProcess& process) : process_(process) {}
+    explicit CaughtUp(CardProcess& process) : process_(process) {}
     [[nodiscard]] bool await_ready() const;
     void await_suspend(std::coroutine_handle<> script);
     void await_resume() const {}
 
    private:
-    ScriptedProcess& process_;
+    CardProcess& process_;
   };
   [[nodiscard]] CaughtUp caught_up() { return CaughtUp{*this}; }
   // Takes the earliest arrival not yet taken. Returns false if there is none.

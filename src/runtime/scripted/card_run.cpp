@@ -1,4 +1,4 @@
-#include "runtime/scripted/scripted_run.hpp"
+#include "runtime/scripted/card_run.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -19,8 +19,8 @@ std::int64_t send_limit(const Machine& machine, const message::SoftwareCosts& so
 
 }  // namespace
 
-ScriptedRun::ScriptedRun(const MachineDescription& description, const message::SoftwareCosts& software,
-                         std::vector<NodeId> node_of_process, const ObservationOptions& observed)
+CardRun::CardRun(const MachineDescription& description, const message::SoftwareCosts& software,
+                 std::vector<NodeId> node_of_process, const ObservationOptions& observed)
     : ScriptedMachine(description, std::move(node_of_process), observed),
       shared_{.machine = machine_,
               .software = software,
@@ -31,13 +31,13 @@ ScriptedRun::ScriptedRun(const MachineDescription& description, const message::S
   for (ProcessId id = 0; id < machine_.process_count(); ++id) processes_.emplace_back(id, shared_);
 }
 
-void ScriptedRun::trace_wait_for(const Completion& completion) const {
-  const ScriptedProcess& process = processes_[completion.process];
+void CardRun::trace_wait_for(const Completion& completion) const {
+  const CardProcess& process = processes_[completion.process];
   if (!process.is_waiting_for(completion) || completion.time <= process.clock()) return;
   trace_wait(completion.process, process.clock(), completion.time);
 }
 
-void ScriptedRun::run() {
+void CardRun::run() {
   run_to_end([this] {
     for (Script& script : scripts_) {
       if (!script.is_done()) script.start();

@@ -1,21 +1,21 @@
-// ScriptedRun: a machine and the processes that drive its cards by scripts.
+// CardRun: a machine and the processes that use its cards directly.
 #pragma once
 
 #include <vector>
 
 #include "kernel/large_array.hpp"
+#include "runtime/scripted/card_process.hpp"
 #include "runtime/scripted/scripted_machine.hpp"
-#include "runtime/scripted/scripted_process.hpp"
 
 namespace apenet {
 
-class ScriptedRun final : public ScriptedMachine {
+class CardRun final : public ScriptedMachine {
  public:
   // Throws std::invalid_argument like Machine.
-  ScriptedRun(const MachineDescription& description, const message::SoftwareCosts& software,
-              std::vector<NodeId> node_of_process, const ObservationOptions& observed = {});
+  CardRun(const MachineDescription& description, const message::SoftwareCosts& software,
+          std::vector<NodeId> node_of_process, const ObservationOptions& observed = {});
 
-  [[nodiscard]] ScriptedProcess& process(ProcessId id) { return processes_[id]; }
+  [[nodiscard]] CardProcess& process(ProcessId id) { return processes_[id]; }
 
   // Sets the program of process `id`. Call at most once per process.
   void spawn(ProcessId id, Script script) { scripts_[id] = std::move(script); }
@@ -32,8 +32,8 @@ class ScriptedRun final : public ScriptedMachine {
   void prepare(ProcessId process) const override { prefetch(processes_[process]); }
   void trace_wait_for(const Completion& completion) const;
 
-  ScriptedProcess::Shared shared_;
-  LargeObjects<ScriptedProcess> processes_;
+  CardProcess::Shared shared_;
+  LargeObjects<CardProcess> processes_;
   std::vector<Script> scripts_;
 };
 

@@ -6,12 +6,12 @@ namespace apenet {
 
 namespace {
 
-ProcessId other(const ScriptedProcess& process) {
+ProcessId other(const CardProcess& process) {
   return process.id() == first_process ? second_process : first_process;
 }
 
 // The copy that a side makes of a message's bytes before it sends them, or after it has received them.
-void stage(ScriptedProcess& process, const Exchange& exchange) {
+void stage(CardProcess& process, const Exchange& exchange) {
   const Buffer buffer = exchange.buffers[process.id()];
   if (buffer == Buffer::host_copied) process.copy(exchange.total_bytes());
   if (buffer == Buffer::gpu_staged) process.copy_gpu(exchange.total_bytes());
@@ -36,27 +36,29 @@ struct Wanted {
   bool notify = true;
 };
 
-std::uint64_t post(ScriptedProcess& process, const Exchange& exchange, std::uint16_t channel,
+std::uint64_t post(CardProcess& process, const Exchange& exchange, std::uint16_t channel,
                    std::uint64_t address, std::int64_t bytes, Wanted wanted) {
   const ProcessId target = other(process);
   const Memory local = memory_of(exchange.buffers[process.id()]);
   const Memory remote = exchange.is_dropped ? Memory::none : memory_of(exchange.buffers[target]);
   const Verb verb = exchange.verb.value_or(process.verb_of_send(bytes));
   const std::int64_t max_pio_bytes = verb == Verb::put ? exchange.max_pio_put_bytes : exchange.max_pio_bytes;
-  const PostOptions options{.channel = channel,
-                            .from_cpu = local == Memory::host && bytes <= max_pio_bytes,
-                            .want_local = wanted.local,
-                            .notify_target = wanted.notify,
-                            .local_memory = local,
-                            .remote_memory = remote,
-                            .local_address = address,
-                            .remote_address = address};
-  return process.post(verb, target, bytes, options);
+  return process.post({.verb = verb,
+                       .target = target,
+                       .channel = channel,
+                       .from_cpu = local == Memory::host && bytes <= max_pio_bytes,
+                       .want_local = wanted.local,
+                       .notify_target = wanted.notify,
+                       .local_memory = local,
+                       .remote_memory = remote,
+                       .bytes = bytes,
+                       .local_address = address,
+                       .remote_address = address});
 }
 
 // Posts the transfers of message number `message` of this process. Returns their numbers, which identify
 // their completions.
-std::vector<std::uint64_t> send_all(ScriptedProcess& process, const Exchange& exchange, std::uint64_t message,
+std::vector<std::uint64_t> send_all(CardProcess& process, const Exchange& exchange, std::uint64_t message,
                                     bool want_local) {
   stage(process, exchange);
   std::vector<std::uint64_t> transfers;
@@ -72,7 +74,7 @@ std::vector<std::uint64_t> send_all(ScriptedProcess& process, const Exchange& ex
   return transfers;
 }
 
-void expect_all(ScriptedProcess& process, const Exchange& exchange) {
+void expect_all(CardProcess& process, const Exchange& exchange) {
   for (std::int64_t piece = 0; piece < exchange.pieces(); ++piece) {
     for (std::uint16_t channel = 0; channel < exchange.channels; ++channel) {
       process.expect(other(process), exchange.piece(piece), channel);
@@ -81,18 +83,18 @@ void expect_all(ScriptedProcess& process, const Exchange& exchange) {
 }
 
 // Messages expected so far.
-Script take_all(ScriptedProcess& process, Exchange exchange) {
+Script take_all(CardProcess& process, Exchange exchange) {
   const std::int64_t arrivals = exchange.pieces() * exchange.channels;
   for (std::int64_t i = 0; i < arrivals; ++i) co_await process.arrival_from(other(process));
   stage(process, exchange);
 }
 
-Script receive_all(ScriptedProcess& process, Exchange exchange) {
+Script receive_all(CardProcess& process, Exchange exchange) {
   expect_all(process, exchange);
   co_await take_all(process, exchange);
 }
 
-Script all_sent(ScriptedProcess& process, std::vector<std::uint64_t> transfers) {
+Script all_sent(CardProcess& process, std::vector<std::uint64_t> transfers) {
   for (const std::uint64_t transfer : transfers) {
     co_await process.completion(Completion::Kind::sent, transfer);
   }
@@ -109,7 +111,7 @@ Exchange Exchange::closing() const {
   return empty;
 }
 
-Script ping(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
+Script ping(CardProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
   for (std::uint32_t i = 0; i < rounds.warmup + rounds.measured; ++i) {
     if (i == rounds.warmup) clocks->begin = process.clock();
     send_all(process, exchange, i, false);
@@ -118,14 +120,14 @@ Script ping(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* 
   clocks->end = process.clock();
 }
 
-Script pong(ScriptedProcess& process, Exchange exchange, Rounds rounds) {
+Script pong(CardProcess& process, Exchange exchange, Rounds rounds) {
   for (std::uint32_t i = 0; i < rounds.warmup + rounds.measured; ++i) {
     co_await receive_all(process, exchange);
     send_all(process, exchange, i, false);
   }
 }
 
-Script send_and_receive(ScriptedProcess& process, Exchange exchange, Rounds rounds, bool waits_for_sent,
+Script send_and_receive(CardProcess& process, Exchange exchange, Rounds rounds, bool waits_for_sent,
                         Clocks* clocks) {
   const std::uint64_t count = std::uint64_t{rounds.warmup} + rounds.measured;
   const std::uint64_t window = std::min<std::uint64_t>(rounds.window, count);
@@ -140,7 +142,7 @@ Script send_and_receive(ScriptedProcess& process, Exchange exchange, Rounds roun
   clocks->end = process.clock();
 }
 
-Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
+Script stream_out(CardProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
   co_await receive_all(process, exchange.closing());
   clocks->begin = process.clock();
   const bool waits = rounds.window > 0 || end != StreamEnd::reply;
@@ -158,7 +160,7 @@ Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, St
   clocks->end = process.clock();
 }
 
-Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
+Script stream_in(CardProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
   send_all(process, exchange.closing(), 0, false);
   if (exchange.is_dropped) co_return;
   // Expect a window of messages in advance: a sender that needs credit could not fill its window otherwise.
@@ -172,7 +174,7 @@ Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Str
   if (end == StreamEnd::landed) clocks->end = process.clock();
 }
 
-Script put_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
+Script put_out(CardProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
   co_await receive_all(process, exchange.closing());
   clocks->begin = process.clock();
   std::vector<std::uint64_t> marks;  // the last put of each window
@@ -190,7 +192,7 @@ Script put_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clock
   clocks->end = process.clock();
 }
 
-Script put_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
+Script put_in(CardProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
   for (std::uint32_t i = 0; i < rounds.measured; ++i) {
     process.expect(first_process, exchange.bytes, static_cast<std::uint16_t>(i % exchange.channels));
   }

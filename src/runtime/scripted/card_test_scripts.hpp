@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "runtime/scripted/card_process.hpp"
 #include "runtime/scripted/card_tests.hpp"
 #include "runtime/scripted/script.hpp"
-#include "runtime/scripted/scripted_process.hpp"
 
 namespace apenet {
 
@@ -53,11 +53,11 @@ struct Clocks {
 };
 
 // Processes 0 and 1 of a ping-pong.
-Script ping(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
-Script pong(ScriptedProcess& process, Exchange exchange, Rounds rounds);
+Script ping(CardProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
+Script pong(CardProcess& process, Exchange exchange, Rounds rounds);
 
 // Either process of a test in which both send. waits_for_sent: also wait until the own buffers are free.
-Script send_and_receive(ScriptedProcess& process, Exchange exchange, Rounds rounds, bool waits_for_sent,
+Script send_and_receive(CardProcess& process, Exchange exchange, Rounds rounds, bool waits_for_sent,
                         Clocks* clocks);
 
 // When a stream from process 0 to process 1 ends.
@@ -67,12 +67,12 @@ enum class StreamEnd : std::uint8_t {
   sent,    // process 0 has all its completions
 };
 // Before each message the sender waits for the buffers of the message `window` earlier; 0: it never waits.
-Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks);
-Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks);
+Script stream_out(CardProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks);
+Script stream_in(CardProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks);
 
 // Puts without notification, except the last of each channel. The last put of each window reports that its
 // buffer is free, and the sender waits for that before the window after the next.
-Script put_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
-Script put_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
+Script put_out(CardProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
+Script put_in(CardProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
 
 }  // namespace apenet

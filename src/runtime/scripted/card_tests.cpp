@@ -4,8 +4,8 @@
 #include <string>
 
 #include "kernel/refuse.hpp"
+#include "runtime/scripted/card_run.hpp"
 #include "runtime/scripted/card_test_scripts.hpp"
-#include "runtime/scripted/scripted_run.hpp"
 
 namespace apenet {
 
@@ -32,10 +32,9 @@ std::uint32_t window_of(CardTest test) {
   return is_stream(test) ? 0 : 1;
 }
 
-Time measure(ScriptedRun& run, CardTest test, const Exchange& exchange, const Rounds& rounds,
-             bool until_landed) {
-  ScriptedProcess& one = run.process(first_process);
-  ScriptedProcess& two = run.process(second_process);
+Time measure(CardRun& run, CardTest test, const Exchange& exchange, const Rounds& rounds, bool until_landed) {
+  CardProcess& one = run.process(first_process);
+  CardProcess& two = run.process(second_process);
   Clocks clocks;
   Clocks other;
   switch (test) {
@@ -189,7 +188,7 @@ std::vector<TestPoint> run_card_test(const MachineDescription& description, Card
   const std::vector<NodeId> nodes = choose_nodes(description, options.nodes);
   std::vector<TestPoint> points;
   for (const std::int64_t size : options.sizes) {
-    ScriptedRun run(description, description.card_software, nodes);
+    CardRun run(description, description.card_software, nodes);
     const NicCapabilities card = run.machine().capabilities();
     check(card, description, test, options);
     const Exchange exchange = exchange_of(size, card, test, options);

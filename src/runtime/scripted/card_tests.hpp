@@ -1,4 +1,4 @@
-// The published card-level tests, on scripted processes.
+// The published card-level tests, on processes that use the card directly.
 #pragma once
 
 #include <cstdint>

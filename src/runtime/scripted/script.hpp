@@ -1,4 +1,4 @@
-// Script: the body of a scripted process, a coroutine.
+// Script: the program of a CardProcess, a coroutine.
 #pragma once
 
 #include <coroutine>

@@ -1,6 +1,6 @@
-// ScriptedMachine: a machine whose ranks are in the simulator, and what observes it. A rank drives its card
-// itself (ScriptedRun: the tests of cards, workloads) or through a message engine (MessagePassing: GOAL,
-// ranks in Python).
+// ScriptedMachine: a machine whose users are in the simulator, and what observes it: ranks with a message
+// engine (MessagePassing: GOAL, ranks in Python), or processes that use their cards directly (CardRun: the
+// tests of cards, and workloads at the layer of the card).
 #pragma once
 
 #include <utility>

@@ -1,5 +1,6 @@
 // Workload: a communication pattern of a whole machine, defined by one object in a file of workloads/. Its
-// lazy streams of operations are run by scripted processes over the card, counted, and written as a trace.
+// lazy streams of operations are run by processes that use the card directly, counted, and written as a
+// trace.
 //
 // The messages of a process do not depend on those that have arrived. Some workloads are programs too
 // (bench/layers, bench/randomaccess, bench/lqcd), which measure the calls of a library; tests compare their

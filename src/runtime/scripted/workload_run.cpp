@@ -76,7 +76,7 @@ std::vector<NodeId> nodes_of(const WorkloadOptions& options, std::uint32_t count
 // The source and the order of messages identify them; a queue of the card keeps the order. A message longer
 // than a descriptor can carry is several. Zero bytes are one message too. compute, take and drain are done
 // once.
-Script play(ScriptedProcess& process, const WorkloadStreams& streams, std::int64_t largest_bytes) {
+Script play(CardProcess& process, const WorkloadStreams& streams, std::int64_t largest_bytes) {
   using Kind = WorkloadOperation::Kind;
   WorkloadStream stream = streams.of(process.id());
   std::int64_t expected = 0;  // messages not yet taken

@@ -1,4 +1,4 @@
-// Runs workloads on scripted processes over the card, counts what they cost the host, and writes them as
+// Runs workloads on processes that use the card directly, counts what they cost the host, and writes them as
 // traces.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "kernel/time.hpp"
 #include "machine/machine.hpp"
 #include "machine/message_work.hpp"
-#include "runtime/scripted/scripted_run.hpp"
+#include "runtime/scripted/card_run.hpp"
 #include "runtime/scripted/workload.hpp"
 
 namespace apenet {
@@ -65,11 +65,11 @@ class WorkloadRun {
 
   // Call once.
   WorkloadResult run();
-  [[nodiscard]] ScriptedRun& scripted() { return run_; }
+  [[nodiscard]] CardRun& card_run() { return run_; }
 
  private:
   WorkloadStreams streams_;
-  ScriptedRun run_;
+  CardRun run_;
 };
 
 [[nodiscard]] WorkloadResult run_workload(const MachineDescription& description, const Workload& workload,

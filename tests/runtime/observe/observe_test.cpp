@@ -11,7 +11,7 @@
 #include "runtime/observe/chrome_trace.hpp"
 #include "runtime/observe/network_report.hpp"
 #include "runtime/observe/process_trace.hpp"
-#include "runtime/scripted/scripted_run.hpp"
+#include "runtime/scripted/card_run.hpp"
 #include "support/machines.hpp"
 
 namespace apenet {
@@ -94,17 +94,17 @@ TEST(HopLatency, BinsCoverEveryLatencyOnceAndGrowByAtMostAQuarter) {
   }
 }
 
-Script stream(ScriptedProcess& process, ProcessId target, int count) {
+Script stream(CardProcess& process, ProcessId target, int count) {
   for (int i = 0; i < count; ++i) process.send(target, 1000);
   co_return;
 }
 
-Script take(ScriptedProcess& process, int count) {
+Script take(CardProcess& process, int count) {
   for (int i = 0; i < count; ++i) co_await process.arrival();
 }
 
 // Two senders to one receiver on a ring.
-void contend(ScriptedRun& run) {
+void contend(CardRun& run) {
   constexpr int count = 20;
   run.spawn(0, stream(run.process(0), 2, count));
   run.spawn(1, stream(run.process(1), 2, count));
@@ -128,7 +128,7 @@ TEST_P(ObservedEngine, AgreesWithTheStatisticsOfTheLinks) {
   MachineDescription machine = ring();
   machine.network.engine = GetParam();
   machine.network.pipeline.clock_hz = 100'000'000;
-  ScriptedRun run(machine, {}, {0, 1, 2}, {.network_history = true, .trace_path = {}});
+  CardRun run(machine, {}, {0, 1, 2}, {.network_history = true, .trace_path = {}});
   contend(run);
   const NetworkHistory history = run.observation().network_history().value();
   std::size_t used = 0;
@@ -152,9 +152,9 @@ TEST_P(ObservedEngine, AgreesWithTheStatisticsOfTheLinks) {
 }
 
 TEST(Observation, ChangesNothing) {
-  ScriptedRun plain(ring(), {}, {0, 1, 2});
+  CardRun plain(ring(), {}, {0, 1, 2});
   contend(plain);
-  ScriptedRun observed(ring(), {}, {0, 1, 2}, {.network_history = true, .trace_path = {}});
+  CardRun observed(ring(), {}, {0, 1, 2}, {.network_history = true, .trace_path = {}});
   contend(observed);
   EXPECT_EQ(plain.process(2).clock(), observed.process(2).clock());
   EXPECT_FALSE(plain.observation().network_history().has_value());
@@ -212,7 +212,7 @@ TEST(ChromeTrace, HoldsEveryMessageAndEveryCrossing) {
   const std::string path = testing::TempDir() + "apenet-observe-test.json";
   std::uint64_t crossings = 0;
   {
-    ScriptedRun run(ring(), {}, {0, 1, 2}, {.network_history = false, .trace_path = path});
+    CardRun run(ring(), {}, {0, 1, 2}, {.network_history = false, .trace_path = path});
     contend(run);
     for (const LinkUse& use : run.machine().link_use()) crossings += use.packets;
     EXPECT_TRUE(run.observation().finish().empty());
@@ -326,7 +326,7 @@ TEST(ChromeTrace, ItsWarningDoesNotDependOnTheFileName) {
   for (const std::string name : {"apenet-one.json", "apenet-another.json"}) {
     const std::string path = testing::TempDir() + name;
     {
-      ScriptedRun run(ring(), {}, {0, 1, 2}, {.trace_path = path, .trace = {.limit_bytes = 4000}});
+      CardRun run(ring(), {}, {0, 1, 2}, {.trace_path = path, .trace = {.limit_bytes = 4000}});
       contend(run);
       warnings.push_back(run.observation().finish());
     }
@@ -338,7 +338,7 @@ TEST(ChromeTrace, ItsWarningDoesNotDependOnTheFileName) {
 }
 
 TEST(ChromeTrace, ReportsAFullDisk) {
-  ScriptedRun run(ring(), {}, {0, 1, 2}, {.trace_path = "/dev/full"});
+  CardRun run(ring(), {}, {0, 1, 2}, {.trace_path = "/dev/full"});
   contend(run);
   const std::vector<std::string> said = run.observation().finish();
   ASSERT_EQ(said.size(), 1U);

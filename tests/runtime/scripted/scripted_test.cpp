@@ -5,8 +5,8 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/scripted/card_run.hpp"
 #include "runtime/scripted/card_tests.hpp"
-#include "runtime/scripted/scripted_run.hpp"
 #include "support/machines.hpp"
 
 namespace apenet {
@@ -24,17 +24,16 @@ message::SoftwareCosts round_software() {
 
 class Scripted : public testing::Test {
  protected:
-  ScriptedRun run{test::round_ideal(), round_software(), {0, 1, 2}};
+  CardRun run{test::round_ideal(), round_software(), {0, 1, 2}};
 };
 
-Script send_one(ScriptedProcess& process, ProcessId target, Time start, std::int64_t bytes) {
+Script send_one(CardProcess& process, ProcessId target, Time start, std::int64_t bytes) {
   process.compute(start);
   process.send(target, bytes);
   co_return;
 }
 
-Script receive(ScriptedProcess& process, int count, std::vector<Completion>* taken,
-               std::vector<Time>* clocks) {
+Script receive(CardProcess& process, int count, std::vector<Completion>* taken, std::vector<Time>* clocks) {
   for (int i = 0; i < count; ++i) {
     taken->push_back(co_await process.arrival());
     clocks->push_back(process.clock());
@@ -65,7 +64,7 @@ TEST_F(Scripted, TakesArrivalsInTheirOrderAndChargesTheDeferredCostBeforeTheNext
   EXPECT_EQ(clocks.at(1), Time::from_ns(1300 + 400 + 200)) << "it came at 1150 ns, but the CPU was busy";
 }
 
-Script choose(ScriptedProcess& process, std::vector<ProcessId>* order) {
+Script choose(CardProcess& process, std::vector<ProcessId>* order) {
   process.compute(Time::from_ns(10'000));
   order->push_back((co_await process.arrival_from(0)).source);
   order->push_back((co_await process.arrival()).source);
@@ -81,14 +80,18 @@ TEST_F(Scripted, MayWaitForOneSourceAndComeLate) {
   EXPECT_EQ(order, (std::vector<ProcessId>{0, 1}));
 }
 
-Script one_sided(ScriptedProcess& process) {
-  const std::uint64_t put =
-      process.put(1, 1000, {.want_local = true, .want_remote = true, .notify_target = false});
+Script one_sided(CardProcess& process) {
+  const std::uint64_t put = process.post({.verb = Verb::put,
+                                          .target = 1,
+                                          .want_local = true,
+                                          .want_remote = true,
+                                          .notify_target = false,
+                                          .bytes = 1000});
   co_await process.completion(Completion::Kind::remote_done, put);
   EXPECT_EQ(process.clock(), Time::from_ns(100 + 1000 + 1000 + 1000 + 50));
   co_await process.completion(Completion::Kind::sent, put);
   EXPECT_EQ(process.clock(), Time::from_ns(3150 + 50));
-  const std::uint64_t get = process.get(1, 500);
+  const std::uint64_t get = process.post({.verb = Verb::get, .target = 1, .bytes = 500});
   co_await process.completion(Completion::Kind::got, get);
   EXPECT_EQ(process.clock(), Time::from_ns(3200 + 100 + 1000 + 500 + 1000 + 50));
 }
@@ -109,13 +112,13 @@ TEST_F(Scripted, ADeadlockSaysWhoWaitsForWhat) {
   }
 }
 
-Script fail(ScriptedProcess& process) {
+Script fail(CardProcess& process) {
   process.compute(Time::from_ns(1));
   throw std::logic_error("inside");
   co_return;
 }
 
-Script fail_outside(ScriptedProcess& process) {
+Script fail_outside(CardProcess& process) {
   co_await fail(process);
 }
 
