@@ -10,8 +10,8 @@ namespace nb = nanobind;
 namespace {
 
 // Runs Python's handlers of signals that have come; what they raise ends the work. Asked often, so it mostly
-// looks at the clock only.
-void look_for_signals() {
+// only reads the clock.
+void check_for_signals() {
   using Clock = std::chrono::steady_clock;
   constexpr auto interval = std::chrono::milliseconds(50);
   static thread_local Clock::time_point next{};
@@ -28,7 +28,7 @@ NB_MODULE(_core, module) {
   // The command takes what its imports create out of garbage collection, so it outlives the interpreter.
   nb::set_leak_warnings(false);
   module.attr("version") = APENET_VERSION;
-  apenet::set_interruption_look(look_for_signals);
+  apenet::set_interruption_check(check_for_signals);
   apenet::bind_machine(module);
   apenet::bind_links(module);
   apenet::bind_card_tests(module);

@@ -1,4 +1,4 @@
-// The work by which the simulator's own speed is measured. Whoever calls it looks at the clock.
+// The work by which the simulator's own speed is measured. The caller reads the clock.
 #include <nanobind/stl/array.h>
 
 #include "bindings.hpp"

@@ -74,7 +74,7 @@ void bind_ranks(nb::module_& module) {
       .def_ro("faults", &RanksReport::faults)
       .def_ro("network", &RanksReport::network)
       .def_ro("warnings", &RanksReport::warnings);
-  // Its program is kept by whoever calls run(): the program knows it, and a circle would never be freed.
+  // Its program is kept by whoever calls run(): the program knows it, and a cycle would never be freed.
   nb::class_<MessagePassing>(module, "MessagePassing")
       .def(
           "__init__",

@@ -202,7 +202,7 @@ void bind_session(nb::module_& module) {
       .def(nb::init<const MachineDescription&, std::vector<NodeId>, const SessionOptions&>(),
            nb::arg("description"), nb::arg("node_of_process"), nb::arg("options"))
       .def_prop_ro("mapping_path", &Session::mapping_path)
-      // The interpreter is free while the run lasts; nanobind takes it for each look at `interrupted`.
+      // The interpreter is free while the run lasts; nanobind takes it for each call of `interrupted`.
       .def(
           "run",
           [](Session& session, const std::vector<RankProcess>& ranks, int supervisor_id, int supervisor_fd,

@@ -5,19 +5,19 @@
 namespace apenet {
 namespace {
 
-std::atomic<InterruptionLook>& process_look() {
-  static std::atomic<InterruptionLook> value{nullptr};
+std::atomic<InterruptionCheck>& process_check() {
+  static std::atomic<InterruptionCheck> value{nullptr};
   return value;
 }
 
 }  // namespace
 
-void set_interruption_look(InterruptionLook look) {
-  process_look().store(look);
+void set_interruption_check(InterruptionCheck check) {
+  process_check().store(check);
 }
 
-void look_for_interruption() {
-  if (const InterruptionLook look = process_look().load(); look != nullptr) look();
+void check_for_interruption() {
+  if (const InterruptionCheck check = process_check().load(); check != nullptr) check();
 }
 
 }  // namespace apenet

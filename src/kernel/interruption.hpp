@@ -5,8 +5,8 @@ namespace apenet {
 
 // A function that long computations call regularly, and that throws to end them. There is one per process, as
 // for signals; nullptr, the default, for none. It must not access any simulation.
-using InterruptionLook = void (*)();
-void set_interruption_look(InterruptionLook look);
-void look_for_interruption();
+using InterruptionCheck = void (*)();
+void set_interruption_check(InterruptionCheck check);
+void check_for_interruption();
 
 }  // namespace apenet

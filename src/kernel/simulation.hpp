@@ -72,7 +72,7 @@ class Simulation {
   }
 
   // Runs the next event; returns false if there is none. This function and the next one call
-  // look_for_interruption() regularly. If that throws, the simulation cannot continue.
+  // check_for_interruption() regularly. If that throws, the simulation cannot continue.
   bool step() {
     if (queue_.empty()) return false;
     run_next();
@@ -133,14 +133,14 @@ class Simulation {
     APENET_CHECK(time >= now_, "time would go back from %lld ps to %lld ps",
                  static_cast<long long>(now_.ps()), static_cast<long long>(time.ps()));
     now_ = time;
-    if (++counters_.events % events_between_looks == 0) [[unlikely]]
-      look_for_interruption();
+    if (++counters_.events % events_between_checks == 0) [[unlikely]]
+      check_for_interruption();
     next.handler->handle_event(next);
   }
 
   // Small, because one event of the flit engine is a cycle of the whole network: milliseconds for a large
   // one.
-  static constexpr std::uint64_t events_between_looks = 256;
+  static constexpr std::uint64_t events_between_checks = 256;
 
   Time now_;
   Time ran_before_;

@@ -17,7 +17,7 @@
 
 namespace apenet::message {
 
-// The keys of [software.*]. In the namespace of the struct, where the schema looks for it.
+// The keys of [software.*]. In the namespace of the struct, where the schema finds it.
 inline void list_fields(schema::Fields& fields, SoftwareCosts& layer) {
   using namespace schema::ranges;
   fields("send_us", layer.send, not_negative, "to post a message: library and descriptor");

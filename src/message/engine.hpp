@@ -131,7 +131,7 @@ concept Transport = requires(P transport, const P constant, Request request, con
   {
     constant.is_same_node(std::uint32_t{})
     } -> std::convertible_to<bool>;  // that rank lives on the same node
-  // The clock. defer_cost: when the process next looks for events.
+  // The clock. defer_cost: when the process next polls for events.
   transport.charge(Time{});
   transport.defer_cost(Time{});
   transport.works_for(owner);  // what follows is charged to the CPU of this operation

@@ -169,7 +169,7 @@ class Matcher {
   void withdraw(Receive* receive);
   // The receive that takes the message, or nullptr. It stays posted.
   [[nodiscard]] Receive* match(const Message& message) const;
-  // The earliest posted receive for which is_wanted(receive), or nullptr. Looks at all of them.
+  // The earliest posted receive for which is_wanted(receive), or nullptr. Examines all of them.
   template <typename IsWanted>
   [[nodiscard]] Receive* find_posted(IsWanted is_wanted) const;
 
@@ -211,12 +211,12 @@ class Matcher {
 template <typename IsWanted>
 Receive* Matcher::find_posted(IsWanted is_wanted) const {
   Receive* found = nullptr;
-  const auto look = [&](Receive* receive) {
+  const auto compare = [&](Receive* receive) {
     if (is_wanted(*receive) && (found == nullptr || receive->order < found->order)) found = receive;
   };
-  from_anybody_.for_each(look);
-  for (const Source& source : sources_) source.posted.for_each(look);
-  posted_.for_each(look);
+  from_anybody_.for_each(compare);
+  for (const Source& source : sources_) source.posted.for_each(compare);
+  posted_.for_each(compare);
   return found;
 }
 

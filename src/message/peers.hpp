@@ -37,7 +37,7 @@ class Peers {
   };
 
   [[nodiscard]] std::size_t home(std::uint32_t rank) const { return rank & (places_.size() - 1); }
-  // Not inlined, so that the first look is.
+  // Not inlined, so that the caller's first comparison is.
   [[gnu::noinline]] std::uint32_t find_or_add(std::uint32_t rank) {
     std::size_t at = home(rank);
     while (places_[at].rank_plus_1 != 0) {

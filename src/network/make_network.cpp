@@ -78,7 +78,7 @@ void require_cut_through(const NetworkDescription& description) {
     refuse_value(
         "router.switching", "\"wormhole\"",
         "\"virtual-cut-through\" for network.routing = \"minimal-adaptive\" with the flit engine: blocked "
-        "packets that do not fit into one buffer can wait for each other in a circle");
+        "packets that do not fit into one buffer can wait for each other in a cycle");
   }
 }
 

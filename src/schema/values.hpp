@@ -20,14 +20,14 @@ class Values {
  public:
   explicit Values(Entries entries);
 
-  // Null where there is none. A value that has been looked for counts as known.
+  // Null where there is none. A value that was asked for counts as known.
   [[nodiscard]] const Value* find(const std::string& key);
   [[nodiscard]] bool has(const std::string& key) const { return indices_.count(key) > 0; }
   // Whether any key begins with "section.".
   [[nodiscard]] bool has_section(std::string_view section) const;
   // The names in section.NAME.key, each once.
   [[nodiscard]] std::vector<std::string> tables_below(std::string_view section) const;
-  // Throws std::invalid_argument with the first key that nobody has looked for.
+  // Throws std::invalid_argument with the first key that nobody has asked for.
   void require_all_known() const;
 
  private:

@@ -9,8 +9,8 @@ import pytest
 FAILING = Path(__file__).with_name("failing_runs")
 RANKS = 4
 WORLD = f"MPI_COMM_WORLD ({RANKS} ranks)"
-CIRCLE = "in a circle: rank 0 -> rank 1 -> rank 2 -> rank 3 -> rank 0, each waits for the next"
-PAIR = "in a circle: rank 0 -> rank 1 -> rank 0, each waits for the next"
+CYCLE = "in a cycle: rank 0 -> rank 1 -> rank 2 -> rank 3 -> rank 0, each waits for the next"
+PAIR = "in a cycle: rank 0 -> rank 1 -> rank 0, each waits for the next"
 ALL_BUT_ONE = "MPI_Barrier on MPI_COMM_WORLD: ranks 0, 2, 3 are in it, rank 1 is not"
 
 
@@ -25,7 +25,7 @@ def pairs(text: str) -> list[str]:
 
 
 REPORTS = {
-    "ssend-circle": [*around("MPI_Ssend to rank {}, tag 7"), f"{CIRCLE} in MPI_Ssend"],
+    "ssend-cycle": [*around("MPI_Ssend to rank {}, tag 7"), f"{CYCLE} in MPI_Ssend"],
     "recv-recv": [
         "rank 0: MPI_Recv from rank 1, tag 5",
         "rank 1: MPI_Recv from rank 0, tag 5",
@@ -46,19 +46,19 @@ REPORTS = {
         ALL_BUT_ONE,
     ],
     "any-source": ["ranks 0-3: MPI_Recv from any rank, any tag"],
-    "large-sends": [*pairs("MPI_Send to rank {}, tag 1"), f"{PAIR} in MPI_Send (and 1 more circles)"],
+    "large-sends": [*pairs("MPI_Send to rank {}, tag 1"), f"{PAIR} in MPI_Send (and 1 more cycles)"],
     "waitall": [
         *pairs("MPI_Waitall of 3 requests, unfinished MPI_Irecv from rank {}, tag 22"),
-        f"{PAIR} in MPI_Irecv (and 1 more circles)",
+        f"{PAIR} in MPI_Irecv (and 1 more cycles)",
     ],
-    "issend-wait": [*around("MPI_Wait for MPI_Issend to rank {}, tag 9"), f"{CIRCLE} in MPI_Issend"],
-    "sendrecv": [*around("MPI_Sendrecv to rank {0}, tag 1, and from rank {0}, tag 1"), f"{CIRCLE} in MPI_Sendrecv"],
+    "issend-wait": [*around("MPI_Wait for MPI_Issend to rank {}, tag 9"), f"{CYCLE} in MPI_Issend"],
+    "sendrecv": [*around("MPI_Sendrecv to rank {0}, tag 1, and from rank {0}, tag 1"), f"{CYCLE} in MPI_Sendrecv"],
     "missing-in-split": [
         "rank 0: MPI_Barrier on a communicator of MPI_Comm_split (ranks 0, 2)",
         "rank 1: MPI_Recv from rank 3 (rank 1 of communicator 'odd'), tag 6",
         "rank 2: MPI_Recv from rank 1, tag 4",
         f"rank 3: MPI_Barrier on {WORLD}",
-        "in a circle: rank 0 -> rank 2 -> rank 1 -> rank 3 -> rank 0, each waits for the next",
+        "in a cycle: rank 0 -> rank 2 -> rank 1 -> rank 3 -> rank 0, each waits for the next",
         "MPI_Barrier on a communicator of MPI_Comm_split: rank 0 is in it, rank 2 is not",
         "MPI_Barrier on MPI_COMM_WORLD: rank 3 is in it, ranks 0-2 are not",
     ],
@@ -78,7 +78,7 @@ REPORTS = {
         "ranks 2, 3: finished",
         "rank 1 waits for rank 0, which has finished with MPI_Isend to rank 1, tag 4 pending",
     ],
-    "locks": [*around("MPI_Win_lock of rank {} of a window of MPI_Win_allocate"), f"{CIRCLE} in MPI_Win_lock"],
+    "locks": [*around("MPI_Win_lock of rank {} of a window of MPI_Win_allocate"), f"{CYCLE} in MPI_Win_lock"],
     "fence": [
         "ranks 0-2: MPI_Win_fence on a window of MPI_Win_allocate (ranks 0-3)",
         f"rank 3: MPI_Barrier on {WORLD}",
@@ -90,7 +90,7 @@ REPORTS = {
 POLLS = {
     "polls": [
         *around("MPI_Test for MPI_Irecv from rank {}, tag 8, again and again"),
-        f"{CIRCLE} in MPI_Irecv",
+        f"{CYCLE} in MPI_Irecv",
     ],
     "one-polls": [
         "rank 0: MPI_Test for MPI_Irecv from rank 1, tag 8, again and again",

@@ -91,7 +91,7 @@ class Forever final : public EventHandler {
 
 TEST(Simulation, WhatALookThrowsEndsARunWithoutEnd) {
   struct Wanted {};
-  set_interruption_look([] { throw Wanted{}; });
+  set_interruption_check([] { throw Wanted{}; });
   const auto run_each_way = std::to_array<void (*)(Simulation&)>({
       [](Simulation& simulation) { simulation.run(); },
       [](Simulation& simulation) {
@@ -106,7 +106,7 @@ TEST(Simulation, WhatALookThrowsEndsARunWithoutEnd) {
     simulation.schedule(source, Time::from_ns(1), forever);
     EXPECT_THROW(run(simulation), Wanted);
   }
-  set_interruption_look(nullptr);
+  set_interruption_check(nullptr);
 }
 
 TEST(SimulationDeathTest, TimeCannotGoBack) {

@@ -335,7 +335,7 @@ ROUTES_SAY = """\
 deadlock: ape_route_apply: packets could wait for each other in a cycle: (0,0,0)+x class 1 -> (1,0,0)+y class 1 -> \
 (1,1,0)-x class 1 -> (0,1,0)-y class 1 -> (0,0,0)+x class 1
 wrong end: ape_route_apply: the route from (0,0,0) to (1,0,0): it ends at (2,0,0)
-in a circle: ape_route_apply: the route from (0,0,0) to (1,0,0): it comes to (0,0,0) twice
+in a cycle: ape_route_apply: the route from (0,0,0) to (1,0,0): it comes to (0,0,0) twice
 no link: ape_route_apply: the route from (0,0,0) to (1,0,0): (0,0,0) has no link in direction 6
 no direction: ape_route_apply: the route from (0,0,0) to (1,0,0): (0,0,0) has no link in direction 11
 two entries: ape_route_apply: the route from (0,0,0) to (1,0,0): at (0,0,0) it leaves by +z, and another route to the \

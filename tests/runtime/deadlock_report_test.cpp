@@ -48,14 +48,14 @@ TEST(DeadlockReport, ACircleBeginsWithItsLowestRankAndOmitsRanksThatLeadToIt) {
             "  ranks 0, 3: MPI_Ssend to rank 2, tag 7\n"
             "  rank 1: MPI_Ssend to rank 3, tag 7\n"
             "  rank 2: MPI_Ssend to rank 1, tag 7\n"
-            "  in a circle: rank 1 -> rank 3 -> rank 2 -> rank 1, each waits for the next in MPI_Ssend\n");
+            "  in a cycle: rank 1 -> rank 3 -> rank 2 -> rank 1, each waits for the next in MPI_Ssend\n");
 }
 
 TEST(DeadlockReport, ACircleMayLeadThroughACollective) {
   EXPECT_EQ(deadlock_report({meets(MpiCall::MPI_Barrier), sends_to(0)}),
             "  rank 0: MPI_Barrier on MPI_COMM_WORLD (2 ranks)\n"
             "  rank 1: MPI_Ssend to rank 0, tag 7\n"
-            "  in a circle: rank 0 -> rank 1 -> rank 0, each waits for the next\n"
+            "  in a cycle: rank 0 -> rank 1 -> rank 0, each waits for the next\n"
             "  MPI_Barrier on MPI_COMM_WORLD: rank 0 is in it, rank 1 is not\n");
 }
 

@@ -49,7 +49,7 @@ def test_includes_follow_the_layers():
 
 
 def test_every_module_includes_only_what_stands_after_it():
-    """So no module imports upwards, and none in a circle. A single header may stand before: it is a value type."""
+    """So no module imports upwards, and none in a cycle. A single header may stand before: it is a value type."""
     order = [entry["module"] for entry in MODULES["src"]]
     for entry in MODULES["src"]:
         for other in (*entry["links"], *entry["includes"]):

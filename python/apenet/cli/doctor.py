@@ -1,4 +1,4 @@
-"""apenet doctor: checks whether this host can run simulations, and which path messages take; looks at a program."""
+"""apenet doctor: checks whether this host can run simulations, and which path messages take; examines a program."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Companion:
         self._interval_s = interval_s
         self._next_s = time.monotonic() + interval_s
 
-    def look(self) -> None:
+    def measure_if_due(self) -> None:
         """Call often."""
         if time.monotonic() >= self._next_s:
             self._meter.measure(1)

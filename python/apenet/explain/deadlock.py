@@ -6,23 +6,23 @@ import re
 from typing import Any
 
 _RANK = re.compile(r"  ranks? ([0-9, ]+): (.+)")
-_CIRCLE = re.compile(r"  in a circle: (rank [0-9]+(?: -> rank [0-9]+)+)")
+_CYCLE = re.compile(r"  in a cycle: (rank [0-9]+(?: -> rank [0-9]+)+)")
 _RECEIVE = re.compile(r"\w+ from rank ([0-9]+), tag (-?[0-9]+)")
 _SEND = re.compile(r"\w+ to rank ([0-9]+), tag (-?[0-9]+)")
 
 
 def cycle(outcome: str, message: str) -> dict[str, Any] | None:
-    """Ranks that wait for each other in a circle, what each waits for, and what would free it; None without a circle.
+    """Ranks that wait for each other in a cycle, what each waits for, and what would free it; None without a cycle.
 
     `freed_by` is empty where the core knows no peer and tag: collective and one-sided calls.
     """
-    circle = _CIRCLE.search(message) if outcome == "deadlock" else None
-    if circle is None:
+    cycle = _CYCLE.search(message) if outcome == "deadlock" else None
+    if cycle is None:
         return None
     waits: dict[int, str] = {}
     for found in _RANK.finditer(message):
         waits |= {int(rank): found[2] for rank in found[1].split(",") if rank.strip()}
-    ranks = [int(rank) for rank in re.findall("[0-9]+", circle[1])][:-1]
+    ranks = [int(rank) for rank in re.findall("[0-9]+", cycle[1])][:-1]
     rows = [
         {"rank": rank, "waits": waits.get(rank, ""), "freed_by": _freed_by(rank, waits.get(rank, ""))} for rank in ranks
     ]

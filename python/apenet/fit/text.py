@@ -15,7 +15,7 @@ from apenet.base.infiles import UnreadableError, read_bytes
 LARGEST_BYTES = 2**26
 """Size limit of a file; a table of measurements has kilobytes."""
 MOST_LINES = 100_000
-"""Every reader looks at every line: a second for so many."""
+"""Every reader reads every line: a second for so many."""
 
 _EXPECTED = "the text that a benchmark prints, CSV or JSON"
 

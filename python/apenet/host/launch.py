@@ -211,7 +211,7 @@ def is_python_script(program: Path, command: Sequence[str]) -> bool:
 def _may_fork(program: Path, environment: dict[str, str], ends: list[_RankEnds]) -> bool:
     """Whether this is a program of an MPI library and the C and C++ libraries alone.
 
-    Another library, of the program or of the user, may look at its rank, process or streams when it is loaded.
+    Another library, of the program or of the user, may read its rank, process or streams when it is loaded.
     A program that does not begin in the C library would not stop before its own code.
     """
     needed = inherited.needed_libraries(program)

@@ -13,7 +13,7 @@ from pathlib import Path
 from apenet.base.errors import InputError
 from apenet.host.elf import Elf, read_elf
 
-# Loaders of the GNU C library. Others (musl's) do not answer the same way, and need not be run for a look.
+# Loaders of the GNU C library. Others (musl's) do not answer the same way, and need not be run to find out.
 _LOADER = re.compile(r"/ld-linux[-.\w]*\.so\.[0-9]+|/ld64\.so\.[0-9]+")
 _LISTED = re.compile(r"\t(?P<name>\S+) => (?P<path>/.*?|not found)(?: \(0x[0-9a-f]+\))?")
 _MOST_SCRIPTS = 5  # in a chain; the kernel follows no more

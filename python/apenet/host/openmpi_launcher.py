@@ -103,7 +103,7 @@ class OpenMpiLauncher:
             os.close(write_end)
         self._write_ends = []
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Closes the pipes if the launcher has ended, so that no rank waits for it."""
         if self._supervisor is not None and self._write_ends and self._supervisor.has_lost_one():
             self._close_write_ends()

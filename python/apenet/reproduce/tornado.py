@@ -72,7 +72,7 @@ def _name(swing: dict[str, Any]) -> str:
 
 def _allowed(row: Row) -> tuple[float, float]:
     """The values with verdict `pass`, as far as there are two ends."""
-    assert not isinstance(row.published, str)  # noqa: S101 (the caller has looked)
+    assert not isinstance(row.published, str)  # noqa: S101 (the caller has checked)
     slack = (row.tolerance_percent or 0) / 100 * row.published
     low = row.published if row.bound == "upper" else row.published - slack
     high = row.published if row.bound == "lower" else row.published + slack

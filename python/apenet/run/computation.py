@@ -82,10 +82,10 @@ class Computation(Held):
         """The ranks' variables."""
         return {} if self._exchange is None else self._exchange.environment
 
-    def look(self) -> None:
+    def measure_if_due(self) -> None:
         """Call often while the run lasts."""
         if self._companion is not None:
-            self._companion.look()
+            self._companion.measure_if_due()
 
     def judge(self, *, is_complete: bool) -> tuple[Charged | None, tuple[str, ...]]:
         """The use of a profile in the run, and warnings of one sentence each."""

@@ -49,7 +49,7 @@ for folder in (found.submodule_search_locations if found else ()):
 
 
 def examine_program(command: Sequence[str]) -> Diagnosis:
-    """Looks at a program without running it. The diagnosis is healthy if a run is expected to work."""
+    """Examines a program without running it. The diagnosis is healthy if a run is expected to work."""
     try:
         program = find_program(command[0])
     except ApenetError as error:
@@ -122,7 +122,11 @@ def _threads(file: Path, libraries: Sequence[Library]) -> Iterator[Finding]:
     if openmp:
         yield Finding("note", "threads", f"{', '.join(openmp)}: one thread a rank unless OMP_NUM_THREADS is set")
     if contains(file, b"\0MPI_Init_thread\0"):
-        yield Finding("note", "threads", "may ask for threads in MPI; several at once need not repeat")
+        yield Finding(
+            "note",
+            "threads",
+            "may ask for threads in MPI; threads that tell each other by memory alone need not repeat",
+        )
     sanitizers = [library.name for library in libraries if _SANITIZER.match(library.name)]
     if sanitizers:
         yield Finding("note", "sanitizer", f"{', '.join(sanitizers)}: loaded before the shim")

@@ -191,7 +191,7 @@ def run(
                 capture=capture,
                 extra=extra,
                 folder=folder,
-                look=computation.look,
+                measure=computation.measure_if_due,
                 limit=limit,
                 loaded=loaded,
             )
@@ -320,7 +320,7 @@ def _run(
     capture: bool,
     extra: dict[str, str],
     folder: OutputFolder | None,
-    look: Callable[[], None],
+    measure: Callable[[], None],
     limit: WallLimit,
     loaded: dict[str, str],
 ) -> RunResult:
@@ -349,8 +349,8 @@ def _run(
         seen = stack.enter_context(launch.interrupts())
 
         def is_interrupted() -> bool:
-            look()
-            openmpi.look()
+            measure()
+            openmpi.check()
             return bool(seen) or limit.is_over()
 
         supervisor = launched.supervisor

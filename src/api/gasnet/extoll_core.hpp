@@ -14,9 +14,9 @@ class ExtollCore final : public Core, private RemoteMemory {
  public:
   // Kujat et al. section II.A compares two without their difference. Here each of the three sections of a
   // message (section III.B: header, arguments, payload) begins a packet in the first, which takes one packet
-  // a poll, looks for notifications at every poll, and copies each packet on its way to the message. The
-  // improved one fills its packets, takes all packets that are there, looks for notifications when it expects
-  // one, and reads packets in place.
+  // a poll, checks for notifications at every poll, and copies each packet on its way to the message. The
+  // improved one fills its packets, takes all packets that are there, checks for notifications when it
+  // expects one, and reads packets in place.
   enum class Implementation : std::uint8_t { first, improved };
 
   // Requires that the ports of VELO and RMA are open, and that every process has an address.

@@ -394,7 +394,7 @@ void Library::call_handler(Handler handler, Running& running) {
     call_with_count(handler, message, token);
     return;
   }
-  // The program may change the payload; it is not looked at again.
+  // The program may change the payload; it is not read again.
   const std::byte* const payload =
       message.header.category == Category::medium ? message.payload.data() : message.long_payload;
   call_with_count(handler, message, token, static_cast<void*>(const_cast<std::byte*>(payload)),

@@ -20,7 +20,7 @@ ipc::Client& client_of_counter(fid_cntr* counter) {
 
 std::uint64_t read(fid_cntr* counter) {
   enter(client_of_counter(counter), [&] {
-    counter_of(counter).look();
+    counter_of(counter).make_progress();
     counter_of(counter).seen();
   });
   return counter_of(counter).value();
@@ -82,10 +82,10 @@ Counter::Counter(Domain& domain, const fi_cntr_attr& attributes, void* user_cont
   ops = table(counter_ops);
 }
 
-// A program may loop on a counter: then progress is made here. Or it asks although nothing is under way, as
-// MPI_Win_fence does: it cannot be waiting for this counter, and its fruitless polls up to now were not one
-// long wait either.
-void Counter::look() {
+// A program may loop on a counter: then progress is made here. A program that reads it although nothing is
+// under way, as MPI_Win_fence does, is not waiting for this counter, and its empty polls up to now were not
+// one long wait either.
+void Counter::make_progress() {
   if (transport_.accesses_under_way() > 0) {
     transport_.progress();
   } else if (counts_arrivals_) {

@@ -25,7 +25,7 @@ class Counter : public fid_cntr, public Usable {
   void count() { set_value(value() + 1); }
   void count_error() { set_errors(errors() + 1); }
   // Makes progress before the counter is read.
-  void look();
+  void make_progress();
   // As fi_cntr_wait; the timeout is virtual time.
   int wait(std::uint64_t threshold, int timeout_ms);
 
@@ -34,7 +34,7 @@ class Counter : public fid_cntr, public Usable {
   void set_value(std::uint64_t value) { value_.store(value, std::memory_order_relaxed); }
   void set_errors(std::uint64_t errors) { errors_.store(errors, std::memory_order_relaxed); }
 
-  // It has changed since the program last looked.
+  // It has changed since the program last read it.
   [[nodiscard]] bool has_news() const { return value() != seen_value_ || errors() != seen_errors_; }
   void seen() {
     seen_value_ = value();

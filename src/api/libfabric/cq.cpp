@@ -170,7 +170,7 @@ ssize_t CompletionQueue::read(void* entries, std::size_t count, fi_addr_t* sourc
 }
 
 // A program polls the queues of several rails in turn. After one of them has got or given an entry, the
-// program has to look at what it brought: the next poll of each other rail does not wait for an event.
+// program has to check its result: the next poll of each other rail does not wait for an event.
 bool CompletionQueue::may_wait() {
   const bool may = (polls_once_ & own_rail_) == 0 || !transport_.client().progress().waits();
   polls_once_ &= static_cast<std::uint8_t>(~own_rail_);

@@ -99,8 +99,8 @@ class CompletionQueue : public fid_cq, public Usable {
   std::uint8_t& polls_once_;  // Transport::polls_once
   std::uint8_t own_rail_;     // a bit
   std::uint8_t other_rails_;  // the bits of the other rails of the node
-  // The last read gave entries. A library may read until there are none, before it looks at what it waits
-  // for: the next read does not wait for an event.
+  // The last read gave entries. A library may read until there are none before it checks what it waits for:
+  // the next read does not wait for an event.
   bool gave_last_ = false;
   WaitDescriptor descriptor_;
   WaitMembership membership_;

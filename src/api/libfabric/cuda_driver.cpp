@@ -54,7 +54,7 @@ bool is_any_cuda_loaded() {
 
 }  // namespace
 
-// dlopen() of a library that is not there looks into a hundred folders, in each rank of a run.
+// dlopen() of a library that is not there searches a hundred folders, in each rank of a run.
 std::unique_ptr<CudaDriver> CudaDriver::find_loaded() {
   if (!is_any_cuda_loaded()) return nullptr;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

@@ -44,7 +44,7 @@ class RealGpus {
   [[nodiscard]] bool holds(std::uint64_t address) {
     return is_active_ && has_driver() && driver_->holds(address);
   }
-  // Looks for the driver now. Later calls look for it only on a machine with a GPU.
+  // Searches for the driver now. Later calls search for it only on a machine with a GPU.
   bool has_driver();
 
  private:
@@ -61,7 +61,7 @@ class RealGpus {
   ipc::Client& client_;
   bool is_active_;
   std::unique_ptr<CudaDriver> driver_;
-  unsigned long long libraries_loaded_ = 0;  // when it was last looked for
+  unsigned long long libraries_loaded_ = 0;  // when it was last searched for
   StandIns stand_ins_;
   std::map<std::uint64_t, std::uint64_t> by_device_;  // the stand-in of each allocation
 };

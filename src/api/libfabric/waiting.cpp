@@ -145,7 +145,7 @@ int open_wait_set(fid_fabric* fabric, fi_wait_attr* attributes, fid_wait** set) 
 }
 
 // The descriptors of completion queues and counters are always readable, so a program may always try to wait:
-// it then looks again, and whether its looks are a wait is decided where it looks.
+// it then polls again, and the polls decide whether they are a wait.
 int try_wait(fid_fabric* /*fabric*/, fid** objects, int count) {
   return enter([&]() -> int {
     for (int i = 0; i < count; ++i) {

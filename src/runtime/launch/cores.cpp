@@ -13,8 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds decision_interval = 25ms;
-// Looking at all threads may take a hundredth of the time.
-constexpr int rest_after_look = 100;
+// Checking all threads may take a hundredth of the time.
+constexpr int rest_after_check = 100;
 constexpr auto others_interval = 500ms;
 
 // The time that the ranks' threads have run or waited for a processor, summed up.
@@ -70,7 +70,7 @@ void Cores::begin(const std::vector<int>& process_ids) {
   move_to(one_core(), process_ids);
   taken_since_ = WallClock::now();
   next_decision_ = taken_since_ + decision_interval;
-  next_look_at_others_ = taken_since_ + others_interval;
+  next_check_of_others_ = taken_since_ + others_interval;
 }
 
 // The current core if no other run has claimed it, otherwise the next that is free. If all are taken, the
@@ -174,9 +174,9 @@ void Cores::spread(std::uint32_t rank, int process_id) {
 void Cores::adapt(const std::vector<int>& process_ids) {
   if (!has_begun_ || use_ != CoreUse::adaptive) return;
   const auto now = WallClock::now();
-  if (now >= next_look_at_others_) {
+  if (now >= next_check_of_others_) {
     heed_others(process_ids);
-    next_look_at_others_ = now + others_interval;
+    next_check_of_others_ = now + others_interval;
   }
   if (now < next_decision_) return;
   close_round(now);
@@ -194,8 +194,8 @@ void Cores::decide(const std::vector<int>& process_ids, WallClock::time_point no
     return;
   }
   const std::chrono::nanoseconds runnable = time_of_all(process_ids);
-  const auto looked = WallClock::now() - now;
-  next_decision_ = now + std::max(decision_interval, rest_after_look * looked);
+  const auto check_time = WallClock::now() - now;
+  next_decision_ = now + std::max(decision_interval, rest_after_check * check_time);
   if (runnable_before_ && taken_.ran > 0ns) {
     const auto meanwhile = std::max(runnable - *runnable_before_, 0ns);  // less if a rank has ended
     const double mean = std::chrono::duration<double>(meanwhile) / taken_.ran;
@@ -205,7 +205,7 @@ void Cores::decide(const std::vector<int>& process_ids, WallClock::time_point no
   runnable_before_ = runnable;
 }
 
-// Other runs begin and end. A run without a core of its own looks for one; a run on several cores leaves
+// Other runs begin and end. A run without a core of its own searches for one; a run on several cores leaves
 // those that others have claimed meanwhile, and takes those that they have left.
 void Cores::heed_others(const std::vector<int>& process_ids) {
   if (!claim_) move_home();

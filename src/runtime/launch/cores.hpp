@@ -69,7 +69,7 @@ class Cores {
   std::optional<std::chrono::nanoseconds> runnable_before_;  // nothing: not measured when taken_ began
   WallClock::time_point taken_since_{};
   WallClock::time_point next_decision_{};
-  WallClock::time_point next_look_at_others_{};
+  WallClock::time_point next_check_of_others_{};
 };
 
 }  // namespace apenet

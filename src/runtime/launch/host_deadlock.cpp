@@ -9,9 +9,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto before_deadlock_looks = 300ms;  // shorter waits are not examined
-constexpr auto deadlock_look_interval = 50ms;
-constexpr std::uint32_t least_deadlock_looks = 8;  // a loaded host delays them
+constexpr auto before_deadlock_checks = 300ms;  // shorter waits are not examined
+constexpr auto deadlock_check_interval = 50ms;
+constexpr std::uint32_t least_deadlock_checks = 8;  // a loaded host delays them
 constexpr auto between_examinations = 5s;
 
 bool is_awake(char state) {
@@ -32,37 +32,37 @@ bool HostDeadlock::is_stuck() {
   const auto now = WallClock::now();
   if (!since_) {
     since_ = now;
-    next_look_ = now + std::min<WallClock::duration>(before_deadlock_looks, patience_);
+    next_check_ = now + std::min<WallClock::duration>(before_deadlock_checks, patience_);
     threads_.clear();
     is_library_.clear();
   }
-  if (now < next_look_) return false;
-  next_look_ = now + deadlock_look_interval;
+  if (now < next_check_) return false;
+  next_check_ = now + deadlock_check_interval;
   // The others could go on without the ranks that sleep, which StalledRanks decides.
   if (!ranks_.waited_for().empty()) return false;
   const std::vector<int> processes = rank_processes();
   const auto before = threads_;
-  if (!look(processes)) threads_.clear();
+  if (!check(processes)) threads_.clear();
   if (threads_.empty() || threads_ != before) {
-    asleep_since_ = now;
+    blocked_since_ = now;
     next_examination_ = now;
-    looks_ = 0;
+    checks_ = 0;
     return false;
   }
-  if (++looks_ < least_deadlock_looks || now - asleep_since_ < patience_ || now < next_examination_)
+  if (++checks_ < least_deadlock_checks || now - blocked_since_ < patience_ || now < next_examination_)
     return false;
   next_examination_ = now + between_examinations;
   const WaitEnd end = end_of_waits(processes);
   if (end > WaitEnd::unlikely) return false;
-  if (end == WaitEnd::unlikely && now - asleep_since_ < unlikely_patience_) {
-    next_examination_ = std::min(next_examination_, asleep_since_ + unlikely_patience_);
+  if (end == WaitEnd::unlikely && now - blocked_since_ < unlikely_patience_) {
+    next_examination_ = std::min(next_examination_, blocked_since_ + unlikely_patience_);
     return false;
   }
   const auto examined = threads_;
-  return look(processes) && threads_ == examined;
+  return check(processes) && threads_ == examined;
 }
 
-bool HostDeadlock::look(const std::vector<int>& processes) {
+bool HostDeadlock::check(const std::vector<int>& processes) {
   threads_.clear();
   // First the ranks alone: mostly one of them computes.
   for (const int process_id : processes) {

@@ -44,7 +44,7 @@ class HostDeadlock {
 
   [[nodiscard]] std::vector<int> rank_processes() const;
   // Returns false if a thread is awake.
-  [[nodiscard]] bool look(const std::vector<int>& processes);
+  [[nodiscard]] bool check(const std::vector<int>& processes);
   [[nodiscard]] bool is_library_thread(const ThreadKey& thread);
   // Who can end the waits of all threads.
   [[nodiscard]] WaitEnd end_of_waits(const std::vector<int>& processes);
@@ -54,9 +54,9 @@ class HostDeadlock {
   std::chrono::milliseconds patience_;
   std::chrono::milliseconds unlikely_patience_;
   std::optional<WallClock::time_point> since_;  // no step has been possible
-  WallClock::time_point next_look_{};
-  WallClock::time_point asleep_since_{};
-  std::uint32_t looks_ = 0;
+  WallClock::time_point next_check_{};
+  WallClock::time_point blocked_since_{};
+  std::uint32_t checks_ = 0;
   WallClock::time_point next_examination_{};
   std::map<int, std::uint32_t> family_;
   std::map<ThreadKey, Pulse> threads_;  // all that sleep, except for the MPI library's own

@@ -32,7 +32,7 @@ namespace apenet {
 // The same of a signalfd.
 [[nodiscard]] std::uint64_t awaited_signals(int process_id, std::uint64_t signalfd);
 
-// Valid as long as no thread of the run runs: looks at the files that processes have open only once.
+// Valid as long as no thread of the run runs: reads the files that processes have open only once.
 class HostWaits {
  public:
   // What the host does not show of a rank.

@@ -41,8 +41,8 @@ Activity activity_of(const std::vector<int>& groups) {
 
 bool HostWork::is_hopeless(const std::vector<int>& groups, std::chrono::milliseconds cpu_patience) {
   const auto now = WallClock::now();
-  if (begun_ && now < next_look_) return false;
-  next_look_ = now + host_work_interval;
+  if (begun_ && now < next_check_) return false;
+  next_check_ = now + host_work_interval;
   const Activity activity = activity_of(groups);
   // The total shrinks when a process ends, because its CPU time is no longer counted.
   const std::int64_t used = begun_ ? std::max<std::int64_t>(activity.cpu_ticks - cpu_ticks_, 0) : 0;

@@ -19,9 +19,9 @@ class HostWork {
  private:
   using WallClock = std::chrono::steady_clock;
   bool begun_ = false;
-  WallClock::time_point next_look_{};
+  WallClock::time_point next_check_{};
   WallClock::time_point moved_at_{};
-  std::int64_t cpu_ticks_ = 0;   // at the last look
+  std::int64_t cpu_ticks_ = 0;   // at the last check
   std::int64_t used_ticks_ = 0;  // since the first call
 };
 

@@ -16,14 +16,14 @@ using namespace std::chrono_literals;
 
 constexpr auto before_watching = 100ms;  // shorter waits are not examined
 constexpr auto between_questions = 2s;
-constexpr int look_ms = 20;               // interval between the two looks at the threads
-constexpr std::uint32_t least_looks = 8;  // before the run is called stuck: a loaded host delays the looks
-constexpr int sleep_factor = 10;          // multiple of the stall timeout, for a single timed wait
+constexpr int check_ms = 20;               // interval between the two checks of the threads
+constexpr std::uint32_t least_checks = 8;  // before the run is called stuck: a loaded host delays the checks
+constexpr int sleep_factor = 10;           // multiple of the stall timeout, for a single timed wait
 
 }  // namespace
 
 bool IdleWatch::Stretch::exceeds(WallClock::duration least, WallClock::time_point now) const {
-  return looks >= least_looks && now - since > least;
+  return checks >= least_checks && now - since > least;
 }
 
 IdleWatch::IdleWatch(const SessionOptions& options)
@@ -40,7 +40,7 @@ IdleWatch::WallClock::duration IdleWatch::note(std::uint64_t activity) {
     releases_ = 0;
     working_since_.reset();
     stalls_.forget();
-    for (Stretch* stretch : {&idle_, &no_sleeper_, &asleep_}) stretch->restart(now);
+    for (Stretch* stretch : {&idle_, &no_sleeper_, &blocked_}) stretch->restart(now);
   }
   return now - idle_.since;
 }
@@ -51,10 +51,10 @@ bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
   if (!started) return idle > startup_wait_;
   if (idle < std::min<WallClock::duration>(before_watching, deadlock_wait_)) return false;
   stalls_.begin(rank_processes, questions.suspended);
-  pause(look_ms);
+  pause(check_ms);
   const StallWatch::Finding finding = stalls_.end();
   const auto now = WallClock::now();
-  for (Stretch* stretch : {&idle_, &no_sleeper_, &asleep_}) ++stretch->looks;
+  for (Stretch* stretch : {&idle_, &no_sleeper_, &blocked_}) ++stretch->checks;
   if (finding == StallWatch::Finding::works) {
     idle_.restart(now);
     notice_work(now);
@@ -62,14 +62,14 @@ bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
   // A thread that could wake, and is gone now, may have woken another one. Each finding therefore restarts
   // the timers of the conditions that it contradicts.
   if (finding <= StallWatch::Finding::sleeps) no_sleeper_.restart(now);
-  if (finding <= StallWatch::Finding::may_wake) asleep_.restart(now);
-  const bool is_stuck = asleep_.exceeds(deadlock_wait_, now) || no_sleeper_.exceeds(stall_timeout_, now) ||
+  if (finding <= StallWatch::Finding::may_wake) blocked_.restart(now);
+  const bool is_stuck = blocked_.exceeds(deadlock_wait_, now) || no_sleeper_.exceeds(stall_timeout_, now) ||
                         idle_.exceeds(stall_timeout_ * sleep_factor, now) || only_run_can_act(now, questions);
   if (!is_stuck) return false;
   const std::string wait = questions.outside_wait();
   if (wait.empty()) return true;
   notice_outside(wait);
-  for (Stretch* stretch : {&idle_, &no_sleeper_, &asleep_}) stretch->restart(now);
+  for (Stretch* stretch : {&idle_, &no_sleeper_, &blocked_}) stretch->restart(now);
   return false;
 }
 

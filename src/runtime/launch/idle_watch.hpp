@@ -49,11 +49,11 @@ class IdleWatch {
                                               SourceLines& lines) const;
 
  private:
-  // How long a condition has held, and how many looks have confirmed it. Time alone proves nothing: a
-  // simulator that gets no processor does not look.
+  // How long a condition has held, and how many checks have confirmed it. Time alone proves nothing: a
+  // simulator that gets no processor does not check.
   struct Stretch {
     WallClock::time_point since{};
-    std::uint32_t looks = 0;
+    std::uint32_t checks = 0;
     void restart(WallClock::time_point now) { *this = {now, 0}; }
     [[nodiscard]] bool exceeds(WallClock::duration least, WallClock::time_point now) const;
   };
@@ -71,7 +71,7 @@ class IdleWatch {
   StallWatch stalls_;
   Stretch idle_;
   Stretch no_sleeper_;  // as idle_, and no thread is in a wait with a time limit
-  Stretch asleep_;      // as no_sleeper_, and no thread can wake by itself
+  Stretch blocked_;     // as no_sleeper_, and no thread can wake by itself
   std::optional<WallClock::time_point> working_since_;
   WallClock::time_point next_question_{};
   bool has_reported_ = false;

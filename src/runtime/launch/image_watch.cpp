@@ -80,7 +80,7 @@ void ImageWatch::note_end(const supervisor::Notice& notice, std::optional<std::u
   }
 }
 
-void ImageWatch::look_for_vanished(const ProcessTree& tree) {
+void ImageWatch::find_vanished(const ProcessTree& tree) {
   for (const ImageRecord& image : shared_.images()) {
     const bool has_gone = image.state == ImageState::followed && !ended_.contains(image.process_id) &&
                           !tree.holds(static_cast<int>(image.process_id));

@@ -25,7 +25,7 @@ class ImageWatch {
   void note_end(const supervisor::Notice& notice, std::optional<std::uint32_t> leader_of);
   // Call at the end of a run that nothing has disturbed, before its last processes are killed: a process that
   // is gone without a mark was waited for by a system call, or by a program without the shim.
-  void look_for_vanished(const ProcessTree& tree);
+  void find_vanished(const ProcessTree& tree);
   // Sets what is known of the programs that the ranks have started.
   void report(SessionReport& report) const;
 

@@ -199,7 +199,7 @@ void RankServer::watch_attached() {
   }
 }
 
-// Returns the id of the process that takes part for the rank. It may have ended before anyone has looked.
+// Returns the id of the process that takes part for the rank. It may have ended before anyone has checked.
 int RankServer::watch_attached(std::uint32_t rank) {
   const bool runs = process_ids_.running(rank) != 0;
   auto process_id = static_cast<int>(process_ids_.of(rank));
@@ -246,10 +246,10 @@ void RankServer::kill_all() {
   while (!processes_.all_gone() && WallClock::now() < last) serve(5);
 }
 
-void RankServer::look_for_vanished() {
+void RankServer::find_vanished() {
   if (!processes_.has_supervisor()) return;
   serve(0);
-  images_.look_for_vanished(process_ids_.tree());
+  images_.find_vanished(process_ids_.tree());
 }
 
 void RankServer::report(SessionReport& report) const {

@@ -45,7 +45,7 @@ class RankServer {
   void terminate();
   void kill_all();
   // Call before kill_all() at the end of a run that nothing has disturbed.
-  void look_for_vanished();
+  void find_vanished();
   // Forwards the rest of the output.
   void finish_output() { output_.finish(count_); }
   // Sets the ranks' ends in the report.

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto loop_look_interval = 20ms;
+constexpr auto loop_check_interval = 20ms;
 constexpr auto idle_after_failure = 100ms;
 constexpr int most_yields = 2;
 constexpr int limit_status = 124;  // as of timeout(1)
@@ -62,7 +62,7 @@ void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupte
   guarded([&] { live(interrupted); });
   guarded([&] { wait_for_last_output(); });
   guarded([&] {
-    if (!verdict_.is_stopped() && server_.failures().empty()) server_.look_for_vanished();
+    if (!verdict_.is_stopped() && server_.failures().empty()) server_.find_vanished();
   });
   std::set<std::string> left;
   const auto stop_strays = [&] {
@@ -112,7 +112,7 @@ void RunLoop::live(const std::function<bool()>& interrupted) {
       stalled_.suspend_spinners();
       if (host_deadlock_.is_stuck() && !server_.abandon_daemons()) on_host_deadlock();
     }
-    look_around(interrupted);
+    check_periodically(interrupted);
   }
 }
 
@@ -172,7 +172,7 @@ void RunLoop::wait_for_processes() {
   if (!view_.ranks.started() || all_finished_) {
     server_.serve(all_finished_ ? 20 : 1);
     server_.pass_output();
-    if (!all_finished_ && start_.is_due()) start_.look();
+    if (!all_finished_ && start_.is_due()) start_.check();
     return;
   }
   ipc::Running& running = shared_.running();
@@ -198,7 +198,7 @@ void RunLoop::wait_for_processes() {
 
 // A rank that waits in the host may wait for another that has no grant yet (in MPI_Finalize).
 void RunLoop::let_another_run() {
-  constexpr std::uint32_t most_looks = 5;
+  constexpr std::uint32_t most_checks = 5;
   const std::vector<int> process_ids = process_ids_.all_running();
   bool any_active = false;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
@@ -209,9 +209,9 @@ void RunLoop::let_another_run() {
     }
     any_active = any_active || !waits_outside_for(view_.ranks, rank).empty();
   }
-  sleepy_looks_ = any_active ? 0 : sleepy_looks_ + 1;
-  if (sleepy_looks_ < most_looks) return;
-  sleepy_looks_ = 0;
+  sleeping_checks_ = any_active ? 0 : sleeping_checks_ + 1;
+  if (sleeping_checks_ < most_checks) return;
+  sleeping_checks_ = 0;
   scheduler_.grant_next();
 }
 
@@ -251,7 +251,7 @@ std::string RunLoop::describe_waiting() {
 
 // No rank can return to the simulator.
 void RunLoop::on_host_deadlock() {
-  is_asleep_for_ever_ = true;
+  is_blocked_for_ever_ = true;
   verdict_.stop(SessionReport::Outcome::deadlock, 1,
                 "every thread of the ranks waits, and none of them can wake another\n" + describe_waiting() +
                     host_deadlock_.describe(lines_));
@@ -282,20 +282,20 @@ void RunLoop::drain(VirtualInstant first_failure) {
 // If the run ended by itself (for example in a deadlock), wait until the ranks that have left it have ended
 // too, and until the overlapped ones have finished: what they print must not depend on the host.
 void RunLoop::wait_for_last_output() {
-  if (verdict_.is_from_outside() || is_asleep_for_ever_) return;
+  if (verdict_.is_from_outside() || is_blocked_for_ever_) return;
   while (drain_.next_after_last_step() == Drain::Next::wait) server_.serve(5);
 }
 
-void RunLoop::look_around(const std::function<bool()>& interrupted) {
+void RunLoop::check_periodically(const std::function<bool()>& interrupted) {
   server_.notice_failures();
   if (!server_.failures().empty() && server_.processes().all_leaders_ended()) is_drained_ = true;
   const auto now = WallClock::now();
-  if (now < next_look_ || verdict_.is_stopped()) return;
-  next_look_ = now + loop_look_interval;
+  if (now < next_check_ || verdict_.is_stopped()) return;
+  next_check_ = now + loop_check_interval;
   server_.watch_attached();
-  if (!view_.ranks.started() || all_finished_) stopped_.look();
+  if (!view_.ranks.started() || all_finished_) stopped_.check();
   if (server_.processes().has_supervisor()) {
-    std::string stray = strays_.look();
+    std::string stray = strays_.check();
     if (!stray.empty()) verdict_.stop(SessionReport::Outcome::failed, 2, std::move(stray));
   }
   scheduler_.recover();

@@ -24,7 +24,7 @@
 namespace apenet {
 
 // Single-threaded: steps the scheduler when no process runs, and otherwise serves what the processes need
-// from the host. Wall time decides when to look, never what a process is told.
+// from the host. Wall time decides when to check, never what a process is told.
 class RunLoop {
  public:
   RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
@@ -49,7 +49,7 @@ class RunLoop {
   [[nodiscard]] std::string describe_waiting();
   void drain(VirtualInstant first_failure);
   void wait_for_last_output();
-  void look_around(const std::function<bool()>& interrupted);
+  void check_periodically(const std::function<bool()>& interrupted);
   void report_on(SessionReport& report);
 
   SharedMemory& shared_;
@@ -71,11 +71,11 @@ class RunLoop {
   HostDeadlock host_deadlock_;
   Cores cores_;
   std::optional<CoreRotation> rotation_;  // while computation is recorded
-  std::uint32_t sleepy_looks_ = 0;        // in a row, at a process that sleeps in the host
+  std::uint32_t sleeping_checks_ = 0;     // in a row, at a process that sleeps in the host
   bool all_finished_ = false;
   bool is_drained_ = false;
-  bool is_asleep_for_ever_ = false;  // in the host
-  WallClock::time_point next_look_{};
+  bool is_blocked_for_ever_ = false;  // in the host
+  WallClock::time_point next_check_{};
 };
 
 }  // namespace apenet

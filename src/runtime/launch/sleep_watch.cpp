@@ -59,7 +59,7 @@ std::string meeting_to_prove(const SystemCall& call) {
 }  // namespace
 
 // Returns false if a thread is awake or waits for something that no other rank can supply.
-bool SleepWatch::look(int process_id, Rank& rank) {
+bool SleepWatch::check(int process_id, Rank& rank) {
   rank = Rank{};
   rank.process_id = process_id;
   for (const int thread_id : threads_of(process_id)) {
@@ -89,20 +89,20 @@ bool SleepWatch::is_library(int process_id, int thread_id) {
   return known->second;
 }
 
-bool SleepWatch::are_asleep(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
-                            int launcher_id) {
+bool SleepWatch::are_blocked(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
+                             int launcher_id) {
   const auto now = WallClock::now();
-  if (now < next_look_) return false;
-  next_look_ = now + sleep_check_interval;
+  if (now < next_check_) return false;
+  next_check_ = now + sleep_check_interval;
   const bool all_sleep = std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t number) {
     Rank seen;
-    if (rank_processes[number] == 0 || !look(rank_processes[number], seen)) return false;
+    if (rank_processes[number] == 0 || !check(rank_processes[number], seen)) return false;
     Rank& known = ranks_[number];
     if (known.threads != seen.threads) {
       known = std::move(seen);
       known.since = now;
     }
-    ++known.looks;
+    ++known.checks;
     return true;
   });
   if (!all_sleep || something_works(rank_processes, launcher_id)) {
@@ -144,7 +144,7 @@ bool SleepWatch::wait_for_others(const std::vector<std::uint32_t>& ranks,
   return proven_ == last;
 }
 
-// Looks at all processes of the run. If a sleeping rank has started a process and that process sleeps for a
+// Checks all processes of the run. If a sleeping rank has started a process and that process sleeps for a
 // limited time, the rank waits for it, so it counts as working.
 bool SleepWatch::something_works(std::vector<int> rank_processes, int launcher_id) {
   const std::size_t count = rank_processes.size();
@@ -164,11 +164,11 @@ bool SleepWatch::something_works(std::vector<int> rank_processes, int launcher_i
 
 bool SleepWatch::has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const {
   const auto least = suspended_.contains(number) ? patience_again : patience;
-  return rank.looks >= least_sleep_checks &&
+  return rank.checks >= least_sleep_checks &&
          now - rank.since >= least * (rank.may_wake_by_itself ? limited_factor : 1);
 }
 
-bool SleepWatch::still_asleep(const std::vector<std::uint32_t>& ranks) {
+bool SleepWatch::still_blocked(const std::vector<std::uint32_t>& ranks) {
   const auto now = WallClock::now();
   return std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t number) {
     Rank& rank = ranks_[number];
@@ -176,7 +176,7 @@ bool SleepWatch::still_asleep(const std::vector<std::uint32_t>& ranks) {
       return pulse_of(rank.process_id, thread.first) == thread.second;
     });
     if (has_rested && !rank.threads.empty()) return now - rank.since >= pause;
-    if (!look(rank.process_id, rank)) rank.threads.clear();
+    if (!check(rank.process_id, rank)) rank.threads.clear();
     rank.since = now;
     return false;
   });

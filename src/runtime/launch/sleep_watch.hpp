@@ -1,4 +1,4 @@
-// SleepWatch: detects that the ranks that stall all others are asleep in the host.
+// SleepWatch: detects that the ranks that stall all others are blocked in the host.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace apenet {
 
 // A rank that does not return to the simulator may wait in a socket, a pipe or shared memory for another
 // rank, which itself waits for a grant. The host only shows that the rank sleeps, so real
-// time has to decide. A rank is asleep if each of its threads is in such a wait and has not run for
+// time has to decide. A rank is blocked if each of its threads is in such a wait and has not run for
 // `patience`, no thread of the run was found running or waiting for a disk, and no process started by the
 // rank sleeps for a limited time.
 class SleepWatch {
@@ -24,13 +24,13 @@ class SleepWatch {
 
   explicit SleepWatch(HostWaits::Queries queries) : queries_(std::move(queries)) {}
 
-  // Looks at all processes of the run, at most once per interval. Returns true if all these ranks are
-  // asleep. A process id of 0 means unknown. launcher_id: the process that started the ranks, or 0.
-  bool are_asleep(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
-                  int launcher_id);
-  // Returns true if none of their threads has run since are_asleep() returned true, or if they have slept
+  // Checks all processes of the run, at most once per interval. Returns true if all these ranks are
+  // blocked. A process id of 0 means unknown. launcher_id: the process that started the ranks, or 0.
+  bool are_blocked(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
+                   int launcher_id);
+  // Returns true if none of their threads has run since are_blocked() returned true, or if they have slept
   // again for `rest`.
-  bool still_asleep(const std::vector<std::uint32_t>& ranks);
+  bool still_blocked(const std::vector<std::uint32_t>& ranks);
   // Call when the other ranks have continued without these.
   void note_suspended(const std::vector<std::uint32_t>& ranks);
   // Warnings for the report of the run, one for each kind of wait.
@@ -44,9 +44,9 @@ class SleepWatch {
     bool may_wake_by_itself = false;  // a thread has a time limit, or the rank has started a process
     bool needs_proof = false;         // the kind of wait does not tell that only another rank can end it
     WallClock::time_point since{};    // the threads have not run since then
-    std::uint32_t looks = 0;
+    std::uint32_t checks = 0;
   };
-  [[nodiscard]] bool look(int process_id, Rank& rank);
+  [[nodiscard]] bool check(int process_id, Rank& rank);
   [[nodiscard]] bool something_works(std::vector<int> rank_processes, int launcher_id);
   [[nodiscard]] bool has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const;
   [[nodiscard]] bool is_library(int process_id, int thread_id);
@@ -58,7 +58,7 @@ class SleepWatch {
   HostWaits::Queries queries_;
   std::map<std::uint32_t, Rank> ranks_;
   std::map<std::uint32_t, std::string> suspended_;  // what each rank waited for
-  WallClock::time_point next_look_{};
+  WallClock::time_point next_check_{};
   WallClock::time_point next_proof_{};
   std::map<std::pair<int, int>, Pulse> proven_;  // by process and thread
   std::map<std::pair<int, int>, bool> is_library_;

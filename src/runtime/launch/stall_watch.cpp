@@ -13,7 +13,7 @@ namespace {
 // A thread that polls a few times a second uses less CPU time than this. A thread that works but has to share
 // the processor is found in state R.
 constexpr std::int64_t least_share_per_mille = 10;
-// It wakes from time to time, so its share shows only over a longer time than that of two looks.
+// It wakes from time to time, so its share shows only over a longer time than that of two checks.
 constexpr std::int64_t span_ns = 1'000'000'000;
 
 // A thread that has been found to contend more often than this is taken to wait for a lock that no thread
@@ -30,7 +30,7 @@ StallWatch::Finding finding_of(char state, int process_id, int thread_id) {
   if (state == 'R' || state == 'D' || state == 'T' || state == 't') return StallWatch::Finding::works;
   const SystemCall call = system_call(process_id, thread_id);
   if (has_time_limit(call)) return StallWatch::Finding::sleeps;
-  return waits_for_thread(call) ? StallWatch::Finding::asleep : StallWatch::Finding::may_wake;
+  return waits_for_thread(call) ? StallWatch::Finding::blocked : StallWatch::Finding::may_wake;
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ bool StallWatch::is_stopped_by_run(int process_id, char state,
   return state == 'T' && process_ids_.at(family.at(process_id)) != process_id;
 }
 
-std::map<int, StallWatch::Task> StallWatch::look() const {
+std::map<int, StallWatch::Task> StallWatch::read_tasks() const {
   std::map<int, Task> tasks;
   const std::map<int, std::uint32_t> family = families(process_ids_);
   for (const auto& [process_id, rank] : family) {
@@ -72,17 +72,17 @@ std::map<int, StallWatch::Task> StallWatch::look() const {
 void StallWatch::begin(const std::vector<int>& process_ids, std::vector<std::uint32_t> suspended) {
   process_ids_ = process_ids;
   suspended_ = std::move(suspended);
-  before_ = look();
+  before_ = read_tasks();
   began_ns_ = now_ns();
 }
 
-// Returns true if the thread waits for other threads and has run since the last look. Returns false for a
+// Returns true if the thread waits for other threads and has run since the last check. Returns false for a
 // thread that has been seen in the simulation, or that has been found to contend too often.
 bool StallWatch::contends(const Thread& thread, std::uint64_t used_ns) {
   const auto [last, is_new] = last_used_ns_.try_emplace(thread.thread_id, used_ns);
   const bool has_run = is_new || last->second != used_ns;
   last->second = used_ns;
-  if (thread.finding != Finding::asleep || !has_run || came_.contains(thread.thread_id)) return false;
+  if (thread.finding != Finding::blocked || !has_run || came_.contains(thread.thread_id)) return false;
   // A process's only thread is the one that the scheduler knows to wait.
   if (threads_of(thread.process_id).size() == 1 || is_in_simulation(thread)) {
     came_.insert(thread.thread_id);
@@ -124,7 +124,7 @@ bool StallWatch::is_in_simulation(const Thread& thread) {
 StallWatch::Finding StallWatch::end() {
   threads_.clear();
   const std::int64_t passed_ns = now_ns() - began_ns_;
-  for (auto& [thread_id, task] : look()) {
+  for (auto& [thread_id, task] : read_tasks()) {
     const auto before = before_.find(thread_id);
     const std::uint64_t used_before = before == before_.end() ? 0 : before->second.used_ns;
     const auto used_ns = static_cast<std::int64_t>(task.used_ns - used_before);
@@ -136,20 +136,20 @@ StallWatch::Finding StallWatch::end() {
       if (!is_in_simulation(task.thread)) {
         if (is_repeated) task.thread.finding = Finding::may_wake;
       } else if (!is_suspended) {
-        task.thread.finding = Finding::asleep;
+        task.thread.finding = Finding::blocked;
       }
     }
     if (contends(task.thread, task.used_ns)) task.thread.finding = Finding::contends;
     if (uses_processor(thread_id, task.used_ns, used_ns * 1000 >= passed_ns * least_share_per_mille))
       task.thread.finding = Finding::works;
-    if (task.thread.finding != Finding::asleep) threads_.push_back(task.thread);
+    if (task.thread.finding != Finding::blocked) threads_.push_back(task.thread);
   }
   std::stable_sort(threads_.begin(), threads_.end(), [](const Thread& a, const Thread& b) {
     if (a.finding != b.finding) return a.finding < b.finding;
     if (a.rank != b.rank) return a.rank < b.rank;
     return a.thread_id < b.thread_id;
   });
-  return threads_.empty() ? Finding::asleep : threads_.front().finding;
+  return threads_.empty() ? Finding::blocked : threads_.front().finding;
 }
 
 }  // namespace apenet

@@ -12,29 +12,30 @@
 namespace apenet {
 
 // Examines the threads of the ranks' processes, of their descendants and of their process groups. Compares
-// two looks, begin() and end(), to find out which threads used the processor. The simulator wakes no rank
-// between the two looks of a pair.
+// two checks, begin() and end(), to find out which threads used the processor. The simulator wakes no rank
+// between the two checks of a pair.
 //
-// Between two pairs of looks the simulator releases the ranks for a moment. A thread that waits in the
+// Between two pairs of checks the simulator releases the ranks for a moment. A thread that waits in the
 // simulation then gives up the lock of its MPI library, and another thread may take it. On a loaded host the
-// other thread may run too late to get the lock. A sleeping thread that has run since the last look therefore
-// counts as asleep only after it has been seen waiting in the simulation, or after many such looks.
+// other thread may run too late to get the lock. A sleeping thread that has run since the last check
+// therefore counts as blocked only after it has been seen waiting in the simulation, or after many such
+// checks.
 class StallWatch {
  public:
   enum class Finding : std::uint8_t {
     works,     // a thread runs, waits for a disk, has used the processor, or somebody has stopped it
-    contends,  // a thread waits for another one, and has run since the last look (tries to get a lock)
+    contends,  // a thread waits for another one, and has run since the last check (tries to get a lock)
     sleeps,    // a thread is in a wait with a time limit, and has been in it since the watch began
     may_wake,  // a thread waits for an outside event, or repeatedly for a limited time; the MPI library's own
                // threads do the latter for as long as the process lives
-    asleep,    // all threads wait for each other: no wait ends by itself
+    blocked,   // all threads wait for each other: no wait ends by itself
   };
   struct Thread {
     int process_id = 0;
     int thread_id = 0;
     std::string name;
     std::uint32_t rank = 0;  // the rank whose process it is, or whose process started it
-    Finding finding = Finding::asleep;
+    Finding finding = Finding::blocked;
   };
 
   // Call when a rank has acted: discards what the threads did before.
@@ -45,7 +46,7 @@ class StallWatch {
   // Call some time after begin().
   Finding end();
 
-  // The threads of the last look that are not asleep, sorted by finding (working ones first), then by rank.
+  // The threads of the last check that are not blocked, sorted by finding (working ones first), then by rank.
   [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
 
  private:
@@ -58,7 +59,7 @@ class StallWatch {
     Thread thread;
     std::uint64_t used_ns = 0;  // CPU time
   };
-  [[nodiscard]] std::map<int, Task> look() const;
+  [[nodiscard]] std::map<int, Task> read_tasks() const;
   [[nodiscard]] bool is_stopped_by_run(int process_id, char state,
                                        const std::map<int, std::uint32_t>& family) const;
   // used_ns: CPU time of the thread. uses_now: it has had its share since begin().

@@ -62,8 +62,8 @@ void StalledRanks::suspend_sleepers() {
   if (!busy_since_) return;
   const std::vector<std::uint32_t> ranks = view_.ranks.waited_for();
   const int launcher_id = server_.launcher_id();
-  if (ranks.empty() || !sleep_.are_asleep(ranks, server_.process_ids().all_running(), launcher_id)) return;
-  if (scheduler_.suspend(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_suspended(ranks);
+  if (ranks.empty() || !sleep_.are_blocked(ranks, server_.process_ids().all_running(), launcher_id)) return;
+  if (scheduler_.suspend(ranks, [&] { return sleep_.still_blocked(ranks); })) sleep_.note_suspended(ranks);
 }
 
 void StalledRanks::suspend_spinners() {
@@ -94,7 +94,7 @@ bool StalledRanks::waits_for_suspended() {
     return spinners_.contains(rank);
   });
   spinners_ = std::move(still_spin);
-  return !ranks.empty() && !sleep_.still_asleep(ranks);
+  return !ranks.empty() && !sleep_.still_blocked(ranks);
 }
 
 bool StalledRanks::only_run_can_act(const std::vector<int>& rank_processes) const {

@@ -16,9 +16,9 @@
 namespace apenet {
 
 // Prints one notice if a rank keeps the run waiting for long; the notice has no other effect. Suspends the
-// ranks that are asleep in the host: ranks that communicate there would wait for each other forever if one of
-// them waits for a grant. For the same reason suspends the ranks that share memory and
-// have run for a long time: they may spin there, which nobody can tell from computing.
+// ranks that are blocked in the host: ranks that communicate there would wait for each other forever if one
+// of them waits for a grant. For the same reason suspends the ranks that share memory and have run for a long
+// time: they may spin there, which nobody can tell from computing.
 class StalledRanks {
  public:
   StalledRanks(Scheduler& scheduler, const RankServer& server, const SessionOptions& options,

@@ -10,7 +10,7 @@
 namespace apenet {
 namespace {
 
-constexpr std::chrono::milliseconds most_between_looks{1000};
+constexpr std::chrono::milliseconds most_between_checks{1000};
 
 }  // namespace
 
@@ -21,10 +21,10 @@ StartWatch::StartWatch(const RankTable& ranks, const RankServer& server, const S
       patience_(options.stall_timeout_ms),
       error_fd_(options.error_fd),
       lines_(lines),
-      next_look_(WallClock::now() + std::min(patience_, most_between_looks)),
-      asleep_since_(WallClock::now()) {}
+      next_check_(WallClock::now() + std::min(patience_, most_between_checks)),
+      blocked_since_(WallClock::now()) {}
 
-void StartWatch::look() {
+void StartWatch::check() {
   // The ranks that the others wait for. Those that have spoken with the process manager are in MPI_Init.
   std::vector<std::uint32_t> missing;
   std::vector<int> processes = server_.process_ids().all_running();
@@ -34,14 +34,14 @@ void StartWatch::look() {
   }
   if (missing.size() == processes.size()) missing.clear();
   const auto now = WallClock::now();
-  next_look_ = now + std::min(patience_, most_between_looks);
+  next_check_ = now + std::min(patience_, most_between_checks);
   const bool sleeps = has_begun_ && stalls_.end() >= StallWatch::Finding::may_wake;
   stalls_.begin(processes);
   has_begun_ = true;
-  if (!sleeps || missing.empty()) asleep_since_ = now;
-  if (now - asleep_since_ < patience_) return;
+  if (!sleeps || missing.empty()) blocked_since_ = now;
+  if (now - blocked_since_ < patience_) return;
   has_reported_ = true;
-  const double seconds = std::chrono::duration<double>(now - asleep_since_).count();
+  const double seconds = std::chrono::duration<double>(now - blocked_since_).count();
   dprintf(
       error_fd_,
       "apenet: nothing has moved for %.1f s, and virtual time has not begun: %s neither passed MPI_Init nor "

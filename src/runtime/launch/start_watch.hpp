@@ -19,10 +19,10 @@ class StartWatch {
   StartWatch(const RankTable& ranks, const RankServer& server, const SessionOptions& options,
              SourceLines& lines);
 
-  // Whether the next look is due. Looks are rare: each examines all processes of the run.
-  [[nodiscard]] bool is_due() const { return !has_reported_ && WallClock::now() >= next_look_; }
+  // Whether the next check is due. Checks are rare: each examines all processes of the run.
+  [[nodiscard]] bool is_due() const { return !has_reported_ && WallClock::now() >= next_check_; }
   // Prints one notice once nothing of the run has worked during the stall timeout.
-  void look();
+  void check();
 
  private:
   using WallClock = std::chrono::steady_clock;
@@ -35,8 +35,8 @@ class StartWatch {
   StallWatch stalls_;
   bool has_begun_ = false;
   bool has_reported_ = false;
-  WallClock::time_point next_look_;
-  WallClock::time_point asleep_since_;
+  WallClock::time_point next_check_;
+  WallClock::time_point blocked_since_;
 };
 
 }  // namespace apenet

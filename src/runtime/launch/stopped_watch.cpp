@@ -12,10 +12,10 @@
 
 namespace apenet {
 
-void StoppedWatch::look() {
+void StoppedWatch::check() {
   const auto now = WallClock::now();
-  if (has_reported_ || now < next_look_) return;
-  next_look_ = now + patience_;
+  if (has_reported_ || now < next_check_) return;
+  next_check_ = now + patience_;
   std::set<std::uint32_t> found = stopped();
   std::vector<std::uint32_t> still;
   std::set_intersection(before_.begin(), before_.end(), found.begin(), found.end(),

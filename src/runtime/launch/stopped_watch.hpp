@@ -17,7 +17,7 @@ class StoppedWatch {
       : server_(server), patience_(options.busy_notice_ms / 2), error_fd_(options.error_fd) {}
 
   // Call often. Prints one notice once ranks have been found stopped twice, half of busy_notice_ms apart.
-  void look();
+  void check();
 
  private:
   using WallClock = std::chrono::steady_clock;
@@ -27,8 +27,8 @@ class StoppedWatch {
   const RankServer& server_;
   std::chrono::milliseconds patience_;
   int error_fd_;
-  std::set<std::uint32_t> before_;  // those of the last look
-  WallClock::time_point next_look_ = WallClock::now() + patience_;
+  std::set<std::uint32_t> before_;  // those of the last check
+  WallClock::time_point next_check_ = WallClock::now() + patience_;
   bool has_reported_ = false;
 };
 

@@ -18,7 +18,7 @@
 namespace apenet {
 namespace {
 
-// One part in so many of the time goes into looks: as long as a rank has no process that takes part, and
+// One part in so many of the time goes into checks: as long as a rank has no process that takes part, and
 // afterwards, when a second program of a rank is what they may find.
 constexpr int share_at_start = 10;
 constexpr int share_afterwards = 200;
@@ -80,9 +80,9 @@ bool is_known_otherwise(const std::string& variables) {
 
 // Returns when no thread of it acts any more, or after a second.
 void stop_process(int process_id) {
-  constexpr int most_looks = 1000;
+  constexpr int most_checks = 1000;
   kill(process_id, SIGSTOP);
-  for (int look = 0; look < most_looks; ++look) {
+  for (int check = 0; check < most_checks; ++check) {
     const std::vector<int> threads = threads_of(process_id);
     const bool any_acts = std::any_of(threads.begin(), threads.end(), [&](int thread) {
       const auto state = thread_state(process_id, thread);
@@ -127,9 +127,9 @@ std::string describe(const Descendant& process, const std::string& library, int 
 
 }  // namespace
 
-std::string StrayWatch::look() {
+std::string StrayWatch::check() {
   const auto now = WallClock::now();
-  if (now < next_look_) return {};
+  if (now < next_check_) return {};
   const std::vector<int> taking_part = process_ids_.all_running();
   const bool is_start = std::find(taking_part.begin(), taking_part.end(), 0) != taking_part.end();
   const int root = process_ids_.tree().root();
@@ -144,7 +144,7 @@ std::string StrayWatch::look() {
   }
   const auto end = WallClock::now();
   const WallClock::duration pause = (is_start ? share_at_start : share_afterwards) * (end - now);
-  next_look_ = end + (is_start ? pause : std::max<WallClock::duration>(pause, least_interval_afterwards));
+  next_check_ = end + (is_start ? pause : std::max<WallClock::duration>(pause, least_interval_afterwards));
   return {};
 }
 

@@ -18,7 +18,7 @@ class StrayWatch {
 
   // Examines the processes of the run, seldom once every rank has a process that takes part. Returns what is
   // wrong, or an empty text.
-  [[nodiscard]] std::string look();
+  [[nodiscard]] std::string check();
   // Stops these programs and returns the files of shared memory of their MPI libraries: these would remove
   // them in MPI_Finalize at the earliest, so whoever kills the programs removes them. (With the shim, an MPI
   // library has no segments with names.)
@@ -28,7 +28,7 @@ class StrayWatch {
   using WallClock = std::chrono::steady_clock;
 
   ProcessIds& process_ids_;
-  WallClock::time_point next_look_{};
+  WallClock::time_point next_check_{};
 };
 
 }  // namespace apenet

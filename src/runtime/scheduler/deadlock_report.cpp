@@ -15,8 +15,8 @@ using ipc::MpiCall;
 using Kind = ObjectSnapshot::Kind;
 using State = RankSnapshot::State;
 
-constexpr std::size_t most_named = 4;       // requests listed for one call
-constexpr std::size_t most_in_circle = 16;  // ranks listed for one circle
+constexpr std::size_t most_named = 4;      // requests listed for one call
+constexpr std::size_t most_in_cycle = 16;  // ranks listed for one cycle
 
 std::string number(std::int64_t value) {
   return std::to_string(value);
@@ -42,7 +42,7 @@ class Report {
   [[nodiscard]] std::string whole_object_text(std::uint32_t rank, const ObjectSnapshot& object) const;
   [[nodiscard]] std::string standing() const;
   [[nodiscard]] std::string waits_for_nobody() const;
-  [[nodiscard]] std::string circles() const;
+  [[nodiscard]] std::string cycles() const;
   [[nodiscard]] std::string missing() const;
   [[nodiscard]] std::string different_collectives(const ObjectSnapshot& object) const;
 
@@ -205,24 +205,24 @@ std::string Report::waits_for_nobody() const {
   return text;
 }
 
-std::string Report::circles() const {
-  const auto found = graph_.circles();
+std::string Report::cycles() const {
+  const auto found = graph_.cycles();
   if (found.empty()) return {};
   const Members& first = found.front();
-  std::string text = "  in a circle: ";
+  std::string text = "  in a cycle: ";
   std::set<std::string> calls;
   for (std::size_t i = 0; i < first.size(); ++i) {
     const std::uint32_t next = first[(i + 1) % first.size()];
     for (const WaitEdge& edge : graph_.edges(first[i])) {
       if (edge.to == next) calls.emplace(name_of(edge.because.call));
     }
-    if (i < most_in_circle) text += "rank " + number(first[i]) + " -> ";
-    if (i == most_in_circle) text += number(static_cast<std::int64_t>(first.size() - i)) + " more -> ";
+    if (i < most_in_cycle) text += "rank " + number(first[i]) + " -> ";
+    if (i == most_in_cycle) text += number(static_cast<std::int64_t>(first.size() - i)) + " more -> ";
   }
   text += "rank " + number(first.front()) + ", each waits for the next";
   if (calls.size() == 1) text += " in " + *calls.begin();
   if (found.size() > 1)
-    text += " (and " + number(static_cast<std::int64_t>(found.size() - 1)) + " more circles)";
+    text += " (and " + number(static_cast<std::int64_t>(found.size() - 1)) + " more cycles)";
   return text + "\n";
 }
 
@@ -269,7 +269,7 @@ std::string Report::different_collectives(const ObjectSnapshot& object) const {
 }
 
 std::string Report::text() const {
-  return standing() + waits_for_nobody() + circles() + missing();
+  return standing() + waits_for_nobody() + cycles() + missing();
 }
 
 }  // namespace

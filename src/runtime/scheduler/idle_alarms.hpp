@@ -1,4 +1,4 @@
-// IdleAlarms: decides when threads that sleep, look and sleep again count as without effect.
+// IdleAlarms: decides when threads that sleep, check and sleep again count as idle.
 #pragma once
 
 #include <cstdint>

@@ -182,7 +182,7 @@ void Scheduler::wake_concerned() {
   wake([this](std::uint32_t rank) { return bounds_.horizon_ps(rank); });
 }
 
-// A thread that sleeps, looks and sleeps again does so also when nothing else can happen any more.
+// A thread that sleeps, checks and sleeps again does so also when nothing else can happen any more.
 void Scheduler::note_alarms() {
   const auto is_alarm = [this](std::uint32_t rank) {
     return ranks_[rank].has_alarm() && ranks_[rank].acts_on_ps == never_ps;

@@ -194,7 +194,7 @@ void WaitGraph::add_lock_holders(std::uint32_t rank, const OperationSnapshot& op
 }
 
 // Follows from each rank its first edge that leads to a rank not yet done.
-std::vector<std::vector<std::uint32_t>> WaitGraph::circles() const {
+std::vector<std::vector<std::uint32_t>> WaitGraph::cycles() const {
   enum class Mark : std::uint8_t { fresh, under_way, done };
   std::vector<Mark> marks(edges_.size(), Mark::fresh);
   std::vector<std::vector<std::uint32_t>> found;
@@ -215,16 +215,16 @@ std::vector<std::vector<std::uint32_t>> WaitGraph::circles() const {
         path.emplace_back(to, 0);
         continue;
       }
-      std::vector<std::uint32_t> circle;
+      std::vector<std::uint32_t> cycle;
       const auto begin =
           std::find_if(path.begin(), path.end(), [to](const auto& at) { return at.first == to; });
-      for (auto at = begin; at != path.end(); ++at) circle.push_back(at->first);
-      std::rotate(circle.begin(), std::min_element(circle.begin(), circle.end()), circle.end());
+      for (auto at = begin; at != path.end(); ++at) cycle.push_back(at->first);
+      std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
       const bool is_of_calls = std::any_of(begin, path.end(), [this](const auto& at) {
         return !is_meeting(edges_[at.first][at.second - 1].because);
       });
-      if (is_of_calls) found.push_back(std::move(circle));
-      // Report only one of the circles that share a rank.
+      if (is_of_calls) found.push_back(std::move(cycle));
+      // Report only one of the cycles that share a rank.
       for (const auto& [on_path, edge] : path) marks[on_path] = Mark::done;
       path.clear();
     }

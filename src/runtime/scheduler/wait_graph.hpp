@@ -32,10 +32,10 @@ class WaitGraph {
 
   [[nodiscard]] const std::vector<Meeting>& meetings() const { return meetings_; }
   [[nodiscard]] const std::vector<WaitEdge>& edges(std::uint32_t rank) const { return edges_[rank]; }
-  // Returns the circles of ranks of which each waits for the next and the last for the first, starting with
-  // the lowest rank. At most one circle per rank. Omits ranks that wait for themselves and circles that
+  // Returns the cycles of ranks of which each waits for the next and the last for the first, starting with
+  // the lowest rank. At most one cycle per rank. Omits ranks that wait for themselves and cycles that
   // consist of collectives only.
-  [[nodiscard]] std::vector<std::vector<std::uint32_t>> circles() const;
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> cycles() const;
 
  private:
   void add(std::uint32_t rank, const CallSnapshot& call);

@@ -30,7 +30,7 @@ constexpr std::int64_t most_tag = 0xfffffffe;               // the next value is
 constexpr std::int64_t most_cpus = 256;
 constexpr std::size_t most_calls = 0xffff;
 constexpr std::uint32_t most_operations = GoalRank::on_start - 1;
-constexpr std::uint64_t statements_between_looks = 4096;
+constexpr std::uint64_t statements_between_checks = 4096;
 
 class GoalParser {
  public:
@@ -125,7 +125,7 @@ void GoalParser::parse_rank() {
     if (scan_.at_end()) scan_.refuse("the } of rank " + std::to_string(number));
     parse_statement();
     tell_position();
-    if (++statements_ % statements_between_looks == 0) look_for_interruption();
+    if (++statements_ % statements_between_checks == 0) check_for_interruption();
   }
   finish_rank();
 }
@@ -314,22 +314,22 @@ void GoalParser::refuse_cycle(const std::vector<std::uint32_t>& waiting) {
   std::vector<std::uint8_t> seen(count);
   while (std::exchange(seen[at], std::uint8_t{1}) == 0) at = labels_.operation(reason[at]->earlier);
   constexpr std::size_t most_shown = 8;
-  std::string circle;
+  std::string cycle;
   std::size_t length = 0;
   const std::uint32_t begin = at;
   do {
     if (length++ < most_shown)
-      circle += std::string(labels_.text(reason[at]->later)) + " (line " +
-                std::to_string(rank_->operations[at].line) + ") waits for ";
+      cycle += std::string(labels_.text(reason[at]->later)) + " (line " +
+               std::to_string(rank_->operations[at].line) + ") waits for ";
     at = labels_.operation(reason[at]->earlier);
   } while (at != begin);
-  if (length > most_shown) circle += "... ";
+  if (length > most_shown) cycle += "... ";
   const Dependency& first = *reason[begin];
   scan_.refuse_line(
       first.line,
       std::string(labels_.text(first.later)) + (first.on_start ? " irequires " : " requires ") +
           std::string(labels_.text(first.earlier)),
-      "operations that do not wait for each other: " + circle + std::string(labels_.text(first.later)));
+      "operations that do not wait for each other: " + cycle + std::string(labels_.text(first.later)));
 }
 
 // A file mapped into memory.

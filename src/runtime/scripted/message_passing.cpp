@@ -144,7 +144,7 @@ void MessagePassing::complete(const Completion& completion) {
     const Time taken = std::max(rank.transport.clock(0), completion.time);
     machine_.give_back(taken + costs_.after_receive, completion.process);
   }
-  if (program_.proceed(completion.process)) rank.transport.look();
+  if (program_.proceed(completion.process)) rank.transport.poll();
 }
 
 message::Event MessagePassing::event_of(const Completion& completion) {

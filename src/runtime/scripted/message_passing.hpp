@@ -34,7 +34,7 @@ class RankProgram {
   virtual ~RankProgram() = default;
   // Starts all operations of `rank` that can start now. Called for each rank at the beginning, and whenever
   // an operation of the rank may have ended. Returns whether the program goes on; a rank whose program has
-  // ended looks for nothing any more, as a process that has left.
+  // ended polls no more, like a process that has left.
   virtual bool proceed(ProcessId rank) = 0;
   // The operation of `rank` with this number has ended at `time`. May be called within send() and receive().
   // Must not start an operation; proceed() follows.

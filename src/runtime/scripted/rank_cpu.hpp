@@ -10,7 +10,7 @@ namespace apenet {
 
 struct RankCpu {
   Time clock;
-  Time deferred_cost;  // charged when the rank next looks for events
+  Time deferred_cost;  // charged when the rank next polls for events
 
   void charge(Time span) { clock += span; }
   void advance(Time to) { clock = std::max(clock, to); }

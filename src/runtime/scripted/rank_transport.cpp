@@ -31,7 +31,7 @@ void RankTransport::works_for(const message::Owner& owner) {
   chosen.clock = event_time_;
 }
 
-void RankTransport::look() {
+void RankTransport::poll() {
   for (RankCpu& one : cpus_) one.charge_deferred();
   cpu_ = 0;
   shared_.engine(id_).give_rings_back();

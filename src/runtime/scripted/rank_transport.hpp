@@ -14,7 +14,7 @@ namespace apenet {
 class MessagePassing;
 
 // Its CPUs execute the program's operations ahead of the simulation. The cost of an operation's messages is
-// charged to the operation's CPU. The rank takes an event when it arrives. Like a process, it looks for the
+// charged to the operation's CPU. The rank takes an event when it arrives. Like a process, it polls for the
 // next one when no operation can start, and then pays the deferred costs (defer_cost).
 class RankTransport : public message::MessagesOnly {
  public:
@@ -33,7 +33,7 @@ class RankTransport : public message::MessagesOnly {
   // Call before and after the engine takes an event.
   void begin_event(Time time);
   void end_event();
-  void look();
+  void poll();
 
   // See message::Transport. Scripted ranks use the first rail.
   [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t rail) const;

@@ -14,7 +14,7 @@ static void receive_from(int rank, int tag) {
   MPI_Recv(&value, 1, MPI_INT, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void ssend_circle(void) {
+static void ssend_cycle(void) {
   send_to((world.rank + 1) % world.size, 7);
 }
 
@@ -132,7 +132,7 @@ static const struct {
   const char* name;
   void (*run)(void);
 } cases[] = {
-    {"ssend-circle", ssend_circle},
+    {"ssend-cycle", ssend_cycle},
     {"recv-recv", recv_recv},
     {"self-receive", self_receive},
     {"probe", probe},

@@ -155,7 +155,7 @@ static void bad_routes(void) {
   add(here, there, 2, (int[]){APE_PLUS_X, APE_PLUS_X});
   expect_refusal(APE_ERR_ROUTE, "wrong end");
   add(here, there, 5, (int[]){APE_PLUS_X, APE_PLUS_X, APE_PLUS_X, APE_PLUS_X, APE_PLUS_X});
-  expect_refusal(APE_ERR_ROUTE, "in a circle");
+  expect_refusal(APE_ERR_ROUTE, "in a cycle");
   add(here, there, 1, (int[]){6});
   expect_refusal(APE_ERR_ROUTE, "no link");
   add(here, there, 1, (int[]){11});
