@@ -1,4 +1,4 @@
-// A put with notification: process 0 writes into the memory of process 1, which is told when it is there.
+// A put with notification: process 0 writes into the memory of process 1, which a notification then wakes.
 #include <rma2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,13 +40,13 @@ int main(void) {
     RMA2_Notification arrival = take(port);
     double sum = 0;
     for (int i = 0; i < numbers; ++i) sum += data[i];
-    printf("process 1 was told: ");
+    printf("notification at process 1: ");
     rma2_noti_dump(&arrival);
     printf("sum %.0f\n", sum);
   } else {
     for (int i = 0; i < numbers; ++i) data[i] = i;
-    RMA2_Notification told = take(port);
-    const RMA2_NLA remote = rma2_noti_get_notiput_payload(&told);
+    RMA2_Notification notification = take(port);
+    const RMA2_NLA remote = rma2_noti_get_notiput_payload(&notification);
     check(rma2_post_put_qw(port, other, region, 0, sizeof data, remote, RMA2_REQCOMPL_NOTIFICATION,
                            RMA2_CMD_DEFAULT),
           "rma2_post_put_qw");
@@ -57,7 +57,7 @@ int main(void) {
                            RMA2_CMD_DEFAULT),
           "rma2_post_put_qw");
     RMA2_Notification refusal = take(port);
-    printf("process 0 was told: ");
+    printf("notification at process 0: ");
     rma2_noti_dump(&refusal);
   }
   check(rma2_close(port), "rma2_close");

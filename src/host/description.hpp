@@ -32,30 +32,32 @@ struct BusDescription {
 inline void list_fields(schema::Fields& fields, BusDescription& bus) {
   using namespace schema::ranges;
   fields("clock_mhz", bus.clock, positive, "clock of the bus");
-  fields("width_bytes", bus.width_bytes, count, "what crosses it in one clock");
+  fields("width_bytes", bus.width_bytes, count, "bytes that cross the bus in one clock");
   fields(
       "duplex", bus.full_duplex, schema::Choice{"half", "full"}.optional(),
       "half: one set of wires for both directions (PCI-X); full: one for each (PCI Express, HyperTransport)");
   fields("transaction_overhead_cycles", bus.transaction_overhead_cycles, count_or_zero.or_another_key(),
-         "arbitration, address, attributes, turnaround; of each burst; not with pcie_generation");
+         "overhead of each burst: arbitration, address, attributes, turnaround; not with pcie_generation");
   fields("max_burst_bytes", bus.max_burst_bytes, count, "largest payload of a burst");
   fields("read_latency_ns", bus.read_latency, not_negative,
-         "split read: request accepted to completion asking for the bus");
-  fields("outstanding_reads", bus.outstanding_reads, count, "split reads of a card at a time");
-  fields("pio_write_latency_ns", bus.pio_write_latency, positive, "store by the CPU to card");
+         "split read: from the accepted request until its completion requests the bus");
+  fields("outstanding_reads", bus.outstanding_reads, count, "split reads that a card may have in progress");
+  fields("pio_write_latency_ns", bus.pio_write_latency, positive,
+         "from a store of the CPU to its arrival at the card");
   fields("pcie_generation", bus.pcie_generation, schema::Range{1, 5}.optional(),
-         "of PCI Express: bursts are its packets, with their headers; absent: another bus");
+         "generation of PCI Express, whose packets are then the bursts, with their headers; absent: another "
+         "bus");
   fields("read_request_bytes", bus.read_request_bytes, count.up_to(4096).optional(),
          "with pcie_generation: largest read request; outstanding_reads counts requests");
   fields("completion_bytes", bus.completion_bytes, count.up_to(4096).optional(),
-         "with pcie_generation: largest payload of a completion of a read, if a packet may have as much");
+         "with pcie_generation: largest payload of a read's completion, at most that of a packet");
   fields(
       "packets_per_update", bus.packets_per_update, count.up_to(64).optional(),
       "with pcie_generation: packets of a direction for which the other one carries one acknowledgement, and "
       "to the card an update of credits");
-  fields("posted_credit_bytes", bus.posted_credit_bytes, count.optional(),
-         "with pcie_generation: payload of the card's writes that the host has credits for; absent: never "
-         "short");
+  fields(
+      "posted_credit_bytes", bus.posted_credit_bytes, count.optional(),
+      "with pcie_generation: payload of the card's writes for which the host has credits; absent: unlimited");
   fields("credit_return_ns", bus.credit_return, not_negative.optional(),
          "with posted_credit_bytes: from a write's packet to its credits' use by the card");
 }
@@ -84,17 +86,17 @@ struct HostDescription {
 inline void list_fields(schema::Fields& fields, HostDescription& host) {
   using namespace schema::ranges;
   fields("copy_bandwidth_mib_s", host.copy_bytes_per_second, positive,
-         "copy from memory to memory by the CPU");
+         "rate of the CPU's copies from memory to memory");
   fields("gpu_copy_bandwidth_mib_s", host.gpu_copy_bytes_per_second, positive.optional(),
-         "copy between the GPU and a pinned buffer of the host, for what is staged; absent: there is no GPU");
+         "rate of staged copies between the GPU and a pinned buffer of the host; absent: there is no GPU");
   fields("gpu_copy_latency_us", host.gpu_copy_latency, not_negative.optional(),
-         "of one such copy: its call and its end");
+         "latency of such a copy: its call and its end");
   fields("local_latency_ns", host.local_latency, positive,
-         "message between two processes of a node, beside the copy");
-  fields("flops_per_second", host.flops_per_second, positive, "of a process, for ape_compute_flops");
+         "latency of a message between two processes of a node, in addition to its copy");
+  fields("flops_per_second", host.flops_per_second, positive, "rate of a process, for ape_compute_flops");
   fields("caches", host.caches_off, schema::Choice{"on", "off"}.optional(),
-         "of the processors; off: times of [software.*], copies and local_latency_ns are multiplied by "
-         "uncached_factor; interrupt_us is not");
+         "caches of the processors; off: times of [software.*] (except interrupt_us), copies and "
+         "local_latency_ns are multiplied by uncached_factor");
   fields("uncached_factor", host.uncached_factor, schema::Range{1, 1000}.optional(),
          "how many times as long software takes without caches");
 }

@@ -47,15 +47,14 @@ inline void list_fields(schema::Fields& fields, DatagramCosts& udp) {
          "encapsulation of an IP packet on this network, beside the card's own headers");
   fields("system_call_us", udp.system_call, not_negative, "to enter and leave the kernel");
   fields("send_us", udp.send, not_negative,
-         "sendto() from its entry into the kernel to the descriptor, without its copy");
+         "sendto() from the entry into the kernel to the descriptor, without the copy");
   fields("send_packet_us", udp.send_packet, not_negative, "each further packet of a datagram");
-  fields(
-      "interrupt_us", udp.interrupt, not_negative,
-      "from a packet in memory to the kernel's work on it: moderation of interrupts, and the core's wake-up");
+  fields("interrupt_us", udp.interrupt, not_negative,
+         "from a packet in memory to the kernel's work on it: interrupt moderation, and the core's wake-up");
   fields("receive_packet_us", udp.receive_packet, not_negative,
          "driver, IP, UDP and socket for an arriving packet");
   fields("receive_us", udp.receive, not_negative,
-         "recvfrom() to take a datagram out of its socket, without its copy");
+         "recvfrom() to take a datagram out of its socket, without the copy");
 }
 
 }  // namespace apenet::message

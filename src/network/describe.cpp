@@ -43,9 +43,9 @@ void list_fields(schema::Fields& fields, RouterKeys& router) {
   RouterPipeline& pipeline = network.pipeline;
   fields("clock_mhz", pipeline.clock_hz, positive, "clock of the router");
   fields("forward_cycles", router.forward_cycles, count_or_zero.or_another_key(),
-         "header arrival to header departure; with credit_cycles, or the stages' delays");
+         "from a header's arrival to its departure; with credit_cycles, or the stages' delays");
   fields("credit_cycles", router.credit_cycles, count_or_zero.or_another_key(),
-         "tail leaves a buffer to credit usable upstream");
+         "from the time at which a tail leaves a buffer until its credit is usable upstream");
   fields("routing_delay_cycles", pipeline.routing_delay_cycles, count_or_zero.or_another_key(),
          "stage of route computation; 0: looked up one router ahead");
   fields("vc_allocation_delay_cycles", pipeline.vc_allocation_delay_cycles, count.or_another_key(),
@@ -55,33 +55,35 @@ void list_fields(schema::Fields& fields, RouterKeys& router) {
   fields("switch_traversal_delay_cycles", pipeline.switch_traversal_delay_cycles, count.or_another_key(),
          "stage of switch traversal");
   fields("credit_delay_cycles", pipeline.credit_delay_cycles, count_or_zero.or_another_key(),
-         "credit's arrival at the upstream router to its use");
+         "from a credit's arrival at the upstream router to its use");
   fields("port_clock_mhz", network.local_rate.frequency_hz, positive, "clock of the ports towards cards");
-  fields("port_word_bytes", network.local_rate.bytes, count, "what such a port moves in one clock");
+  fields("port_word_bytes", network.local_rate.bytes, count, "bytes that such a port moves in one clock");
   fields("port_latency_ns", network.local_latency, not_negative.optional(),
-         "cable between card and router, where they are apart");
-  fields("virtual_channels", network.virtual_channels, count, "of a link, dateline classes included");
-  fields("buffer_bytes", network.buffer_bytes, count.or_another_key(), "per virtual channel and input port");
+         "latency of the cable between card and router, where they are apart");
+  fields("virtual_channels", network.virtual_channels, count,
+         "virtual channels of a link, dateline classes included");
+  fields("buffer_bytes", network.buffer_bytes, count.or_another_key(),
+         "buffer of a virtual channel of an input port");
   fields("buffer_flits", router.buffer_flits, count.or_another_key(), "the same in flits");
   fields("injection_buffer_bytes", network.injection_buffer_bytes, count,
-         "per channel of the card and injection FIFO");
-  fields("ejection_buffer_bytes", network.ejection_buffer_bytes, count, "per ejection port");
+         "buffer of an injection FIFO, for each channel of the card");
+  fields("ejection_buffer_bytes", network.ejection_buffer_bytes, count, "buffer of an ejection port");
   fields("injection_fifos", network.injection_fifos, count.optional(),
-         "of a node, for each channel of the card; each has a port of the router");
+         "injection FIFOs of a node, for each channel of the card; each has a port of the router");
   fields("injection_rule", network.injection_rule,
          schema::Choice{"direction", "destination", "queue"}.optional(),
          "which of several injection FIFOs a packet takes: by its first link, its destination, or its queue "
          "of the card");
   fields("ejection_ports", network.ejection_ports, count.optional(),
-         "of a node; packets take that of the link by which they come");
+         "ejection ports of a node; a packet takes the one of the link by which it comes");
   fields("flit_bytes", pipeline.flit_bytes, count.or_another_key(),
          "size of a flit; absent: what the first link moves at a time");
   fields("switching", network.switching, schema::Choice{"virtual-cut-through", "wormhole"}.optional(),
-         "a blocked packet waits in one buffer, or spread over the routers behind its header");
+         "whether a blocked packet waits in one buffer, or spread over the routers behind its header");
   fields("channel_selection", network.channel_selection, schema::Choice{"lane", "any"}.optional(),
          "virtual channel of a packet within its class: that of the card's channel, or any free one");
   fields("arbitration", network.arbitration, schema::Choice{"round-robin", "age"}.optional(),
-         "which of several packets goes first: in turns, or the one that its card injected first");
+         "which of several packets goes first: round robin, or the one that its card injected first");
 }
 
 // Rounded up, like ClockDomain::cycles, and beyond what it can: a negative number of cycles, and an error.

@@ -25,7 +25,7 @@ struct LinkDescription {
 inline void list_fields(schema::Fields& fields, LinkDescription& link) {
   using namespace schema::ranges;
   fields("clock_mhz", link.rate.frequency_hz, positive, "clock of the link");
-  fields("word_bytes", link.rate.bytes, count, "what one direction moves in word_cycles");
+  fields("word_bytes", link.rate.bytes, count, "bytes that one direction moves in word_cycles");
   fields("word_cycles", link.rate.per_cycles, count, "clocks in which one direction moves word_bytes");
   fields("latency_ns", link.latency, not_negative, "serialiser, cable, deserialiser");
   fields("bit_error_rate", link.bit_error_rate, probability.optional(),

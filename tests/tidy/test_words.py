@@ -29,6 +29,8 @@ GONE = {
     "segment, context (of computation)": r"comput\w*[_ ](segment|context)s?\b|(?-i:ComputeSegment|ComputeContext)",
     "taker, hand over": r"\btakers?\b|\bhand(s|ed|ing)? (it |them )?over\b|\bhand_?over",
     "turn": r"\b(ipc::|struct )Turn\b|\(rank\)\.turn\b|block(_->|\(\)\.)turn\b|\bturns? in the simulation",
+    "asleep in the host": r"\b(are|still|is)_asleep|asleep in the host",
+    "circle (of waits)": r"in a circle|\bcircles\b",
 }
 # A text that each search finds.
 FOUND = {
@@ -53,6 +55,8 @@ FOUND = {
     "segment, context (of computation)": "compute segments",
     "taker, hand over": "it hands them over",
     "turn": "ipc::Turn& turn",
+    "asleep in the host": "still_asleep(rank)",
+    "circle (of waits)": "wait for each other in a circle",
 }
 # They say what the words were.
 ABOUT_WORDS = {"docs/glossary.md", "tests/tidy/test_words.py", "CHANGELOG.md"}

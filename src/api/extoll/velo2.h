@@ -26,7 +26,7 @@ typedef enum velo2_ret {
   VELO2_RET_ERR_MMAP,     /* the program was not started by `apenet run` */
   VELO2_RET_INVALID_MBOX, /* a port or connection that is not open, a vpid without process, a second port */
   VELO2_RET_INVALID_NODE, /* no process of the program is on this node */
-  VELO2_RET_TRY_AGAIN,    /* no room to send while the own mailbox is full: receive, and send again */
+  VELO2_RET_TRY_AGAIN,    /* no space to send, and the own mailbox is full: receive, and send again */
   VELO2_RET_INV_MSG,      /* longer than a packet, or than the receiver's buffer */
   VELO2_RET_INV_MTT       /* a message type above 3 */
 } velo2_ret_t;

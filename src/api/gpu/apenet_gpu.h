@@ -1,10 +1,10 @@
 /* apenet_gpu.h: the memory of the simulated node's GPU.
  *
- * Under `apenet run`, on a machine whose description has a GPU, ape_gpu_malloc() hands out device memory: a
+ * Under `apenet run`, on a machine whose description has a GPU, ape_gpu_malloc() returns device memory: a
  * reserved range of the process's addresses. MPI and libfabric take its pointers, and the model charges what
- * the machine's GPU costs. The memory lies in the host in reality, so the host can access it; such accesses
- * cost nothing and are the program's mistake. Copies take the machine's `host.gpu_copy_latency_us` and
- * `host.gpu_copy_bandwidth_mib_s`.
+ * the machine's GPU costs. In reality the memory lies in the host, so the CPU can access it. Such accesses
+ * cost nothing; on a machine with a real GPU they would fail. Copies take the machine's
+ * `host.gpu_copy_latency_us` and `host.gpu_copy_bandwidth_mib_s`.
  *
  * Outside the simulator ape_gpu_count() is 0, and the memory is that of calloc(). Only this header is
  * needed, in C11 or C++; nothing needs to be linked. */

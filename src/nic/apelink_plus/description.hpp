@@ -42,7 +42,7 @@ inline void list_fields(schema::Fields& fields, Description& card) {
   fields("gpu_read_bandwidth_mib_s", card.gpu.read_rate, not_negative,
          "rate of reads from the GPU's memory; 0 for reads and writes: there is no GPU");
   fields("gpu_write_latency_ns", card.gpu.write_latency, not_negative,
-         "of a write to the GPU's memory: from its acceptance to its visibility there");
+         "from the acceptance of a write to the GPU's memory until it is visible there");
   fields("gpu_write_bandwidth_mib_s", card.gpu.write_rate, not_negative,
          "rate of writes to the GPU's memory");
 }

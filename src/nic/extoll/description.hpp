@@ -38,8 +38,8 @@ struct Description {
 inline void list_fields(schema::Fields& fields, Description& card) {
   using namespace schema::ranges;
   fields("clock_mhz", card.clock, positive, "clock of the engines");
-  fields("header_bytes", card.header_bytes, count, "of every packet: route, nodes, ports, type");
-  fields("footer_bytes", card.footer_bytes, count_or_zero, "of every packet: checksum and framing");
+  fields("header_bytes", card.header_bytes, count, "header of every packet: route, nodes, ports, type");
+  fields("footer_bytes", card.footer_bytes, count_or_zero, "checksum and framing of every packet");
   fields("granule_bytes", card.granule_bytes, count,
          "everything after the header is padded to a multiple of it");
   fields("ports", card.ports, count,
@@ -51,9 +51,10 @@ inline void list_fields(schema::Fields& fields, Description& card) {
   fields("velo_max_message_bytes", card.velo_max_message_bytes, count.up_to(1 << 20),
          "largest message that the library sends as a train of VELO packets");
   fields("velo_mailbox_entries", card.velo_mailbox_entries, count, "slots in the mailbox of a process");
-  fields("velo_send_cycles", card.velo_send_cycles, count_or_zero, "of the VELO requester, for each packet");
+  fields("velo_send_cycles", card.velo_send_cycles, count_or_zero,
+         "time of the VELO requester for each packet");
   fields("velo_receive_cycles", card.velo_receive_cycles, count_or_zero,
-         "of the VELO completer, for each packet");
+         "time of the VELO completer for each packet");
 
   fields("rma_max_message_bytes", card.rma_max_message_bytes, size, "largest message of an RMA command");
   fields("rma_max_payload_bytes", card.rma_max_payload_bytes, count.up_to(1 << 20),
@@ -66,11 +67,11 @@ inline void list_fields(schema::Fields& fields, Description& card) {
   fields("rma_max_immediate_bytes", card.rma_max_immediate_bytes, count_or_zero,
          "largest payload inside the RMA command");
   fields("rma_requester_cycles", card.rma_requester_cycles, count_or_zero,
-         "of the RMA requester, for each command");
+         "time of the RMA requester for each command");
   fields("rma_responder_cycles", card.rma_responder_cycles, count_or_zero,
-         "of the RMA responder, for each request and each acknowledgement");
+         "time of the RMA responder for each request and each acknowledgement");
   fields("rma_completer_cycles", card.rma_completer_cycles, count_or_zero,
-         "of the RMA completer, for each packet");
+         "time of the RMA completer for each packet");
 }
 
 void validate(const Description& card);

@@ -46,9 +46,9 @@ inline void list_fields(schema::Fields& fields, Description& card) {
   constexpr std::int64_t largest_header = 1 << 10;
   fields("mtu_bytes", card.mtu_bytes, count.up_to(1 << 20), "largest payload of a packet");
   fields("header_bytes", card.header_bytes, count.up_to(largest_header),
-         "of every packet: routing and base transport headers");
+         "routing and base transport headers of every packet");
   fields("trailer_bytes", card.trailer_bytes, count_or_zero.up_to(largest_header),
-         "of every packet: checksums; on Ethernet also preamble and gap");
+         "checksums of every packet; on Ethernet also preamble and gap");
   fields("reth_bytes", card.reth_bytes, count_or_zero.up_to(largest_header),
          "RDMA header, in the first packet of a write and in a read request");
   fields("aeth_bytes", card.aeth_bytes, count_or_zero.up_to(largest_header),
@@ -83,7 +83,7 @@ inline void list_fields(schema::Fields& fields, Description& card) {
   fields("wqe_latency_ns", card.wqe_latency, not_negative,
          "from the work queue entry on the card to its first packet");
   fields("wqe_interval_ns", card.wqe_interval, not_negative,
-         "between two work queue entries of any queue pairs");
+         "least time between two work queue entries of any queue pairs");
   fields("receive_latency_ns", card.receive_latency, not_negative,
          "from the header of a packet to the address of its payload");
   fields("read_service_ns", card.read_service, not_negative,

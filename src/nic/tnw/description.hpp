@@ -40,7 +40,7 @@ inline void list_fields(schema::Fields& fields, Description& card) {
   fields("credit_ns", card.credit, not_negative,
          "time on the processor path of posting a credit, of whatever size");
   fields("cpu_link_bandwidth_mb_s", card.cpu_link_rate, positive,
-         "of the CPU link that a packet crosses, in one direction");
+         "rate of the CPU link that a packet crosses, in one direction");
   fields("packet_bytes", card.packet_bytes, count.up_to(mib), "largest payload of a packet");
   fields("header_bytes", card.header_bytes, count_or_zero.up_to(mib), "header of a packet on the link");
   fields(

@@ -53,7 +53,7 @@ function circle({ ranks }) {
     const turn = (2 * Math.PI * number) / ranks.length - Math.PI / 2;
     return [160 + radius * Math.cos(turn), 160 + radius * Math.sin(turn)];
   };
-  const drawing = shape("svg", { viewBox: "0 0 320 320", class: "circle", role: "img", "aria-label": `ranks ${ranks.join(", ")} wait for each other in a circle` });
+  const drawing = shape("svg", { viewBox: "0 0 320 320", class: "circle", role: "img", "aria-label": `ranks ${ranks.join(", ")} wait for each other in a cycle` });
   drawing.append(shape("defs", {}, shape("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, shape("path", { d: "M0 0L8 4L0 8z" }))));
   const room = Math.min(17, 320 / ranks.length);
   ranks.forEach((rank, number) => {
