@@ -64,7 +64,7 @@ class BusKind {
     const auto words = static_cast<std::size_t>((bytes + word_bytes_ - 1) / word_bytes_);
     return burst_time_[header_words_[static_cast<std::size_t>(master)] + words];
   }
-  // From the start of a burst to its first word of payload.
+  // Time from the start of a burst to its first word of payload.
   [[nodiscard]] Time first_word(BusMaster master) const {
     return burst_time_[header_words_[static_cast<std::size_t>(master)] + 1];
   }
@@ -87,7 +87,7 @@ class BusKind {
   const std::int64_t word_bytes_;
   const std::int64_t request_bytes_;
   const std::int64_t completion_bytes_;
-  // By words: of payload after the overhead; of PCI Express, of header and payload together.
+  // Clocks by words: of payload after the overhead; with PCI Express, of header and payload together.
   std::vector<Time> burst_time_;
   std::array<std::uint8_t, bus_masters> header_words_ = {};
   std::array<Time, 2> update_time_ = {};

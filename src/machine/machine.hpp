@@ -104,7 +104,7 @@ class Machine {
   [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const;
   [[nodiscard]] std::vector<std::uint32_t> coordinates(NodeId node) const;
 
-  // In a fixed order.
+  // The order is fixed.
   [[nodiscard]] std::vector<Counter> counters() const;
   // One sentence for each feature that was used and whose behaviour the model only assumes.
   [[nodiscard]] std::vector<std::string> warnings() const;

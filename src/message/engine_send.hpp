@@ -37,7 +37,7 @@ class Parts {
     remote_done_ += length;
     return true;
   }
-  // To which the last part belongs.
+  // The remote segment to which the last part belongs.
   [[nodiscard]] std::size_t segment() const { return segment_; }
   // RequestFlag: where a card that reaches GPUs finds the last part.
   [[nodiscard]] std::uint8_t memory() const {

@@ -139,7 +139,7 @@ class KeyTable {
     --count_;
     buckets_[place(peer, tag)].remove(element);
   }
-  // In no order that means anything.
+  // The order has no meaning.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (const Bucket& bucket : buckets_) bucket.for_each(visit);

@@ -103,7 +103,7 @@ class Pool {
   std::vector<T*> free_;
 };
 
-// From the number of a card operation to the transfer it belongs to: open addressing, never iterated.
+// Maps the number of a card operation to its transfer: open addressing, never iterated.
 // Numbers grow, so their low bits spread without a hash.
 class MessageMap {
  public:

@@ -1,4 +1,4 @@
-// From the values of a machine file to the description of its network: what takes more than one key.
+// Makes the description of a network from the values of a machine file: what needs more than one key.
 #pragma once
 
 #include <string>

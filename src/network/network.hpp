@@ -132,7 +132,7 @@ class Network {
     return packets;
   }
   [[nodiscard]] virtual ReorderUse reorder_use() const { return {}; }
-  // By kind of port. Empty if the engine does not count it.
+  // One entry for each kind of port. Empty if the engine does not count it.
   [[nodiscard]] virtual std::vector<PortUse> port_use() const { return {}; }
   // One sentence for each deviation of this engine from its description.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }

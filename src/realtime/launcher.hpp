@@ -29,7 +29,7 @@ class Launcher {
   virtual void finalize() {}
 };
 
-// From the environment: PMI-1 and PMI-2 over PMI_FD, PMIx by its library. Throws for other launchers.
+// Finds the launcher by the environment: PMI-1 and PMI-2 over PMI_FD, PMIx by its library. Throws for others.
 [[nodiscard]] std::unique_ptr<Launcher> find_launcher();
 
 // Whether MPI, which may talk to the launcher on the same connection, has been initialised in this process.

@@ -10,7 +10,7 @@ namespace apenet::schema {
 
 class Lowering final : public Fields {
  public:
-  // With are_all_optional, what the section does not say keeps the value that it has.
+  // With are_all_optional, a field without a key in the section keeps its value.
   Lowering(Values& values, std::string section, bool are_all_optional)
       : Fields(std::move(section)), values_(values), are_all_optional_(are_all_optional) {}
 

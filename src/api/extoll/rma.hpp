@@ -100,7 +100,7 @@ class Rma {
   std::unordered_map<std::uint64_t, std::uint32_t> connections_;  // target ranks
   std::map<std::uint64_t, Region> regions_;
   std::unique_ptr<std::array<std::uint32_t, lock_count>> locks_;
-  // By the request's number. An element never moves: the simulator writes into it.
+  // Key: the request's number. An element never moves: the simulator writes into it.
   std::unordered_map<std::uint64_t, Operation> operations_;
   std::deque<Entry> queue_;
 };

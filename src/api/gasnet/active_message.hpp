@@ -73,7 +73,7 @@ struct Header {
 // Payload of a long message that carries it.
 inline constexpr std::size_t max_carried_bytes = 65536;
 
-// By the message itself.
+// Bytes that the message itself carries at most.
 [[nodiscard]] constexpr std::size_t largest_request_bytes(LongPayload way) {
   const std::size_t payload = way == LongPayload::in_message ? max_carried_bytes : max_medium_bytes;
   return Header::bytes + max_arguments * sizeof(Argument) + sizeof(std::uint64_t) + payload;

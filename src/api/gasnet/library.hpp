@@ -53,7 +53,7 @@ class Library {
   int init(Mode mode, Reach reach = Reach::segment, std::uint8_t lowest_handler = first_client_handler);
   // segment_bytes: ignored with Reach::everything.
   int attach(std::span<const std::pair<std::uint8_t, Handler>> handlers, std::size_t segment_bytes);
-  // With code 0 waits for all others to come here, but no longer than GASNET_EXITTIMEOUT. Ends the whole
+  // Waits with code 0 until all others call it, but no longer than GASNET_EXITTIMEOUT. Ends the whole
   // program.
   [[noreturn]] void exit(int code);
 
@@ -69,7 +69,7 @@ class Library {
   [[nodiscard]] std::uint8_t lowest_handler() const { return lowest_handler_; }
   // The first rank of the node of this one.
   [[nodiscard]] std::uint32_t first_on_node(std::uint32_t rank);
-  // By rank; empty before attach().
+  // One for each rank; empty before attach().
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
   [[nodiscard]] bool is_in_segment(std::uint32_t rank, const void* address, std::size_t bytes) const;
 

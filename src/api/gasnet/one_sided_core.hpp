@@ -41,7 +41,7 @@ class OneSidedCore : public Core, protected RemoteMemory {
 
   // Opens the segment, which is not empty, to others.
   [[nodiscard]] virtual std::optional<std::uint64_t> publish(std::span<std::byte> segment) = 0;
-  // For an access. Charges it.
+  // Registers memory for an access, and charges that.
   virtual void register_memory(std::span<std::byte> memory) = 0;
   virtual void unregister_memory(std::span<std::byte> memory) = 0;
   // Whether the library writes the payload of a put of this size to the card itself.

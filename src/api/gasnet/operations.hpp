@@ -23,7 +23,7 @@ struct Implicit {
   gasneti_operation* region = nullptr;
 };
 [[nodiscard]] Implicit& implicit();
-// Those to which an implicit operation of this thread belongs.
+// The operations to which an implicit one of this thread belongs.
 [[nodiscard]] Pending& implicit_puts();
 [[nodiscard]] Pending& implicit_gets();
 

@@ -54,7 +54,7 @@ class Card {
   void defer_cost(Time time) { later_ps_ += time.ps(); }
   // Charges what defer_cost() has put off. Call where the process polls what it has been told already.
   void pay() { client_.charge(std::exchange(later_ps_, 0)); }
-  // By the CPU, from memory to memory.
+  // Copies by the CPU, from memory to memory.
   [[nodiscard]] Time copy_time(std::uint64_t bytes) const;
   void charge_copy(std::uint64_t bytes) { charge(copy_time(bytes)); }
 

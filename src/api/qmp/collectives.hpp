@@ -14,7 +14,7 @@ namespace apenet::qmp {
 using Combine = std::function<void(std::byte* low, std::byte* high)>;
 
 void barrier(const Communicator& comm);
-// From node 0.
+// Sends from node 0 to all.
 void broadcast(const Communicator& comm, std::span<std::byte> data);
 // In place, with the same bits on every node. Order: node p + i is combined with node i, p the largest power
 // of two that is not above the number of nodes; then neighbours 1, 2, 4, ... p/2 apart are combined, the

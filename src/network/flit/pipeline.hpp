@@ -46,7 +46,7 @@ class FlitList {
   [[nodiscard]] Entry* end() const { return end_; }
   [[nodiscard]] const Entry& operator[](std::size_t index) const { return begin_[index]; }
   void add(const Entry& entry) { *end_++ = entry; }
-  // Without a branch, which would be unpredictable.
+  // Uses no branch, because it would be unpredictable.
   void add_if(bool waits, const Entry& entry) {
     *end_ = entry;
     end_ += waits ? 1 : 0;

@@ -44,7 +44,7 @@ class FlitRetries {
   [[nodiscard]] const BitErrors::Counters& errors(std::size_t port_index) const {
     return errors_.link(links_[port_index].number);
   }
-  // For which the link repeated packets, and waited to do so.
+  // Cycles in which the link repeated packets, and waited to do so.
   [[nodiscard]] FlitCycle lost_cycles(std::size_t port_index) const { return counters_.lost[port_index]; }
 
   struct Crossing {
@@ -58,7 +58,7 @@ class FlitRetries {
   };
   struct State {
     std::vector<FlitCycle> next;  // per port: the next flit arrives in this cycle at the earliest
-    // By the cycle in which they have crossed the switch. A halt drops them, and nothing is drawn for them.
+    // Ordered by the cycle in which they have crossed the switch. A halt drops them, without a draw for them.
     std::multimap<FlitCycle, Crossing> crossing;
     std::multimap<FlitCycle, Held> held;  // by the cycle of arrival, if that is beyond the delay line
   };

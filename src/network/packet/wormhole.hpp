@@ -17,12 +17,12 @@ class Wormhole {
   explicit Wormhole(const NetworkDescription& network);
 
   [[nodiscard]] bool is_on() const { return is_on_; }
-  // From a tail leaving a buffer to the next header doing so, at least: its route and virtual channel.
+  // Least time from a tail that leaves a buffer to the next header: its route and virtual channel.
   [[nodiscard]] Time header_gap() const { return header_gap_; }
-  // From the header leaving for a buffer to the tail doing so, at least: `duration`, or longer if the flits
+  // Least time from a header that leaves for a buffer to its tail: `duration`, or longer if the flits
   // wait for credits.
   [[nodiscard]] Time span(std::uint32_t bytes, Time duration) const;
-  // By how much the room for such a packet is usable before the credit of its last flit is back; may be
+  // How long before the credit of its last flit the space for such a packet is usable; may be
   // negative.
   [[nodiscard]] Time credit_lead(std::uint32_t bytes) const;
 

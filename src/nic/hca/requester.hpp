@@ -12,8 +12,8 @@ namespace apenet::hca {
 
 // A work request lies in host memory, and a doorbell makes the card fetch it. With a small payload inside,
 // the processor can instead write it to the card (BlueFlame). Entries are processed and sent in queue order.
-// They are retired in the same order, when the target has acknowledged them or, for reads, when the data have
-// arrived. If the receiver was not ready, the queue stops and later resumes with the refused packet.
+// Entries are retired in the same order, when the target has acknowledged them or, for reads, when the data
+// have arrived. If the receiver was not ready, the queue stops and later resumes with the refused packet.
 //
 // Invariants: at most send_queue_entries of a queue are on the card or unacknowledged, and at most
 // outstanding_rdma_reads of its reads are in progress. No entry is fetched while wqe_prefetch_entries are on

@@ -9,7 +9,7 @@ extern "C" __attribute__((weak)) void apenet_program_call(int change, const void
 
 namespace apenet::ipc {
 
-// Without the shim nobody asks for computation.
+// Without the shim no computation is measured or charged.
 class ProgramCall {
  public:
   explicit ProgramCall(const void* caller) { change(1, caller); }

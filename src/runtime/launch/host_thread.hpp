@@ -48,7 +48,7 @@ struct Pulse {
 // memory" or "sockets or pipes". Returns an empty string for any other wait, including standard input.
 [[nodiscard]] std::string meeting_point(int process_id, int thread_id, const SystemCall& call);
 
-// In the order in which the process has started them, unless their numbers have wrapped.
+// Ordered as the process has started them, unless their numbers have wrapped.
 [[nodiscard]] std::vector<int> threads_of(int process_id);
 
 [[nodiscard]] std::vector<int> open_descriptors(int process_id);

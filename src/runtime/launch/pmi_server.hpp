@@ -43,7 +43,7 @@ class PmiServer {
     int exit_code;
     std::string message;
   };
-  // In the order of arrival.
+  // Ordered by arrival.
   [[nodiscard]] const std::vector<Abort>& aborts() const { return aborts_; }
   // The rank waits in the barrier for other ranks.
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return ranks_[rank].in_barrier; }

@@ -63,7 +63,7 @@ class LowerBounds {
 
   // The next three may be called while ranks run.
   //
-  // For each rank, a lower bound of the time at which it is woken next. For a rank that runs or has finished:
+  // Lower bound of the time at which each rank is woken next. For a rank that runs or has finished:
   // the time at which it was last woken.
   void earliest_wakes(std::vector<std::int64_t>& wakes_ps) const;
   // Whether a rank that waits, or the model, could go on if the step did not wait for the ranks that run.

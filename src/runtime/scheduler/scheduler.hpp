@@ -20,7 +20,7 @@
 
 namespace apenet {
 
-// They change no result.
+// These options change no result.
 struct SchedulerOptions {
   // Grants the next rank of a step when the one before waits.
   bool one_at_a_time = false;
@@ -28,7 +28,7 @@ struct SchedulerOptions {
   bool wakes_for_each_event = false;
 };
 
-// What others may read, at any time.
+// The parts that others may read, at any time.
 struct SchedulerView {
   const RankTable& ranks;
   const GrantQueue& grants;
@@ -38,8 +38,8 @@ struct SchedulerView {
 
 // Advances the model while no rank runs. A step takes what the ranks have posted, sorts it by (time, rank,
 // position), feeds the machine, and runs the model up to the earliest time at which a rank could act, plus
-// the lookahead. Meanwhile the events come into the rings. It then wakes the ranks that they concern. A rank
-// is told "nothing at t" only if t lies before its own horizon.
+// the lookahead. Meanwhile it puts the events into the rings. It then wakes the ranks that have events. A
+// rank gets the answer "nothing at t" only if t lies before its own horizon.
 class Scheduler {
  public:
   enum class Outcome {

@@ -40,7 +40,7 @@ class GpuHeap {
   std::map<std::uint64_t, std::uint64_t> used_;  // end of each allocation, by its begin
 };
 
-// That of the process.
+// The heap of the process.
 GpuHeap& device_memory();
 
 }  // namespace apenet::shim

@@ -9,7 +9,7 @@ namespace apenet::shim {
 
 using CallArguments = std::array<long, 6>;
 
-// Those of named_call(); futex has a function of its own.
+// The calls of named_call(); futex has a function of its own.
 inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_read,
     SYS_write,

@@ -5,7 +5,7 @@
 
 namespace apenet::shim {
 
-// Those of the system calls of these names, with the sender's own description of the signal.
+// As the system calls of these names, with the sender's own description of the signal.
 int queue_signal(pid_t process, siginfo_t& info);
 int queue_signal_to_thread(pid_t process, pid_t thread, siginfo_t& info);
 

@@ -76,7 +76,7 @@ class VirtualTimers {
   // A new timer; nullptr if there is no room.
   [[nodiscard]] VirtualTimer* add(const VirtualTimer& timer);
   void drop(VirtualTimer& timer);
-  // That of timer_create() or timerfd_create(); nullptr if it is none.
+  // The timer of timer_create() or timerfd_create(); nullptr if it is none.
   [[nodiscard]] VirtualTimer* find(timer_t id);
   [[nodiscard]] VirtualTimer* find_file(int file);
   [[nodiscard]] bool has_files() const { return has_files_.load(std::memory_order_relaxed); }
