@@ -107,23 +107,29 @@ def run(
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
-    The program's output goes to this process's streams; with `capture` into the result; with `output` into a folder,
-    one file per rank and stream (rank-0003.out). `tag_output` puts the rank in front of each line, `[3] `. `compute`
-    is `none`, `measured[:SCALE]`, `record:FILE` or the FILE[:SCALE] of a profile; `size` is that of a rank's part of
-    the problem, for profiles. `out` names a folder for the run's files and adds network statistics over time to the
-    result. `record` names a file for a GOAL trace, the input of `apenet.replay`; `trace` names a file
-    for a timeline, which ui.perfetto.dev opens, of the events that `trace_ranks` ("0-3,8"), `trace_from`, `trace_to`
-    (virtual times) and `trace_least` (bytes) leave. `faults` are links and nodes that die and revive
-    (`Machine.with_faults`). With `engine` both the program runs again with the flit engine, its output is dropped,
-    and the result has the time of that run beside its own. With `trap_tsc` the processor's cycle counter (rdtsc) is
-    virtual, too, at one tick per nanosecond. By default the run uses one core or several, as its ranks communicate
-    or compute; `pin` sets one core or, if false, all; the results are the same. `stall_timeout` is the time in
-    seconds without progress after which a run is ended as a deadlock, `limit_wall` the
-    wall time in seconds after which it is ended, and `limit_virtual` the virtual time, in seconds or as `10ms`; see
-    docs/reference/failures.md.
-    Raises InputError and MachineError for invalid input, and RunError
-    for a program that does not complete with status 0: it has the result, the status, the ranks and the end of
-    standard error. With `check` false a failed program is a result, whose `ok` is false.
+    Placement and machine: as in `apenet run`; `faults` are links and nodes that die and revive (`Machine.with_faults`).
+
+    compute: `none`, `measured[:SCALE]`, `record:FILE`, or the FILE[:SCALE] of a profile.
+    size: size of a rank's part of the problem, for profiles.
+    engine: `packet`, `flit` or `both`. With `both` the program runs again with the flit engine; the output of that run
+        is dropped, and its time is in the result.
+    out: folder for the run's files; the result then also has network statistics over time.
+    record: file for a GOAL trace, the input of `apenet.replay`.
+    trace: file for a timeline, which ui.perfetto.dev opens. `trace_ranks` ("0-3,8"), `trace_from`, `trace_to` (virtual
+        times) and `trace_least` (bytes) choose its events.
+    capture: puts the program's output into the result; otherwise it goes to this process's streams.
+    output: folder for the program's output, one file per rank and stream (rank-0003.out).
+    tag_output: puts the rank in front of each line, `[3] `.
+    pin: true: one core, false: all; by default the run chooses by how its ranks communicate and compute. The results
+        are the same.
+    trap_tsc: the processor's cycle counter (rdtsc) is virtual, too, at one tick per nanosecond.
+    stall_timeout: seconds without progress after which the run ends as a deadlock (docs/reference/failures.md).
+    limit_wall: wall time in seconds after which the run ends.
+    limit_virtual: virtual time at which it ends, in seconds or as `10ms`.
+    check: false: a program that fails gives a result whose `ok` is false.
+
+    Raises InputError and MachineError for invalid input, and RunError for a program that does not complete with
+    status 0: it has the result, the status, the ranks and the end of standard error.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     chosen_events = trace_filter(trace, trace_ranks, trace_from, trace_to, trace_least)
