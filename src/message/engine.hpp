@@ -1,10 +1,10 @@
 // Engine: the message protocol of one process: eager and rendezvous messages, matching, remote writes and
 // reads, and what each step costs the processor.
 //
-// A plain state machine over a Transport: post() and its kin begin an operation, take() does what an event of
-// the card asks for. Everything that a step costs is charged where it happens. It knows no library above it:
-// an operation's Owner comes back with its end. Nothing is allocated once the pools are warm, and no call is
-// virtual: the Transport is a template argument.
+// A plain state machine over a Transport: send(), receive(), write() and read() begin an operation, take()
+// processes an event of the card. The cost of each step is charged where it happens. The engine knows no
+// library above it: it returns an operation's Owner when the operation ends. Nothing is allocated once the
+// pools are warm, and no call is virtual: the Transport is a template argument.
 #pragma once
 
 #include <concepts>
@@ -59,7 +59,7 @@ struct AccessCall {
   bool has_data = false;
   bool inject = false;
   bool delivered = false;  // ends when the data is in the target's memory, not when it has left ours
-  bool notifies = false;   // the target is told
+  bool notifies = false;   // the target gets an event
   std::uint32_t data = 0;
   Owner owner;
 };
@@ -72,7 +72,7 @@ struct Transfer {
   Kind kind = Kind::message;
   bool tagged = false;
   bool cleared = false;     // message: the receiver has answered
-  bool last_waits = false;  // write that tells its target: its last part does, so it goes alone
+  bool last_waits = false;  // write that notifies its target: its last part does, so it goes alone
   bool has_data = false;
   bool delivered = false;
   bool notifies = false;
@@ -143,7 +143,7 @@ concept Transport = requires(P transport, const P constant, Request request, con
   { constant.free_slots() } -> std::convertible_to<std::uint32_t>;
   { transport.slot_of(event) } -> std::convertible_to<const std::byte*>;
   transport.return_slot(message);
-  // What the library above is told.
+  // Reports to the library above.
   { transport.inbox(std::uint16_t{}) } -> std::convertible_to<Inbox*>;
   transport.matched(receive, message);
   transport.received(receive, true);  // true: and with it ends the multi-receive that it is a part of
@@ -178,7 +178,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // True: the message has left, its buffer is free. False: Transport::ended will tell.
+  // True: the message has left, its buffer is free. False: Transport::ended will report it.
   [[nodiscard]] bool send(Inbox& from, const SendCall& call);
   void write(Inbox& from, const AccessCall& call);
   void read(Inbox& from, const AccessCall& call);
@@ -197,13 +197,13 @@ class Engine {
   void discard_claimed(Stored& kept);
   void receive_claimed(Inbox& inbox, const ReceiveCall& call, Stored& kept);
 
-  // What arrives for the inbox matches the receives of the other from now on. The other outlives it.
+  // From now on, messages for the inbox match the receives of the other. The other outlives it.
   void share_queues(Inbox& inbox, Inbox& other);
 
   // The inbox goes: its receives are forgotten, its messages dropped, what is under way ends unreported.
   void forget(Inbox& inbox);
 
-  // What an event asks for. Throws MalformedMessage for what is none.
+  // Processes an event. Throws MalformedMessage if its payload is no message.
   void take(const Event& event);
   // The process is about to wait for events: places in the card's rings are free again.
   void give_rings_back();
@@ -225,7 +225,7 @@ class Engine {
     receives_.for_each([&](const Receive* receive) { count += predicate(*receive) ? 1 : 0; });
     return count;
   }
-  // Messages that came before their turn: one event can bring several of them to their receives.
+  // Messages that arrived before a predecessor: one event can bring several of them to their receives.
   [[nodiscard]] std::uint32_t held() const { return held_; }
   [[nodiscard]] std::uint32_t unfinished() const { return unfinished_; }
   [[nodiscard]] const Transfer* oldest_transfer() const { return transfers_.front(); }

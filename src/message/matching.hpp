@@ -15,7 +15,7 @@ namespace apenet::message {
 inline constexpr std::uint32_t any_source = 0xffffffff;
 inline constexpr std::uint32_t any_endpoint = 0xffffffff;
 
-// What the library above gives with an operation, and finds in it again. The engine does not read it.
+// Data that the library above attaches to an operation and gets back with it. The engine does not read it.
 struct Owner {
   void* context = nullptr;
   std::uint64_t address = 0;  // the peer's address, as the library calls it
@@ -27,8 +27,8 @@ struct Owner {
 // Where the messages for one address of a process arrive.
 class Inbox;
 
-// How the payload of an eager message comes into the buffer of a receive. Of a rendezvous it always lands
-// there.
+// How the payload of an eager message comes into the buffer of a receive. The payload of a rendezvous always
+// lands there.
 enum class Landing : std::uint8_t {
   copied,        // it lands in the library's memory, and the engine copies it
   direct,        // the buffer is published to the card: copied only if the message came before the receive
@@ -162,7 +162,8 @@ class KeyTable {
 //
 // Receives that name source and whole tag, and the messages for them, are found by these however many there
 // are; those with ignored bits are kept by source, those from any source apart. A peer is the process's own
-// number for a rank that it has to do with: dense, so that a process may have few of very many.
+// number for a rank with which it communicates. These numbers are dense, because a process communicates with
+// few of many ranks.
 class Matcher {
  public:
   void post(Receive* receive);

@@ -1,4 +1,4 @@
-// Peers: the ranks that a process has to do with, numbered in the order in which it met them.
+// Peers: the ranks with which a process communicates, numbered in the order of first contact.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace apenet::message {
 
-// The conversation with one rank.
+// The state towards one rank.
 struct Conversation {
   std::uint32_t next_out = 0;
   std::uint32_t next_in = 0;
   std::uint32_t slots_kept = 0;  // slots of its arena that messages without a matching receive occupy
-  List<KeptMessage, &KeptMessage::by_source> held;  // came before their turn
+  List<KeptMessage, &KeptMessage::by_source> held;  // arrived before a predecessor
   KeptMessage* in_pieces = nullptr;                 // an eager message whose last pieces have not come
   std::size_t room_left = 0;                        // for these
 };
 
-// Open addressing from the rank to the number: a process of very many talks to few.
+// Open addressing from the rank to the number: a process of a large machine communicates with few ranks.
 class Peers {
  public:
   Peers() : places_(8) {}

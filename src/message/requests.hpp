@@ -1,4 +1,4 @@
-// What a message library asks of its card and is told by it, and what each software step costs.
+// The requests of a message library to its card, the card's events, and the cost of each software step.
 #pragma once
 
 #include <array>
@@ -102,8 +102,8 @@ struct Request {
   std::byte inline_data[inline_bytes];
 };
 
-// refused: to the source of a put that its target's memory does not permit, if no remote_done will say so. Of
-// libraries beside libfabric, whose puts report it otherwise.
+// refused: reports to the source of a put that the target's memory does not permit it, if no remote_done
+// will. Only for libraries other than libfabric, whose puts report it otherwise.
 enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived, refused, served };
 
 // A report of the simulator to a process. The events of a process are ordered by time.

@@ -72,7 +72,7 @@ struct ClearBody {
 static_assert(sizeof(ClearBody) == 16 + segment_limit * sizeof(Segment));
 static_assert(sizeof(MessageHeader) + sizeof(ClearBody) == control_bytes);
 
-// What a put tells its target, in the 64 bits that the card carries beside the data.
+// Content of the 64 bits that the card carries beside the data of a put.
 struct PutNotice {
   enum class Kind : std::uint8_t { rendezvous = 1, remote_data = 2, remote_write = 3 };
   Kind kind = Kind::rendezvous;

@@ -86,7 +86,7 @@ def check(
     settings: SetOption = None,
     rail: RailOption = None,
 ) -> None:
-    """Check a machine file. Checks keys, units, ranges, wiring, and freedom from deadlock."""
+    """Check a machine file. This covers keys, units, ranges, wiring, and freedom from deadlock."""
     machine = read_machine(file, settings or (), rail=rail)
     machine.wire()
     traits = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"

@@ -50,7 +50,7 @@ class Delivery final : public CompletionSink {
   // Messages of the program that ranks have not taken when they left.
   [[nodiscard]] const UnreceivedMessages& untaken() const { return untaken_; }
 
-  // What was sent before is part of the start.
+  // What was sent before now belongs to the start, not to the run.
   void end_startup() {
     startup_link_use_ = machine_.link_use();
     startup_port_use_ = machine_.port_use();

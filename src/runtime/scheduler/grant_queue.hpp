@@ -33,13 +33,13 @@ class GrantQueue {
   // Call when a step begins, and all wait. Replaces the list by the ranks, in their order, that may have
   // written a report since the last call.
   void take_changed(std::vector<std::uint32_t>& ranks);
-  // The rank is one of them.
+  // Adds the rank to this list.
   void note_changed(std::uint32_t rank) { changed_.push_back(rank); }
   // Wakes these ranks, and takes the list. Calls prepare(rank) for each before it is granted or queued.
   void wake(std::vector<std::uint32_t>& ranks, const std::function<void(std::uint32_t)>& prepare);
   // Grants the next rank of the queue. Returns false if there is none.
   bool grant_next();
-  // A process that had the grant runs no more, and has not said so itself.
+  // A process that had the grant has stopped running without giving it back.
   void drop_running(std::uint32_t count) { shared_.running().count.fetch_sub(count); }
   // Repairs the effect of a stray write to the count of running processes, or to the futex word that wakes a
   // process.

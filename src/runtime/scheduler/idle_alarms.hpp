@@ -8,9 +8,9 @@
 
 namespace apenet {
 
-// Such housekeeping threads go on when nothing else can happen any more. Nobody knows what a thread will do
-// after its next sleep, so this is a guess: it has woken so often, over so much virtual time, while nothing
-// else happened. A sleep that began before that may still change something, and is waited for.
+// Such housekeeping threads go on when nothing else can happen any more. What a thread will do after its next
+// sleep is not known, so this is a guess: the thread has woken very often, over much virtual time, while
+// nothing else happened. A sleep that began before that may still change something, and is waited for.
 class IdleAlarms {
  public:
   explicit IdleAlarms(std::size_t process_count) : rows_(process_count) {}

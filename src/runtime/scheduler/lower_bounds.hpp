@@ -54,11 +54,11 @@ class LowerBounds {
     const std::int64_t others_ps = rank == first_rank_ ? second_ps_ : first_ps_;
     return std::min(next_event_ps_, others_ps == never_ps ? never_ps : others_ps + lookahead_ps_);
   }
-  // What a rank may be told of this horizon when it is woken.
+  // The part of this horizon that a rank gets when it is woken.
   [[nodiscard]] std::int64_t granted_horizon_ps(std::uint32_t rank, std::int64_t horizon_ps,
                                                 bool any_is_suspended) const;
-  // The run ends at this time, because a rank has failed: from now on no rank runs ahead of it, although
-  // nothing may be left that could still send it something.
+  // The run ends at this time, because a rank has failed: from now on no rank runs ahead of it, even if no
+  // event can reach the rank any more.
   void end_at(std::int64_t failure_ps) { end_ps_ = failure_ps; }
 
   // The next three may be called while ranks run.
@@ -68,7 +68,7 @@ class LowerBounds {
   void earliest_wakes(std::vector<std::int64_t>& wakes_ps) const;
   // Whether a rank that waits, or the model, could go on if the step did not wait for the ranks that run.
   [[nodiscard]] bool any_could_go_on() const;
-  // Whether nothing is under way in the model but faults that affect nobody.
+  // Whether the model has no event except faults that affect no rank.
   [[nodiscard]] bool model_is_quiet() const {
     const std::size_t pending = simulation_.pending_count();
     return pending == 0 || machine_.is_quiet_until_faults(pending);

@@ -59,7 +59,8 @@ class RankTable {
   [[nodiscard]] const Rank& operator[](std::uint32_t rank) const { return ranks_[rank]; }
   // What the rank does now: for a running rank, what its process has written since. Not checked.
   [[nodiscard]] RankState state_now(std::uint32_t rank) const;
-  // The rank has the grant, and its process has not begun to wait. What it has written else may be invalid.
+  // The rank has the grant, and its process has not begun to wait. The rest of what it has written may be
+  // invalid.
   [[nodiscard]] bool has_grant(std::uint32_t rank) const;
   // The rank may have printed something since the last step.
   [[nodiscard]] bool may_print(std::uint32_t rank) const;
@@ -107,7 +108,7 @@ class RankTable {
   [[nodiscard]] Rank& at(std::uint32_t rank) { return ranks_[rank]; }
   void begin(std::int64_t epoch_ps);
   void note_activity() { ++activity_; }
-  // Some activity of the model or a rank, but for what polling ranks do.
+  // Any activity of the model or a rank except polling.
   [[nodiscard]] std::uint64_t noted_activity() const { return activity_; }
 
  private:
