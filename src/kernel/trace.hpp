@@ -8,8 +8,8 @@
 
 namespace apenet {
 
-// One recorded action. The recording room defines `what` and the meaning of place, other, a and b by its own
-// enum; `kind` identifies the room.
+// One recorded action. The recording module defines `what` and the meaning of place, other, a and b by its
+// own enum; `kind` identifies the module.
 struct TraceRecord {
   Time time{};
   Time until{};  // end of what began at `time` if known, otherwise zero

@@ -21,10 +21,10 @@ namespace apenet {
 // itself.
 [[nodiscard]] MachineDescription rail_alone(const MachineDescription& machine, std::uint8_t rail);
 
-// Empty for the first rail; what names of links, counters and warnings of the others begin with.
+// Prefix of the names of links, counters and warnings of a further rail; empty for the first.
 [[nodiscard]] std::string rail_prefix(const MachineDescription& machine, std::uint8_t rail);
 
-// "rail.NAME", which keys of a further rail begin with.
+// "rail.NAME", the prefix of the keys of a further rail.
 [[nodiscard]] std::string rail_key(const MachineDescription& machine, std::uint8_t rail);
 
 // NetworkParameters::card_channels of a rail.

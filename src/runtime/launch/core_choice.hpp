@@ -6,10 +6,10 @@
 
 namespace apenet {
 
-// What the ranks of a run did during a while of wall time. A round begins when the simulator wakes ranks, and
+// What the ranks of a run did during a span of wall time. A round begins when the simulator wakes ranks, and
 // ends when all of them wait again.
 struct RoundsTaken {
-  std::chrono::nanoseconds passed{0};  // the while
+  std::chrono::nanoseconds passed{0};  // the span
   std::chrono::nanoseconds ran{0};     // the part of it during which a round was under way
   std::uint64_t rounds = 0;
   std::uint64_t wakes = 0;  // ranks woken in all of the rounds
@@ -17,7 +17,7 @@ struct RoundsTaken {
 
 // Compares the wall time that the rounds take on one core with that on `cores` cores, where the ranks of a
 // round run side by side but each wake crosses cores. The caller measures how many ranks of a round want to
-// run at the same time. After a change that did not pay, waits for longer and longer before the next.
+// run at the same time. After a change that did not pay, waits longer before each next one.
 class CoreChoice {
  public:
   enum class Place : std::uint8_t { one_core, several_cores };

@@ -24,7 +24,7 @@ struct RankFailure {
   SessionReport::Outcome outcome = SessionReport::Outcome::failed;
   int exit_status = 1;
   std::string what{};       // for example "exited with status 3"
-  bool is_refusal = false;  // told once for all ranks that have it
+  bool is_refusal = false;  // reported once for all ranks that have it
   bool ends_others = true;  // false: the rank had already left the simulation, so no other rank waits for it
 };
 

@@ -41,8 +41,8 @@ class HostWaits {
     std::function<bool(std::uint32_t rank)> in_barrier;
     // When its timer rings, as in ipc::OutsideNote.
     std::function<std::int64_t(std::uint32_t rank)> alarm_ns;
-    // Processes of the run that do nothing but wait for others of the run: what a wrapper around a rank's
-    // program holds, it keeps until then.
+    // Processes of the run that do nothing but wait for others of the run. A wrapper around a rank's program
+    // keeps what it holds until that program ends.
     std::function<std::set<int>()> waiting_parents;
   };
 

@@ -14,8 +14,8 @@
 
 namespace apenet {
 
-// StrayWatch sees such a program while it runs, if it lives long enough; this finds its traces when it has
-// ended. Nothing here depends on time.
+// StrayWatch sees such a program while it runs, if it lives long enough; this class finds its records when it
+// has ended. Nothing here depends on time.
 class ImageWatch {
  public:
   ImageWatch(const SharedMemory& shared, const SessionOptions& options)
@@ -38,7 +38,7 @@ class ImageWatch {
   std::map<std::uint32_t, std::string> raw_;       // by rank
   std::map<std::uint32_t, std::string> vanished_;  // likewise: less sure, because a signal may have ended it
   std::map<std::uint32_t, std::string> alone_;     // paths of unfollowed leaders that have started nothing
-  std::set<std::uint32_t> ended_;                  // processes of which the supervisor has told
+  std::set<std::uint32_t> ended_;                  // processes whose end the supervisor has reported
   bool has_strangers_ = false;                     // an orphan was never recorded
 };
 

@@ -1,4 +1,4 @@
-// NodeTopology: what a rank's MPI library is told about the processors of its node.
+// NodeTopology: the description of a node's processors that a rank's MPI library gets.
 #pragma once
 
 #include <string>

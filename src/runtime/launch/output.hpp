@@ -34,9 +34,9 @@ class HeldText {
 
 // Holds complete lines until no line with a smaller key can follow. The output order therefore depends on the
 // keys only, not on when the pipes are read. Lines of one rank keep their order. The last line of a rank
-// needs no newline, and of a line without an end most_unfinished_bytes are held at most: each such part
-// counts as a line. Lines beyond most_held_bytes are held in a file. If both streams go to one file, a rank's
-// standard output at one time precedes its standard error.
+// needs no newline. At most most_unfinished_bytes of a line without an end are held: each such part counts as
+// a line. Lines beyond most_held_bytes are held in a file. If both streams go to one file, a rank's standard
+// output at one time precedes its standard error.
 class Output {
  public:
   // pipes: read ends of every rank's standard output and error, -1 for none; takes ownership. sinks: the

@@ -24,7 +24,7 @@
 namespace apenet {
 
 // Single-threaded: steps the scheduler when no process runs, and otherwise serves what the processes need
-// from the host. Wall time decides when to check, never what a process is told.
+// from the host. Wall time decides when to check, never a value that a process gets.
 class RunLoop {
  public:
   RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
