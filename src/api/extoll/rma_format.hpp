@@ -83,8 +83,8 @@ struct Nla {
   [[nodiscard]] static constexpr std::uint64_t offset(RMA2_NLA nla) { return nla & offset_mask; }
 };
 
-// Request::immediate of RMA's requests. The highest bit tells them from those of VELO, whose status words
-// have it clear.
+// Request::immediate of RMA's requests. The highest bit distinguishes them from those of VELO, whose status
+// words have it clear.
 struct Label {
   static constexpr std::uint64_t mark = std::uint64_t{1} << 63U;
 

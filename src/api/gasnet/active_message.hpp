@@ -23,7 +23,7 @@ enum class Reach : std::uint8_t { segment, everything };
 enum class LongPayload : std::uint8_t {
   in_message,      // with the message
   before_message,  // by a put, which the network completes before a message that is sent after it
-  notified,        // by a put of which the network tells the target; the message does not say where it lies
+  notified,        // by a put that the network reports to the target; the message does not say where it lies
 };
 
 // Signals belong to the conduit: they have no handler, and need no credit.

@@ -1,5 +1,5 @@
-// Barrier: GASNet's split-phase barrier, by dissemination: in round k each process tells the one 2^k further
-// what it knows.
+// Barrier: GASNet's split-phase barrier, by dissemination: in round k each process notifies the one 2^k
+// further what it knows.
 #pragma once
 
 #include <array>
@@ -51,7 +51,7 @@ class Barrier {
   std::uint32_t rank_count_;
   std::uint32_t rounds_ = 0;
   Tell tell_;
-  std::uint32_t phase_ = 0;  // 0 or 1: nobody is two phases ahead
+  std::uint32_t phase_ = 0;  // 0 or 1: no process is two phases ahead
   bool is_notified_ = false;
   std::uint32_t rounds_done_ = 0;
   BarrierName known_;

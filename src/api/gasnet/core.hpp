@@ -34,7 +34,7 @@ struct Segment {
   std::uint64_t key = 0;  // the conduit's name of the memory
 };
 
-// The payload of a long message that is in this process's segment: told by LongPayload::notified.
+// The payload of a long message that is in this process's segment: reported by LongPayload::notified.
 struct Landing {
   std::uint32_t source = 0;
   std::byte* address = nullptr;

@@ -17,9 +17,9 @@ namespace apenet::gasnet {
 // RMA reads and writes registered memory only. Local memory outside the segment is registered for the time of
 // the access, or copied through a place of a registered buffer where the copy takes less time.
 //
-// A put's requester tells its origin when the source has been read; nobody tells it when the data has
-// arrived. So a get of the last byte follows each put: requests of one process to another stay in order, and
-// so do a target's write and the read after it.
+// A put's requester notifies its origin when the source has been read; the origin gets no report when the
+// data has arrived. So a get of the last byte follows each put: requests of one process to another stay in
+// order, and so do a target's write and the read after it.
 //
 // Notifications name no operation. Those of equal kind, peer and local address come in the order of the
 // commands, and each access under way has a local address of its own unless the program gives one twice.
@@ -28,7 +28,7 @@ class RemoteAccess {
   static constexpr std::size_t place_bytes = 4096;
   static constexpr std::size_t place_count = 128;
 
-  // The end of a long message's put, told to its target.
+  // The end of a long message's put, reported to its target.
   struct Landed {
     std::uint32_t source = 0;
     RMA2_NLA address = 0;  // address of the first byte

@@ -11,8 +11,8 @@ namespace apenet::libfabric {
 
 enum class AtomicForm : std::uint8_t {
   write,    // changes the target
-  fetch,    // and tells what it was
-  compare,  // changes it depending on a comparison, and tells what it was
+  fetch,    // and returns the old value
+  compare,  // changes it depending on a comparison, and returns the old value
 };
 
 struct AtomicOperation {

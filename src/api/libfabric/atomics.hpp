@@ -26,7 +26,7 @@ struct AtomicTarget {
   std::uint64_t key = 0;
 };
 
-// fi_atomic, fi_fetch_atomic, fi_compare_atomic and their kin, arguments checked.
+// fi_atomic, fi_fetch_atomic, fi_compare_atomic and their variants, with checked arguments.
 struct AtomicCall {
   AtomicOperation operation;
   std::span<const std::byte> operands;

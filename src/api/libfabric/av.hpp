@@ -25,7 +25,7 @@ class AddressVector : public fid_av, public Usable {
   // FI_ADDR_NOTAVAIL when the name is not an endpoint of this simulation.
   fi_addr_t insert(const EndpointName& name);
   void remove(fi_addr_t address);
-  // As fi_av_insert: with FI_EVENT its end is told by the event queue.
+  // As fi_av_insert: with FI_EVENT the event queue reports its end.
   int insert(std::span<const EndpointName> names, fi_addr_t* addresses, std::uint64_t flags, void* context);
   void bind(EventQueue& eq);
   // nullptr when nothing is there.

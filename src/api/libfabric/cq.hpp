@@ -1,4 +1,4 @@
-// CompletionQueue: what the program is told about its operations, in order.
+// CompletionQueue: the reports about the program's operations, in order.
 #pragma once
 
 #include <rdma/fi_domain.h>

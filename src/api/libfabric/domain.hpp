@@ -38,7 +38,7 @@ class Domain : public fid_domain, public Usable {
 
   // Whether keys are ours to choose (FI_MR_BASIC, FI_MR_PROV_KEY) or the program's.
   [[nodiscard]] bool chooses_keys() const { return chooses_keys_; }
-  // The queue that is told of registrations, which then count as asynchronous; nullptr: none.
+  // The queue that gets the reports of registrations, which then count as asynchronous; nullptr: none.
   [[nodiscard]] EventQueue* registration_eq() const { return registers_by_event_ ? eq_ : nullptr; }
   void bind(EventQueue& eq, std::uint64_t flags);
   // Its number in this process. Its endpoints belong to it; keys are unique in it.

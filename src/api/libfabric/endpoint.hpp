@@ -1,5 +1,5 @@
 // Endpoint: a reliable datagram endpoint: what is bound to it, its matching queues, and how its completions
-// are told.
+// are reported.
 #pragma once
 
 #include <rdma/fi_cm.h>
@@ -56,7 +56,7 @@ class Endpoint : public Receiver {
   // sent data with an access.
   void accessed(std::uint64_t flags, std::uint64_t key);
   void received_data(std::uint64_t flags, std::size_t bytes, std::uint64_t data);
-  // FI_RMA_EVENT: the targets of this endpoint's accesses are told.
+  // FI_RMA_EVENT: the targets of this endpoint's accesses are notified.
   [[nodiscard]] bool tells_targets() const { return tells_targets_; }
 
  private:

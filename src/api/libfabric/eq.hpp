@@ -1,6 +1,6 @@
-// EventQueue: what the program is told about its objects, not its operations. On endpoints without
-// connections these are what the program itself puts in, and the ends of insertions and registrations that it
-// asked to be told of: nothing comes from the network.
+// EventQueue: the reports about the program's objects, not its operations. On endpoints without connections
+// these are the program's own entries, and the ends of insertions and registrations whose report it
+// requested. Nothing comes from the network.
 #pragma once
 
 #include <rdma/fi_domain.h>

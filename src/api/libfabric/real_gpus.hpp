@@ -3,7 +3,7 @@
 // Neither the CPU nor the simulator can access such memory. Each allocation that a call names gets a
 // stand-in: as much memory of the simulated GPU, whose address the engine and the card use, so that it costs
 // what the simulated GPU's memory costs. The driver copies a message's bytes to the stand-in before they are
-// sent, and from there to the device before the program is told that they have come.
+// sent, and from there to the device before the program gets their completion.
 #pragma once
 
 #include <cstdint>

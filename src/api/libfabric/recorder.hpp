@@ -15,7 +15,7 @@ namespace apenet::libfabric {
 
 // Numbers the operations of a process from 1. In front of each entry goes what the program has computed since
 // the one before: the time between calls of the library. What the library itself costs is not recorded, since
-// whoever replays charges it anew.
+// a replay charges it anew.
 class Recorder {
  public:
   // nullptr when the environment asks for no recording. Ends the process with a message when the file that it

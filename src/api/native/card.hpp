@@ -2,7 +2,7 @@
 //
 // Several libraries share a process, and its one stream of events: whichever polls or waits takes the next
 // event and gives it to the library that it is for (ipc::Client::dispatch). So a library's Consumer may be
-// called while another waits, for example MPI. It keeps what it is told until the program asks for it.
+// called while another waits, for example MPI. It keeps its events until the program asks for them.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ class Card {
   [[nodiscard]] std::int64_t now_ps() const { return client_.clock_ps(); }
   void charge(Time time) { client_.charge(time.ps()); }
   void defer_cost(Time time) { later_ps_ += time.ps(); }
-  // Charges what defer_cost() has put off. Call where the process polls what it has been told already.
+  // Charges what defer_cost() has put off. Call where the process polls events that it already has.
   void pay() { client_.charge(std::exchange(later_ps_, 0)); }
   // Copies by the CPU, from memory to memory.
   [[nodiscard]] Time copy_time(std::uint64_t bytes) const;
@@ -77,7 +77,7 @@ class Card {
   [[nodiscard]] bool open_region(std::uint64_t key, std::span<std::byte> memory, std::uint64_t begin,
                                  std::uint32_t access);
   void close_region(std::uint64_t key);  // all that have this key
-  // Equal in every process: what a request by key names beside the key.
+  // Equal in every process: what a request by key names in addition to the key.
   [[nodiscard]] std::uint16_t region_endpoint() const { return ipc::endpoint_of(interface_); }
 
   // Dispatches the next event that the process can see. False: there is none, and a poll has been charged, or

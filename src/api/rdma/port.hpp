@@ -23,7 +23,7 @@ namespace apenet::rdma {
 
 using Failure = native::Failure<ape_rdma_status>;
 
-// What a post names beside its list.
+// What a post names in addition to its list.
 struct Post {
   ape_rdma_address target;
   int queue = APE_RDMA_ANY_QUEUE;
