@@ -1,4 +1,4 @@
-// Barrier: GASNet's split-phase barrier, by dissemination: in round k each process notifies the one 2^k
+// Barrier: GASNet's split-phase barrier, by dissemination: in round k each process sends the one 2^k
 // further what it knows.
 #pragma once
 
