@@ -6,6 +6,7 @@ their names (foreign.py).
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import stat
@@ -14,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from apenet.base.escape import escape_line
 from apenet.base.foreign import HEAD_BYTES, recognise_bytes, recognise_markup
@@ -71,6 +72,17 @@ def read_text(path: Path, most_bytes: int) -> str:
     if found is not None:
         raise UnreadableError(str(found))
     return text
+
+
+def read_json(path: Path, most_bytes: int) -> Any:  # noqa: ANN401 (whatever the file holds)
+    """What a JSON file holds. Raises UnreadableError."""
+    text = read_text(path, most_bytes)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UnreadableError(f"it is no complete JSON: {error}") from error
+    except RecursionError as error:
+        raise UnreadableError("its brackets are too deep for JSON") from error
 
 
 @contextmanager

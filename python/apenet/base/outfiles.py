@@ -57,7 +57,7 @@ def holds_json(is_known: Callable[[AbstractSet[str]], bool]) -> IsOurs:
     def is_ours(file: BinaryIO) -> bool:
         try:
             content = json.loads(file.read(_MOST_SEARCHED_BYTES))
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         return isinstance(content, dict) and is_known(content.keys())
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from apenet._core import version as __version__
 from apenet.base.errors import ABSENT, InputError, shown
-from apenet.base.infiles import UnreadableError, read_text
+from apenet.base.infiles import UnreadableError, read_json
 from apenet.base.outfiles import OutFile, holds_json
 from apenet.base.tomltext import parse_toml
 from apenet.compare.metrics import METRICS
@@ -114,13 +114,9 @@ def read_base(path: Path) -> Base:
     """Reads a file of accepted values. Raises InputError for a file that is none, or of another version."""
     expected = "a file of accepted values, as apenet gate --update writes it"
     try:
-        content = json.loads(read_text(path, MOST_BYTES))
+        content = read_json(path, MOST_BYTES)
     except UnreadableError as error:
         raise InputError("against", path, f"{expected} ({error})") from error
-    except ValueError as error:
-        raise InputError("against", path, f"{expected}: it is no complete JSON ({error})") from error
-    except RecursionError as error:
-        raise InputError("against", path, f"{expected}: its brackets are too deep") from error
     if not isinstance(content, dict) or content.get("form") != FORM:
         hint = "; this is a run: its folder is for apenet explain" if _is_run(content) else ""
         raise InputError("against", path, f'{expected}, with form = "{FORM}"{hint}')

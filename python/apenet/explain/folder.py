@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from apenet import _core
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
-from apenet.base.infiles import UnreadableError, read_text
+from apenet.base.infiles import UnreadableError, read_json
 from apenet.machine import BOTH, ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.run.folder import RECORDING, REQUEST
@@ -88,11 +87,9 @@ def _recording(
 def _json(folder: Path, name: str, keys: set[str]) -> dict[str, Any]:
     file = folder / name
     try:
-        content = json.loads(read_text(file, MOST_JSON_BYTES))
+        content = read_json(file, MOST_JSON_BYTES)
     except UnreadableError as error:
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it cannot be read ({error})") from error
-    except ValueError as error:
-        raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it is no JSON; repeat the run") from error
     if not isinstance(content, dict) or not keys <= content.keys():
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it is of something else")
     if name == REQUEST and not _is_placement(content):

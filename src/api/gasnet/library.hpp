@@ -57,7 +57,6 @@ class Library {
   // program.
   [[noreturn]] void exit(int code);
 
-  [[nodiscard]] Mode mode() const { return mode_; }
   [[nodiscard]] Reach reach() const { return reach_; }
   [[nodiscard]] bool is_initialised() const { return conduit_ != nullptr; }
   [[nodiscard]] bool is_attached() const { return is_attached_; }

@@ -362,12 +362,6 @@ bool FlitEngine::is_quiescent() const {
          sockets_.is_quiescent() && fabric_.are_wires_empty() && (!retries_ || retries_->is_quiescent());
 }
 
-std::uint64_t FlitEngine::link_flits() const {
-  std::uint64_t flits = 0;
-  for (const std::size_t index : spec_.links) flits += fabric_.port_table[index].use.flits;
-  return flits;
-}
-
 LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
   const std::size_t index = spec_.links.at(link);
   const FlitLinkUse& use = fabric_.port_table[index].use;

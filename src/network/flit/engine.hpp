@@ -36,10 +36,6 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   // Replaces this router by an instance of another implementation. Call it before the first packet.
   void plug(RouterId router, const FlitRouterMaker& maker);
 
-  [[nodiscard]] const FlitTiming& timing() const { return fabric_.timing; }
-  // Flits that routers have sent over links so far.
-  [[nodiscard]] std::uint64_t link_flits() const;
-
   [[nodiscard]] std::uint32_t node_count() const override { return spec_.node_count; }
   void attach(NodeId node, NetworkClient& client) override;
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;

@@ -43,8 +43,6 @@ class ThreadLock {
   void note_several() { several_.store(1, std::memory_order_relaxed); }
   [[nodiscard]] bool had_several() const { return several_ != 0; }
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
-  // Another thread waits for the one that holds the lock.
-  [[nodiscard]] bool is_contended() const { return next_.load() - serving_.load() > 1; }
 
  private:
   void note(pthread_t self) {

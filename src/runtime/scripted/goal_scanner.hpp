@@ -17,7 +17,6 @@ class GoalScanner {
 
   [[nodiscard]] const char* position() const { return at_; }
   [[nodiscard]] std::uint32_t line() const { return line_; }
-  [[nodiscard]] const std::string& file() const { return file_; }
 
   // Skips blanks and comments up to the next word of this line.
   void skip_blanks();

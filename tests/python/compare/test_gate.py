@@ -189,6 +189,7 @@ def test_another_library_is_refused(apenet, place):
         (None, "No such file"),
         (b"", "no complete JSON"),
         (b"<<<<<<< HEAD\n", "no complete JSON"),
+        (b"[" * 200_000, "brackets are too deep"),
         (b"[]", 'form = "apenet gate 1"'),
         (b'{"trace_hash": "0", "virtual_time_us": 1.0}', "apenet explain"),
         (b'{"form": "apenet gate 1", "version": "0.0.1", "runs": {}, "machines": {}}', 'version = "0.0.1": expected "'),

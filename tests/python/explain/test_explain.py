@@ -186,9 +186,10 @@ class TestInput:
         (other / "run.json").unlink()
         with pytest.raises(InputError, match="a run that has ended"):
             apenet.explain(other)
-        (other / "run.json").write_text('{"version": ')
-        with pytest.raises(InputError, match="is no JSON"):
-            apenet.explain(other)
+        for text, said in (('{"version": ', "no complete JSON"), ("[" * 200_000, "brackets are too deep")):
+            (other / "run.json").write_text(text)
+            with pytest.raises(InputError, match=said):
+                apenet.explain(other)
 
     def test_a_recording_of_another_run(self, run_folder, tmp_path):
         other = copied(run_folder, tmp_path)
