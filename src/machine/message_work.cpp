@@ -1,7 +1,5 @@
 #include "machine/message_work.hpp"
 
-#include <algorithm>
-
 namespace apenet {
 
 namespace {

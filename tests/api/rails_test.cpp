@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <memory>
-#include <string>
 
 #include "api/libfabric/info.hpp"
 #include "api/peer.hpp"

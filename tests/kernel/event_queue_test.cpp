@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "kernel/random.hpp"
 #include "reference_event_queue.hpp"

@@ -1,10 +1,6 @@
 // The states of all components: no field can change without the comparison of two states noticing it.
 #include <gtest/gtest.h>
 
-#include <cstddef>
-#include <tuple>
-#include <type_traits>
-
 #include "host/bus.hpp"
 #include "host/gpu_memory.hpp"
 #include "host/memory_copy.hpp"

@@ -30,7 +30,6 @@ struct Posted {
   bool tagged = false;
   std::vector<std::byte> room;
   std::optional<std::size_t> expected;  // by the oracle: index of the message
-  bool is_cancelled = false;
 };
 
 // The rules: messages of one source come in the order of their sends; a message goes to the earliest posted

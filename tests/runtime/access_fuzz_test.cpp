@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "kernel/random.hpp"
 #include "ranks.hpp"

@@ -2,7 +2,6 @@
 // do not.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -17,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <thread>
 #include <vector>
 

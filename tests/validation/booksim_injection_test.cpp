@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <ostream>
-#include <string>
 
 #include "network/topology/cube.hpp"
 #include "runtime/traffic/traffic.hpp"

@@ -1,6 +1,5 @@
 #include "api/apelib/card_transport.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 

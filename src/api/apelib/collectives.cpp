@@ -1,10 +1,8 @@
 #include "api/apelib/collectives.hpp"
 
-#include <algorithm>
 #include <complex>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <vector>
 
 #include "api/apelib/error.hpp"

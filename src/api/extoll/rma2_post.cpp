@@ -1,5 +1,4 @@
 // The functions of rma2.h that make and post commands.
-#include <cstddef>
 #include <cstdint>
 
 #include "api/extoll/device.hpp"

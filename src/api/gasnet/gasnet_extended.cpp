@@ -1,6 +1,5 @@
 // The C edge of GASNet's extended interface.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>

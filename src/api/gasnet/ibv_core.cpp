@@ -1,6 +1,5 @@
 #include "api/gasnet/ibv_core.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace apenet::gasnet {

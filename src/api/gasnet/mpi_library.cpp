@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <string_view>
-
 namespace apenet::gasnet {
 namespace {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "api/libfabric/endpoint.hpp"
 #include "api/libfabric/guard.hpp"

@@ -1,6 +1,5 @@
 // The functions of qmp.h that all nodes of a communicator call.
 #include <cstring>
-#include <limits>
 #include <string>
 #include <string_view>
 

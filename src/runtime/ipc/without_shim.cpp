@@ -5,7 +5,6 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 

@@ -7,6 +7,7 @@
 #include "runtime/launch/failures.hpp"
 #include "runtime/launch/pmi_server.hpp"
 #include "runtime/launch/rank_processes.hpp"
+#include "runtime/scheduler/rank_error.hpp"
 #include "runtime/scheduler/rank_table.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 

@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 
 #include "runtime/ipc/manager_address.hpp"

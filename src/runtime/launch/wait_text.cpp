@@ -6,11 +6,8 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "runtime/ipc/thread_order.hpp"

@@ -1,7 +1,6 @@
 #include "runtime/scheduler/left_behind.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "runtime/ipc/program_tags.hpp"
 #include "runtime/scheduler/rank_names.hpp"

@@ -1,6 +1,5 @@
 #include "runtime/scripted/workload.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "kernel/refuse.hpp"

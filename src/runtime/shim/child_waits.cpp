@@ -3,8 +3,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <cerrno>
-
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"

@@ -24,7 +24,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <climits>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>

@@ -1,8 +1,6 @@
 #include "runtime/shim/large_counts.hpp"
 
 #include <cctype>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <limits>
 #include <mutex>

@@ -3,7 +3,6 @@
 #include <stdio_ext.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

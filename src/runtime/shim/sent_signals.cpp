@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include "runtime/ipc/host_call.hpp"

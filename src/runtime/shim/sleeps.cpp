@@ -3,7 +3,6 @@
 #include <threads.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <optional>

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>

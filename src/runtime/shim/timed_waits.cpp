@@ -8,7 +8,6 @@
 #include <sys/sem.h>
 #include <threads.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 

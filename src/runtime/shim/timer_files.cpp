@@ -8,7 +8,6 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "runtime/ipc/host_call.hpp"

@@ -7,7 +7,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <ctime>
 #include <memory>
 #include <string>

@@ -1,7 +1,6 @@
 // The work of traffic, as it is counted before the run, against what the links carry.
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <string>
 
 #include "runtime/traffic/traffic.hpp"

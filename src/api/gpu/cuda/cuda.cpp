@@ -1,6 +1,5 @@
 // libapenet-cuda.so: memory calls of the CUDA runtime, by those of apenet_gpu.h. There is one device. Every
 // call waits for its end, so streams have nothing to wait for.
-#include <cerrno>
 #include <cstdlib>
 
 #include "api/gpu/apenet_gpu.h"
