@@ -40,6 +40,17 @@ def test_windows_of_open_mpi(apenet, tmp_path):
     assert "OSC" not in done.stderr
 
 
+@pytest.mark.parametrize("on_node", [1, 2])
+def test_open_mpi_synchronises_windows_by_messages(apenet, tmp_path, on_node):
+    """Ranks of its launcher's node would do so in shared memory, in no time, or wait for it for ever."""
+    sources = {"post_crosses_network": ("windows", 2), "rma_active": ("c", 4)}
+    for name, (folder, ranks) in sources.items():
+        program = tmp_path / name
+        source = Path(__file__).with_name(folder) / f"{name}.c"
+        subprocess.run([OPENMPI_MPICC, "-std=c11", "-O1", "-o", program, source], check=True)
+        run(apenet, program, ranks, "--mpi", "openmpi", "--ranks-per-node", str(on_node))
+
+
 @pytest.mark.parametrize("name", ["any_source", "rma_active", "nonblocking_collectives"])
 def test_two_ranks_share_a_node(apenet, build, name):
     source = Path(__file__).with_name("c") / f"{name}.c"

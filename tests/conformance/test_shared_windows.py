@@ -68,10 +68,11 @@ def test_loads_and_stores_find_what_the_operations_of_the_library_find(apenet, b
 
 
 @pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
-def test_open_mpi_shares_the_memory_of_a_node_only(apenet, tmp_path):
-    program = tmp_path / "shared_window"
-    subprocess.run([OPENMPI / "mpicc", "-o", program, HERE / "c" / "shared_window.c"], check=True)
-    done = apenet("run", "-n", "4", "--machine", "ape16", "--ranks-per-node", "2", "--", program)
+@pytest.mark.parametrize(("source", "on_node"), [("c/shared_window.c", 2), ("windows/shared_window_paths.c", 4)])
+def test_open_mpi_shares_the_memory_of_a_node_only(apenet, tmp_path, source, on_node):
+    program = tmp_path / "program"
+    subprocess.run([OPENMPI / "mpicc", "-o", program, HERE / source], check=True)
+    done = apenet("run", "-n", "4", "--machine", "ape16", "--ranks-per-node", str(on_node), "--", program)
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
 
 

@@ -31,6 +31,8 @@ _PARAMETERS = {
     "OMPI_MCA_osc": "^ucx",
     # A thread that finds the library's lock taken yields, outside of all locks: the order of threads sees it.
     "OMPI_MCA_mpi_yield_when_idle": "1",
+    # Ranks ask for the others' addresses in MPI_Init: later, threads of a rank would wait for the launcher in the host.
+    "OMPI_MCA_mpi_add_procs_cutoff": "1000000",
     # Ranks of releases before Open MPI 5 keep the launcher's addresses: not those of the host's networks.
     "OMPI_MCA_oob_tcp_if_include": "lo",
     # The launcher's names depend on nothing of the host.

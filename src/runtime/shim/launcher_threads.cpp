@@ -1,6 +1,5 @@
 #include "runtime/shim/launcher_threads.hpp"
 
-#include <dlfcn.h>
 #include <sys/syscall.h>
 
 #include <ctime>
@@ -8,22 +7,8 @@
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/single_threaded.hpp"
-#include "runtime/shim/mpi_library.hpp"
-#include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
-namespace {
-
-// Open MPI's interface to its launcher; nullptr if it is not loaded.
-void* pmix_symbol(const char* name) {
-  void* library = dlopen("libpmix.so.2", RTLD_NOLOAD | RTLD_LAZY);
-  if (library == nullptr) return nullptr;
-  void* symbol = dlsym(library, name);
-  dlclose(library);
-  return symbol;
-}
-
-}  // namespace
 
 void await_launcher_threads() {
   if (ipc::is_single_threaded()) return;
@@ -35,15 +20,3 @@ void await_launcher_threads() {
 }
 
 }  // namespace apenet::shim
-
-using apenet::shim::Word;
-
-// Called for the address of each rank to which this one sends for the first time.
-APENET_EXPORT int PMIx_Get(Word process, Word key, Word hints, Word hint_count, Word value) {
-  constexpr int not_supported = -47;
-  void* const real = apenet::shim::pmix_symbol("PMIx_Get");
-  if (real == nullptr) return not_supported;
-  const int result = apenet::shim::call(real, process, key, hints, hint_count, value);
-  if (apenet::shim::virtual_client() != nullptr) apenet::shim::await_launcher_threads();
-  return result;
-}

@@ -1,9 +1,8 @@
 // Windows in memory that ranks of a node share (MPI_Win_allocate_shared).
 //
-// MPICH refuses them here: it shares memory only with ranks to which it would also send through shared
-// memory, past the simulated network. So the shim allocates the memory, lets the library make an ordinary
-// window of it, and answers itself what only a shared window can tell. Open MPI makes them by itself, but of
-// any ranks of the host.
+// The libraries refuse them here: they share memory only with ranks to which they would also send through
+// shared memory, past the simulated network. So the shim allocates the memory, lets the library make an
+// ordinary window of it, and answers itself what only a shared window can tell.
 //
 // Loads and stores take no virtual time. Ranks that share memory run one at a time (Scheduler), so that what
 // they find there repeats.
@@ -98,7 +97,7 @@ class Memory {
 
 struct Window {
   Memory memory;
-  std::vector<Part> parts;  // by rank in the window; empty if the library made it and knows them
+  std::vector<Part> parts;  // by rank in the window
   int flavor = 0;           // MPI_Win_get_attr returns its address
 
   [[nodiscard]] std::size_t offset_of(std::size_t rank) const {
@@ -198,12 +197,6 @@ int make_window(const Allocation& wanted, const Offer& offer, std::size_t rank, 
   return 0;
 }
 
-int have_library_make(const Allocation& wanted) {
-  const int error = wanted.by_library();
-  if (error == 0) remember(wanted.window, {});
-  return error;
-}
-
 int allocate(const Allocation& wanted, ipc::Client& client) {
   int ranks = 0;
   int rank = 0;
@@ -214,8 +207,7 @@ int allocate(const Allocation& wanted, ipc::Client& client) {
   // The library refuses bad arguments, and needs no help where nothing is shared.
   if (!is_known || is_inter != 0 || ranks == 1 || wanted.bytes < 0 || wanted.unit_bytes <= 0)
     return wanted.by_library();
-  const bool is_able = abi() == Abi::openmpi;
-  const Offer offer(rank == 0 && !is_able);
+  const Offer offer(rank == 0);
   const Part own{wanted.bytes, wanted.unit_bytes, client.block().place.node, getpid(), offer.file()};
   Window made;
   made.parts.resize(static_cast<std::size_t>(ranks));
@@ -224,8 +216,7 @@ int allocate(const Allocation& wanted, ipc::Client& client) {
   const bool are_near = std::all_of(made.parts.begin(), made.parts.end(),
                                     [&own](const Part& part) { return part.node == own.node; });
   if (!are_near) return raise(wanted.communicator, constants().not_shared);
-  const int error = is_able ? have_library_make(wanted)
-                            : make_window(wanted, offer, static_cast<std::size_t>(rank), std::move(made));
+  const int error = make_window(wanted, offer, static_cast<std::size_t>(rank), std::move(made));
   if (error == 0) client.block().grant.shares_memory = 1;
   return error;
 }
@@ -258,7 +249,7 @@ template <typename Unit>
 bool query(Word handle_word, Word rank, Word bytes, Word unit_bytes, Word base) {
   const std::lock_guard<std::mutex> guard(windows().mutex);
   const auto found = windows().of.find(handle(handle_word));
-  if (found == windows().of.end() || found->second.parts.empty()) return false;
+  if (found == windows().of.end()) return false;
   const Window& window = found->second;
   const Part* part = part_of(window, static_cast<int>(rank));
   if (part == nullptr) return false;
@@ -276,7 +267,7 @@ bool get_flavor(Word handle_word, Word key, Word value, Word has_value) {
   if (static_cast<int>(key) != constants().create_flavor) return false;
   const std::lock_guard<std::mutex> guard(windows().mutex);
   const auto found = windows().of.find(handle(handle_word));
-  if (found == windows().of.end() || found->second.parts.empty()) return false;
+  if (found == windows().of.end()) return false;
   // NOLINTBEGIN(performance-no-int-to-ptr)
   *reinterpret_cast<int**>(value) = &found->second.flavor;
   *reinterpret_cast<int*>(has_value) = 1;
