@@ -35,6 +35,7 @@ from apenet.run.program_result import RunError, RunResult
 from apenet.run.replay import ReplayError, ReplayResult, replay
 from apenet.run.traffic import TrafficPoint, TrafficResult, traffic
 from apenet.run.workload import WorkloadError, workload
+from apenet.study import Study, study
 
 __all__ = [
     "ApenetError",
@@ -50,6 +51,7 @@ __all__ = [
     "ReplayResult",
     "RunError",
     "RunResult",
+    "Study",
     "TrafficPoint",
     "TrafficResult",
     "WorkloadError",
@@ -67,6 +69,7 @@ __all__ = [
     "report",
     "reproduce",
     "run",
+    "study",
     "traffic",
     "workload",
 ]

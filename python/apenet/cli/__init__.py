@@ -29,6 +29,8 @@ from apenet.cli import (
     reproduce,
     run,
     streams,
+    study,
+    sweep,
     traffic,
 )
 from apenet.cli.commands import HelpfulCommand
@@ -59,6 +61,8 @@ app.command("map", cls=HelpfulCommand)(placing.place)
 app.command(cls=HelpfulCommand, context_settings={"allow_interspersed_args": False})(gate.gate)
 app.command(cls=HelpfulCommand)(reproduce.reproduce)
 app.command(cls=HelpfulCommand)(traffic.traffic)
+app.command(cls=HelpfulCommand)(sweep.sweep)
+app.add_typer(study.app, name="study")
 app.command(cls=HelpfulCommand)(fit.fit)
 app.command(cls=HelpfulCommand)(fit_compute.fit_compute)
 app.command(cls=HelpfulCommand)(calibrate.calibrate)
@@ -97,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
     streams.prepare()
     try:
         try:
-            command()(args=arguments, prog_name="apenet")
+            command()(args=arguments, prog_name="apenet", obj=command)
         finally:
             streams.flush()
     except streams.StreamError as error:

@@ -18,6 +18,7 @@ from apenet.bench.settings_effect import with_settings_judged
 from apenet.cli import lqcd
 from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import (
+    CheckSettingsOption,
     EngineOption,
     FaultOption,
     JsonOption,
@@ -38,6 +39,7 @@ MACHINE = {
     "settings": (SetOption, None),
     "rail": (RailOption, None),
     "faults": (FaultOption, None),
+    "check_settings": (CheckSettingsOption, True),
 }
 """The options that choose the machine."""
 
@@ -46,6 +48,7 @@ def run(kind: type[MachineRequest[Any]], machine: str, **given: Any) -> None:  #
     """Makes a request, measures it, and prints the result."""
     as_json = given.pop("as_json")
     chosen = read_machine(machine, given.pop("settings") or (), given.pop("faults") or (), given.pop("rail"))
+    chosen = chosen.with_settings_checked(given.pop("check_settings"))
     steps: list[Callable[[], None]] = []
     request = kind(chosen, **given, progress=lambda _size: steps[0]())
     where = "" if request.layer is None else f", layer {request.layer}"
@@ -150,7 +153,7 @@ def _flags() -> dict[str, str]:
 
 
 HELP = ("-h", "--help")
-WITHOUT_VALUE = {"--json", "--pin", "--no-pin", "--allow-long"}
+WITHOUT_VALUE = {"--json", "--pin", "--no-pin", "--allow-long", "--check-settings", "--no-check-settings"}
 
 
 def _place_of_test(args: list[str]) -> int:

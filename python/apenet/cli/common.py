@@ -43,6 +43,14 @@ RailOption = Annotated[
     str | None,
     typer.Option("--rail", metavar="NAME", help="Use only this card, if nodes have several: first, ib ..."),
 ]
+CheckSettingsOption = Annotated[
+    bool,
+    typer.Option(
+        "--check-settings/--no-check-settings",
+        help="Say which --set has no effect; costs a simulation for each.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 AllowLongOption = Annotated[bool, typer.Option("--allow-long", help=ALLOW_LONG)]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the simulation.")]

@@ -59,6 +59,7 @@ def run(
     faults: Sequence[str] | None,
     rail: str | None,
     *,
+    check_settings: bool,
     figure: Path | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401 (those of the request)
@@ -69,7 +70,9 @@ def run(
     names = machine.split(",")
     if len(set(names)) != len(names):
         raise InputError("machine", machine, "each machine once")
-    chosen = [read_machine(name, settings or (), faults or (), rail) for name in names]
+    chosen = [
+        read_machine(name, settings or (), faults or (), rail).with_settings_checked(check_settings) for name in names
+    ]
     steps = len(chosen) * len(doubling_counts("ranks", options["ranks"]))
     with progress_bar(f"{TEST} on {', '.join(machine.name for machine in chosen)}", steps) as progress:
         is_large = False

@@ -11,6 +11,7 @@ import typer
 from apenet.base.errors import NotWrittenError
 from apenet.cli.common import (
     AllowLongOption,
+    CheckSettingsOption,
     EngineOrBothOption,
     FaultOption,
     JsonOption,
@@ -60,6 +61,7 @@ def replay(
     report: ReportOption = None,
     seed: SeedOption = 1,
     allow_long: AllowLongOption = False,
+    check_settings: CheckSettingsOption = True,
     as_json: JsonOption = False,
 ) -> None:
     """Replay a trace on a simulated machine. The trace is one of apenet run --record, or any in the GOAL format."""
@@ -72,7 +74,7 @@ def replay(
         try:
             result = replay_trace(
                 trace,
-                machine=read_machine(machine, settings or (), faults or (), rail),
+                machine=read_machine(machine, settings or (), faults or (), rail).with_settings_checked(check_settings),
                 ranks_per_node=ranks_per_node,
                 map=mapping,
                 engine=engine,

@@ -10,6 +10,7 @@ import typer
 
 from apenet.base.errors import NotWrittenError
 from apenet.cli.common import (
+    CheckSettingsOption,
     EngineOrBothOption,
     FaultOption,
     MachineOption,
@@ -119,6 +120,7 @@ def run(
         str | None,
         typer.Option("--limit-virtual", metavar="TIME", help="End the run at this virtual time, such as 10ms."),
     ] = None,
+    check_settings: CheckSettingsOption = True,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON object; the program's output goes to standard error."),
@@ -139,7 +141,7 @@ def run(
             result = run_program(
                 command,
                 n=n,
-                machine=read_machine(machine, settings or (), faults or (), rail),
+                machine=read_machine(machine, settings or (), faults or (), rail).with_settings_checked(check_settings),
                 ranks_per_node=ranks_per_node,
                 map=mapping,
                 compute=compute,

@@ -55,6 +55,8 @@ class Machine:
     settings: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     rail: str | None = None
+    checks_settings: bool = field(default=True, repr=False, compare=False)
+    """Whether runs say which of the settings have no effect."""
     table: RawTable = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -164,6 +166,10 @@ class Machine:
         if faults:
             faulty.wire()
         return faulty
+
+    def with_settings_checked(self, wanted: bool) -> Machine:
+        """The machine whose runs say which of its settings have no effect, which costs a simulation each, or do not."""
+        return replace(self, checks_settings=wanted)
 
     def description(self, seed: int = 1, engine: str = "packet") -> _core.MachineDescription:
         """The machine in base units, as the C++ core takes it, its network run by one of `ENGINES`."""

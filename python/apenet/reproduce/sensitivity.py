@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
-from apenet import _core
 from apenet.base.errors import InputError, MachineError
 from apenet.host.caching import cached, make_cache, read_sealed_json, write_sealed_json
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
+from apenet.machine.assumptions import Assumption, assumptions, drawn_shares
+from apenet.machine.build import build_digest
 from apenet.machine.published import PublishedResult
 from apenet.machine.quantity import quantities
 from apenet.reproduce.rows import Row, row_of
@@ -37,47 +37,6 @@ SAMPLES = 64
 SEED = 1
 MOVES_PERCENT = 1.0
 """A change of the simulated value that is worth a line."""
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """An assumed number of a machine with the range of its plausible values."""
-
-    key: str
-    value: float
-    low: float
-    high: float
-    reason: str
-    is_whole: bool
-
-    def at(self, share: float) -> str:
-        """The setting for a value in the range: at `share` of it, in the logarithm for a range without zero.
-
-        Three digits, so that times are whole picoseconds. Whole numbers are powers of two if both ends are, and else
-        multiples of the largest number that divides both ends, so that sizes fit each other.
-        """
-        if self.low > 0:
-            value = self.low * (self.high / self.low) ** share
-        else:
-            value = self.low + share * (self.high - self.low)
-        if self.is_whole:
-            low, high = int(self.low), int(self.high)
-            if low.bit_count() == high.bit_count() == 1:
-                return f"{self.key}={2 ** round(math.log2(value))}"
-            step = math.gcd(low, high)
-            return f"{self.key}={round(value / step) * step}"
-        return f"{self.key}={float(f'{value:.3g}')!r}"
-
-
-def assumptions(machine: Machine) -> list[Assumption]:
-    """In the order of the schema."""
-    found = []
-    for key, quantity in quantities(machine.file):
-        if quantity.range is not None:
-            low, high = quantity.range
-            whole = isinstance(quantity.value, int)
-            found.append(Assumption(key, quantity.value, low, high, quantity.range_source, whole))
-    return found
 
 
 @dataclass(frozen=True)
@@ -230,18 +189,9 @@ def _plan(machine: Machine, only: set[str], samples: int) -> _Plan:
         ),
         tuple(
             Variation(machine.name, tuple(one.at(share) for one, share in zip(found, shares, strict=True)), keys)
-            for shares in _hypercube(len(found), samples)
+            for shares in drawn_shares(len(found), samples, "latin", SEED)
         ),
     )
-
-
-def _hypercube(dimensions: int, samples: int) -> Sequence[Sequence[float]]:
-    from scipy.stats import qmc  # noqa: PLC0415 (slow to load, and needed here only)
-
-    if dimensions == 0:
-        return []
-    drawn: Sequence[Sequence[float]] = qmc.LatinHypercube(dimensions, seed=SEED).random(samples).tolist()
-    return drawn
 
 
 def sensitivity(
@@ -333,7 +283,7 @@ class _Known:
 
     def __init__(self) -> None:
         make_cache()
-        self._path = cached(f"sensitivity-{_models_digest()}.json")
+        self._path = cached(f"sensitivity-{build_digest()[:16]}.json")
         self._values: dict[str, list[float | None] | None] = read_sealed_json(self._path)
 
     def __contains__(self, task: Variation) -> bool:
@@ -357,15 +307,6 @@ def _measured_digest(machine: str) -> str:
     parameters = [(key, one.value) for key, one in quantities(file)]
     how = {"source", "note", "value", "role", "tolerance_percent", "target", "bound"}
     return _digest_of([parameters, [(key, result.model_dump(exclude=how)) for key, result in file.results.items()]])
-
-
-@cache
-def _models_digest() -> str:
-    """A digest of the compiled core and the libraries beside it, which decide results with a machine's numbers."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(_core.__file__).parent.rglob("*.so*")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 @cache

@@ -86,7 +86,7 @@ def _candidates(machine: Machine) -> Iterator[tuple[str, Machine]]:
 
 def machines_without(machine: Machine) -> Iterator[tuple[str, Machine]]:
     """Each setting, and the machine without it."""
-    if not machine.path.is_file():
+    if not machine.checks_settings or not machine.path.is_file():
         return
     for number, setting in enumerate(machine.settings):
         others: Sequence[str] = [other for place, other in enumerate(machine.settings) if place != number]

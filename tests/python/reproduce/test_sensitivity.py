@@ -6,8 +6,9 @@ import pytest
 
 from apenet.base.errors import MachineError
 from apenet.machine import machine, machines
+from apenet.machine.assumptions import Assumption, assumptions
 from apenet.machine.quantity import quantities
-from apenet.reproduce.sensitivity import JUDGED, SAMPLES, Assumption, assumptions, digest_of, sensitivity, shipped
+from apenet.reproduce.sensitivity import JUDGED, SAMPLES, digest_of, sensitivity, shipped
 
 
 def judged():
