@@ -16,8 +16,8 @@ def test_a_rank_finds_what_comes_from_outside_within_its_limit(apenet, build, tm
     assert (done.returncode, done.stdout) == (0, "336 cases\n"), done.stderr
     warnings = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["warnings"]
     assert (
-        "rank 0 slept in real time, waiting for a child process, another process, a connection that was refused, a "
-        "lock, data in a pipe, socket or file, a file: the times of this run may not repeat"
+        "rank 0 slept in real time, waiting for a connection that was refused, a lock, data in a pipe, socket or file, "
+        "a file: the times of this run may not repeat"
     ) in warnings
 
 
@@ -51,7 +51,7 @@ def test_a_process_for_which_the_rank_does_not_wait_delays_it_for_a_limited_time
 def test_ranks_communicate_while_one_waits_for_its_child(apenet, build):
     done = apenet("run", "-n", "4", "--", build(OUTSIDE / "asks_beside.c"))
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
-    assert f"rank 0 {SLEPT}, waiting for a child process: " in done.stderr
+    assert SLEPT not in done.stderr
     assert "busy in the host" not in done.stderr
 
 

@@ -15,6 +15,11 @@
 
 namespace apenet::ipc {
 
+Client::Client(std::byte* base, std::uint32_t rank, Block* block) : Client(base, rank) {
+  block_ = block;
+  is_member_ = true;
+}
+
 Client::Client(std::byte* base, std::uint32_t rank)
     : base_(base),
       header_(reinterpret_cast<Header*>(base)),
@@ -207,6 +212,7 @@ void Client::stop_running() {
 }
 
 void Client::wait(Wait why, std::int64_t deadline_ps, bool is_sleep) {
+  if (is_member_) return;  // nobody would wake it
   Grant& grant = block_->grant;
   if (grant.wait == Wait::finished) {
     // A process that has been marked as finished without knowing would never be woken or stopped.

@@ -55,6 +55,15 @@ class Client {
   static Client* known() { return attached_.load(std::memory_order_acquire); }
   // Whether this process is a fork, without exec, of one that has mapped a simulation.
   static bool is_fork();
+  // A process that a rank has started, and whose threads act in the rank's order. Its client has a block of
+  // its own, of which the simulator knows nothing: its clocks and sleeps are the order's, and it takes no
+  // part in MPI.
+  [[nodiscard]] static bool is_member();
+  [[nodiscard]] bool is_own_block() const { return is_member_; }
+  // Where the order of the process's rank stands; nullptr: not for this process.
+  [[nodiscard]] static OrderTable* order_table();
+  // In the child of a fork: the process acts in the order by this entry of it.
+  static void become_member(OrderTable& table, OrderedThread& own);
   // Connects to the process manager anew. Returns the descriptor, from least on, or -1.
   static int connect_to_manager(int least);
   // Ends the process, which must not go on in a run, with status 2. The run tells why, once for all ranks.
@@ -149,7 +158,7 @@ class Client {
   // ThreadOrder::cancel(), or if files are ready, else 0. Also if a signal is to be taken (signal_ps()).
   std::int64_t sleep(std::int64_t ps, OwnFileWait* files = nullptr);
   // At which threads are blocked that wait for files which only this process can make ready.
-  static const void* own_files_of(const ThreadOrder& order) { return &order; }
+  static const void* own_files_of(const ThreadOrder& order) { return order.files(); }
   // Within an action of the calling thread, or by one that is not ordered: the process's clock moves to this
   // time of order_time_ps(), if it is earlier, and all events up to then are known. Returns until_ps, or the
   // earlier time at which a signal has ended the sleep of a process with one thread.
@@ -294,6 +303,10 @@ class Client {
   }
 
  private:
+  Client(std::byte* base, std::uint32_t rank, Block* block);
+  // In a program that has been executed: the process does so if it has an entry.
+  static Client* join_order(Client& process);
+  static void make_member(const OrderedThread& own);
   static Client* mapped();
   static void require_namespace();
   static Client* find_attached();
@@ -350,6 +363,7 @@ class Client {
   Layout layout_;
   std::uint32_t rank_;
   std::uint32_t process_id_;
+  bool is_member_ = false;
   std::int64_t run_made_at_s_;    // a copy, because forks of a rank cannot read the mapping
   std::uint32_t resumes_at_ = 0;  // event_tail at the last of Grant::least_events
 };

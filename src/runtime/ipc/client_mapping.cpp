@@ -93,6 +93,13 @@ void restrict_writes(std::byte* base, std::uint32_t rank) {
   allow(layout.window_offset(rank), layout.window_offset(rank + 1));
   allow(layout.notes_offset(rank), layout.notes_offset(rank + 1));
   allow(layout.regions_offset(rank), layout.regions_offset(rank + 1));
+  allow(layout.order_offset(rank), layout.order_offset(rank + 1));
+}
+
+// The client by which this process is of its rank's order.
+std::atomic<Client*>& member_client() {
+  static std::atomic<Client*> value{nullptr};
+  return value;
 }
 
 // The client of this process. Created on first use and never destroyed, because libraries still use it in
@@ -158,6 +165,7 @@ Client* Client::mapped() {
       pthread_atfork(nullptr, nullptr, [] {
         forked().store(true);
         attached_.store(nullptr, std::memory_order_relaxed);
+        member_client().store(nullptr);
         // A child that calls MPI all the same ends by a signal, and does not disturb its parent's messages.
         const Client* own = process_client();
         if (own != nullptr) mprotect(own->base_, own->layout_.total_bytes(), PROT_NONE);
@@ -174,10 +182,14 @@ Client* Client::mapped() {
 }
 
 Client* Client::find_attached() {
+  if (Client* const member = member_client()) {
+    attached_.store(member, std::memory_order_release);
+    return member;
+  }
   Client* client = mapped();
   if (client == nullptr || forked().load(std::memory_order_relaxed)) return nullptr;
-  if (client->block_->identity.process_id.load(std::memory_order_relaxed) != client->process_id_)
-    return nullptr;
+  const std::uint32_t owner = client->block_->identity.process_id.load(std::memory_order_relaxed);
+  if (owner != client->process_id_) return owner == 0 ? nullptr : join_order(*client);
   attached_.store(client, std::memory_order_release);
   return client;
 }
@@ -264,6 +276,61 @@ void Client::require_namespace() {
       "the program runs in a process namespace of its own (unshare --pid, a container): expected that of the "
       "simulator, which must know its processes and threads by their numbers: put what makes it in front of "
       "apenet run instead");
+}
+
+bool Client::is_member() {
+  return member_client().load(std::memory_order_relaxed) != nullptr;
+}
+
+OrderTable* Client::order_table() {
+  Client* const client = mapped();
+  if (client == nullptr || (is_fork() && !is_member())) return nullptr;
+  if (!is_member()) {  // which may not read the rank's block
+    const std::uint32_t owner = client->block_->identity.process_id.load(std::memory_order_relaxed);
+    if (owner != 0 && owner != client->process_id_) return nullptr;
+  }
+  return reinterpret_cast<OrderTable*>(client->base_ + client->layout_.order_offset(client->rank_));
+}
+
+// The block's memory lies apart from the mapping, which the fork's parent goes on to use.
+void Client::make_member(const OrderedThread& own) {
+  alignas(Client) static std::array<std::byte, sizeof(Client)> storage;
+  Client* const process = process_client();
+  void* const memory =
+      mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  auto* const block = new (memory) Block;
+  block->identity.process_id = static_cast<std::uint32_t>(getpid());
+  block->identity.joined = 1;
+  block->clock.advance_to(own.key.clock_ps);
+  block->clock.slept_ps.set(own.key.clock_ps - process->header_->epoch_ps);  // it has used no CPU time
+  auto* const member = new (storage.data()) Client(process->base_, process->rank_, block);
+  member_client().store(member);
+  attached_.store(member, std::memory_order_release);
+}
+
+void Client::become_member(OrderTable& table, OrderedThread& own) {
+  const Client* const process = process_client();
+  ThreadOrder* const threads = order();
+  if (process == nullptr || threads == nullptr) return;
+  const Layout& layout = process->layout_;
+  const std::uint32_t rank = process->rank_;
+  const std::size_t begin = layout.order_offset(rank);
+  mprotect(process->base_, Layout::running_offset(), PROT_READ);
+  mprotect(process->base_ + begin, layout.order_offset(rank + 1) - begin, PROT_READ | PROT_WRITE);
+  threads->become(table, own);
+  make_member(own);
+}
+
+// Once: a process that has no entry when it begins gets none later.
+Client* Client::join_order(Client& process) {
+  static std::atomic<bool> has_tried{false};
+  ThreadOrder* const threads = order();
+  if (threads == nullptr || has_tried.exchange(true)) return nullptr;
+  auto* const table =
+      reinterpret_cast<OrderTable*>(process.base_ + process.layout_.order_offset(process.rank_));
+  if (const OrderedThread* const own = threads->join(*table)) make_member(*own);
+  return member_client();
 }
 
 // Copies by system calls on the mapping's file, so that an invalid address causes an error instead of a

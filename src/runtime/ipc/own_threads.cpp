@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -98,7 +99,62 @@ void for_each_thread(Use use) {
   host_call(SYS_close, folder, 0);
 }
 
+// The first bytes of a file of /proc/PID/task/TID, or of /proc/PID if there is no thread.
+using ShownText = std::array<char, 512>;
+std::string_view shown_of(std::int32_t process, std::int32_t thread, std::string_view name, ShownText& text) {
+  std::array<char, 64> path{};
+  char* end = std::copy_n("/proc/", 6, path.data());
+  end = std::to_chars(end, end + 12, process).ptr;
+  if (thread != 0) {
+    end = std::copy_n("/task/", 6, end);
+    end = std::to_chars(end, end + 12, thread).ptr;
+  }
+  std::copy(name.begin(), name.end(), end);
+  const int file = host_call(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const int length = host_call(SYS_read, file, text.data(), text.size());
+  host_call(SYS_close, file, 0);
+  return {text.data(), static_cast<std::size_t>(std::max(length, 0))};
+}
+
+// The field of a stat file behind the name, from 0. The name may contain any character.
+std::string_view field_behind_name(std::string_view stat, int number) {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return {};
+  stat.remove_prefix(std::min(name_end + 2, stat.size()));
+  for (; number > 0 && !stat.empty(); --number)
+    stat.remove_prefix(std::min(stat.find(' '), stat.size() - 1) + 1);
+  return stat.substr(0, stat.find(' '));
+}
+
+bool is_end(char state) {
+  return state == 'Z' || state == 'X';
+}
+
 }  // namespace
+
+OtherThread look_at_thread_of(std::int32_t process, std::int32_t id) {
+  ShownText text{};
+  const std::string_view state = field_behind_name(shown_of(process, id, "/stat", text), 0);
+  if (state.empty() || is_end(state.front())) return {};
+  const char letter = state.front();
+  const bool is_stopped = letter == 'T' || letter == 't';
+  OtherThread seen{.state = letter == 'S' || is_stopped ? ThreadState::blocked : ThreadState::runs,
+                   .is_stopped = is_stopped};
+  const std::string_view used = shown_of(process, id, "/schedstat", text);
+  std::from_chars(used.data(), used.data() + used.size(), seen.cpu_ns);
+  return seen;
+}
+
+// The first thread is shown as ended before the others are.
+bool has_process_ended(std::uint32_t process) {
+  ShownText text{};
+  const std::string_view stat = shown_of(static_cast<std::int32_t>(process), 0, "/stat", text);
+  const std::string_view state = field_behind_name(stat, 0);
+  if (state.empty()) return host_call(SYS_kill, process, 0) != 0 && errno == ESRCH;
+  const std::string_view threads = field_behind_name(stat, 17);
+  return is_end(state.front()) && (threads == "1" || threads == "0");
+}
 
 ThreadState state_of_thread(std::int32_t id) {
   return look_at(id).state;

@@ -15,6 +15,15 @@ enum class ThreadState : std::uint8_t {
 // State of a thread, by its id of the host.
 [[nodiscard]] ThreadState state_of_thread(std::int32_t id);
 
+// A thread of another process. Which call it waits in, the host shows to a few processes only.
+struct OtherThread {
+  ThreadState state = ThreadState::ended;
+  bool is_stopped = false;  // by a signal or a tracer; counts as ThreadState::blocked
+  std::int64_t cpu_ns = 0;
+};
+[[nodiscard]] OtherThread look_at_thread_of(std::int32_t process, std::int32_t id);
+[[nodiscard]] bool has_process_ended(std::uint32_t process);
+
 // It waits in a futex.
 [[nodiscard]] bool waits_for_thread(std::int32_t id);
 // None of the other threads runs, or has run meanwhile.

@@ -27,7 +27,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 21;
+inline constexpr std::uint32_t protocol_version = 22;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -286,8 +286,9 @@ struct Running {
   std::atomic<std::uint32_t> interrupted{0};  // some process has set Grant::interrupted
 };
 
-// The parts of the mapping: header, `running`, blocks, arenas, windows, notes, regions. Offsets are the same
-// in all processes, and each part begins on a page. The header's pages in the memfd of the parts are unused.
+// The parts of the mapping: header, `running`, blocks, arenas, windows, notes, regions, orders. Offsets are
+// the same in all processes, and each part begins on a page. The header's pages in the memfd of the parts are
+// unused.
 struct Layout {
   std::uint32_t process_count;
   static constexpr std::size_t page = 4096;
@@ -309,7 +310,11 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t regions_offset(std::uint32_t rank) const {
     return notes_offset(process_count) + rank * round_up(sizeof(RegionTable));
   }
-  [[nodiscard]] constexpr std::size_t total_bytes() const { return regions_offset(process_count); }
+  // The order of the rank's threads, and of those of the processes that it has started.
+  [[nodiscard]] constexpr std::size_t order_offset(std::uint32_t rank) const {
+    return regions_offset(process_count) + rank * round_up(sizeof(OrderTable));
+  }
+  [[nodiscard]] constexpr std::size_t total_bytes() const { return order_offset(process_count); }
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<Wait>::is_always_lock_free);

@@ -75,15 +75,18 @@ ActionKey ThreadOrder::acts_at(const OrderedThread& thread) {
 }
 
 bool ThreadOrder::may_act(const OrderedThread& thread) {
+  if (thread.is_stopped) return false;
   switch (thread.acts) {
     case ThreadActs::running:
     case ThreadActs::at_gate:
     case ThreadActs::acting:
+    case ThreadActs::ending:
       return true;
     case ThreadActs::blocked:
       return thread.deadline_ps != OrderedThread::no_deadline_ps;
     case ThreadActs::free:
     case ThreadActs::outside:
+    case ThreadActs::ended:
       break;
   }
   return false;
@@ -111,7 +114,8 @@ OrderedThread* ThreadOrder::first_to_come() {
 OrderedThread* ThreadOrder::first_to_wait() {
   OrderedThread* first = nullptr;
   for_each([&](OrderedThread& thread) {
-    const bool waits = may_act(thread) && thread.acts != ThreadActs::running && &thread != acting_;
+    const bool waits = may_act(thread) && thread.acts != ThreadActs::running &&
+                       thread.acts != ThreadActs::ending && !is_acting(thread);
     if (waits && (first == nullptr || acts_at(thread) < acts_at(*first))) first = &thread;
   });
   return first;
@@ -119,12 +123,12 @@ OrderedThread* ThreadOrder::first_to_wait() {
 
 // Lets the next thread act, if it is known which one that is.
 void ThreadOrder::dispatch() {
-  if (acting_ != nullptr) return;
-  OrderedThread* const first = has_started_ ? least() : first_to_come();
+  if (table_->acting != 0) return;
+  OrderedThread* first = table_->has_started ? least() : first_to_come();
+  for (; first != nullptr && first->acts == ThreadActs::ending; first = least()) end_process(*first);
   if (first == nullptr || first->acts == ThreadActs::running) return;
   if (acts_at(*first).clock_ps > now_ps() && awaits_host(*first)) {  // it lets real time pass
-    word_of(*first).fetch_add(1);
-    futex_wake(word_of(*first));
+    wake_one(*first);
     return;
   }
   grant(*first, first->acts == ThreadActs::blocked ? Woken::timed_out : first->woken);
@@ -139,59 +143,71 @@ bool ThreadOrder::awaits_host(const OrderedThread& next) {
     if (thread.acts != ThreadActs::outside || !thread.awaits_host) return;
     (thread.key.number == 0 ? first_awaits : one_awaits) = true;
   });
-  if (!has_started_) return false;
-  const bool awaits_thread = next.acts == ThreadActs::blocked && next.object != nullptr;
+  if (!table_->has_started) return false;
+  const bool awaits_thread = next.acts == ThreadActs::blocked && next.object != OrderObject{};
   return first_awaits ||
-         (one_awaits && awaits_thread && host_may_act_ != nullptr && host_may_act_(passed_ns_));
+         (one_awaits && awaits_thread && host_may_act_ != nullptr && host_may_act_(table_->passed_ns));
 }
 
 void ThreadOrder::grant(OrderedThread& thread, Woken woken) {
   thread.key = acts_at(thread);
-  thread.object = nullptr;
-  thread.owner = nullptr;
+  thread.object = {};
+  thread.owner = 0;
+  thread.awaits_process = false;
   thread.deadline_ps = OrderedThread::no_deadline_ps;
   thread.acts = ThreadActs::acting;
-  thread.taking = nullptr;
+  thread.taking = {};
   thread.woken = woken;
-  acting_ = &thread;
-  if (thread.key.clock_ps > now_ps()) now_ps_.store(thread.key.clock_ps, std::memory_order_relaxed);
+  table_->acting = place_of(&thread);
+  if (thread.key.clock_ps > now_ps()) table_->now_ps.store(thread.key.clock_ps, std::memory_order_relaxed);
   word_of(thread).fetch_add(1);
   if (selves_[index_of(thread)].load(std::memory_order_relaxed) != pthread_self())
     futex_wake(word_of(thread));
 }
 
+void ThreadOrder::wake_one(OrderedThread& thread) {
+  word_of(thread).fetch_add(1);
+  futex_wake(word_of(thread));
+}
+
 void ThreadOrder::note_wait(const OrderedThread& own) {
   ThreadWord& word = (*words_)[index_of(own)];
   word.mark = ThreadWord::marks_one;
-  const OrderedThread* other = own.owner;
+  const OrderedThread* other = at_place(own.owner);
   if (own.acts == ThreadActs::at_gate) {
     word.awaits = ThreadWord::Awaits::order;
-    other = acting_ != nullptr ? acting_ : least();
-  } else if (own.object == nullptr) {
+    other = table_->acting != 0 ? acting() : least();
+  } else if (own.object == OrderObject{}) {
     word.awaits = ThreadWord::Awaits::time;
   } else {
     word.awaits = ThreadWord::Awaits::object;
-    const auto is_joined = [&own](const OrderedThread& thread) { return own.object == &thread; };
-    const auto* const joined = std::find_if(threads_.begin(), threads_.end(), is_joined);
-    if (joined != threads_.end()) other = joined;
+    const auto is_joined = [this, &own](const OrderedThread& thread) {
+      return own.object == name_of(&thread);
+    };
+    const auto* const joined = std::find_if(table_->threads.begin(), table_->threads.end(), is_joined);
+    if (joined != table_->threads.end()) other = joined;
   }
   word.thread_id = other == nullptr ? 0 : other->id.load(std::memory_order_relaxed);
 }
 
 // Waits until the thread acts.
 Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
-  std::int64_t pause_ns = first_pause_ns;
+  const std::int64_t longest_ns = has_processes() ? most_process_pause_ns : most_pause_ns;
+  std::int64_t pause_ns = has_processes() ? first_process_pause_ns : first_pause_ns;
   const Mark mark(own);
   HostPace pace;
   while (own.acts != ThreadActs::acting) {
     std::atomic<std::uint32_t>& word = word_of(own);
     const std::uint32_t before = word.load();
-    const bool is_next = acting_ == nullptr && first_to_wait() == &own;
-    timespec pause = pause_of(is_next                                            ? pause_ns
-                              : own.acts == ThreadActs::at_gate                  ? most_pause_ns
-                              : own.ends == WaitEnds::by_signal                  ? idle_pause_ns
-                              : own.deadline_ps != OrderedThread::no_deadline_ps ? idle_pause_ns
-                                                                                 : 0);
+    const bool is_next = table_->acting == 0 && first_to_wait() == &own;
+    // Nobody but those who wait sees that a process has ended.
+    const bool looks = is_next || own.awaits_process || (has_processes() && first_to_wait() == &own);
+    const bool is_idle = own.ends == WaitEnds::by_signal || has_processes() ||
+                         own.deadline_ps != OrderedThread::no_deadline_ps;
+    timespec pause = pause_of(looks                             ? pause_ns
+                              : own.acts == ThreadActs::at_gate ? most_pause_ns
+                              : is_idle                         ? idle_pause_ns
+                                                                : 0);
     const bool lets_pass = is_next && least() == &own;
     const std::int64_t paused_ns = lets_pass ? host_now_ns() : 0;
     if (lets_pass) {  // what comes from the host may come before
@@ -203,18 +219,21 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       pause = pause_of(std::min(left_ns, most_pause_ns));
     }
     bool is_interrupted = guard.has_signal();
+    const bool is_asked = own.asked_signal != 0;
     note_wait(own);
     guard.unlock();
     // With a time limit, the host always tells of a signal that was handled.
     const bool is_limited = pause.tv_sec != 0 || pause.tv_nsec != 0;
-    if (!is_interrupted)
+    if (!is_interrupted && !is_asked)  // its own look may have found what asks it
       is_interrupted = futex_wait(word, before, is_limited ? &pause : nullptr) < 0 && errno == EINTR;
+    const bool has_come = word.load() != before;
     guard.lock();
-    if (lets_pass) passed_ns_ += host_now_ns() - paused_ns;
+    if (lets_pass) table_->passed_ns += host_now_ns() - paused_ns;
+    own.is_stopped = false;
     if (own.acts == ThreadActs::acting) break;
     if (const int signal = std::exchange(own.asked_signal, 0); signal != 0) {
       own.acts = ThreadActs::blocked;
-      if (guard.lets_in(signal)) {
+      if (own.ends == WaitEnds::by_signal && guard.lets_in(signal)) {
         own.ends = WaitEnds::by_thread;
         unblock(own, own.asked_from, Woken::interrupted);
       }
@@ -225,13 +244,16 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       unblock(own, {.clock_ps = now_ps()}, Woken::interrupted);
       dispatch();
     } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr && own.readiness->is_there()) {
-      has_overtaken_ = true;
+      table_->has_overtaken = true;
       own.ends = WaitEnds::by_thread;
       unblock(own, {.clock_ps = now_ps()}, Woken::signalled);
       dispatch();
-    } else if (is_next) {
-      if (has_started_) look_at(least());
-      pause_ns = std::min(2 * pause_ns, most_pause_ns);
+    } else if (has_come) {
+      pause_ns = has_processes() ? first_process_pause_ns : first_pause_ns;
+    } else {
+      if (has_processes()) look_for_ends(own);
+      if (is_next && table_->has_started) look_at(least());
+      if (looks) pause_ns = std::min(2 * pause_ns, longest_ns);
     }
   }
   return own.woken;
@@ -250,6 +272,7 @@ void ThreadOrder::leave_call(OrderedThread& own, std::int64_t clock_ps) {
 
 // Whether the thread begins an action: it may be in one.
 bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
+  own.is_stopped = false;
   if (guard.is_nested()) {
     ++own.depth;
     return false;
@@ -263,8 +286,9 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
   }
   const bool is_parked = own.acts == ThreadActs::at_gate || own.acts == ThreadActs::blocked;
   if (is_parked && own.mark != nullptr && has_jumped(own)) {
-    own.object = nullptr;
-    own.owner = nullptr;
+    own.object = {};
+    own.owner = 0;
+    own.awaits_process = false;
     own.deadline_ps = OrderedThread::no_deadline_ps;
     own.depth = 0;
     own.acts = ThreadActs::running;
@@ -283,17 +307,17 @@ void ThreadOrder::enter(OrderedThread& own) {
     Guard guard(*this);
     if (!begins(own, guard)) return;
     if (own.call_depth > 0) own.depth = 1;  // the call goes on after it
-    if (acting_ == nullptr && (!has_started_ || least() == &own)) {
+    if (table_->acting == 0 && (!table_->has_started || least() == &own)) {
       own.acts = ThreadActs::acting;
-      acting_ = &own;
-      if (own.key.clock_ps > now_ps()) now_ps_.store(own.key.clock_ps, std::memory_order_relaxed);
+      table_->acting = place_of(&own);
+      if (own.key.clock_ps > now_ps()) table_->now_ps.store(own.key.clock_ps, std::memory_order_relaxed);
       return;
     }
   }
   Guard guard(*this, Guard::Signals::wait);
   if (own.acts != ThreadActs::running) return;  // a handler has jumped
   own.acts = ThreadActs::at_gate;
-  own.ticket = ++tickets_;
+  own.ticket = ++table_->tickets;
   own.woken = Woken::no;
   own.ends = WaitEnds::by_thread;
   note_settled();
@@ -306,13 +330,13 @@ Woken ThreadOrder::enter_at(OrderedThread& own, std::int64_t clock_ps, WaitEnds 
   const bool is_in_call =
       !guard.is_nested() && own.acts == ThreadActs::acting && own.call_depth > 0 && own.depth == 0;
   if (is_in_call) {
-    acting_ = nullptr;
+    table_->acting = 0;
   } else if (!begins(own, guard)) {
     return Woken::no;
   }
   if (own.call_depth > 0) own.depth = 1;
   own.acts = ThreadActs::blocked;  // at nothing
-  own.ticket = ++tickets_;
+  own.ticket = ++table_->tickets;
   own.deadline_ps = clock_ps;
   own.woken = Woken::no;
   own.ends = ends;
@@ -351,7 +375,7 @@ void ThreadOrder::end_action(OrderedThread& own, std::int64_t clock_ps, bool is_
     ++own.key.round;
   }
   own.acts = ThreadActs::running;
-  acting_ = nullptr;
+  table_->acting = 0;
   dispatch();
 }
 
@@ -373,7 +397,7 @@ void ThreadOrder::queue_behind_others(OrderedThread& own) {
   if (is_idle && own.idle_yields == 0) own.idle_since_ps = own.key.clock_ps;
   if (is_idle && ++own.idle_yields >= idle_yields_of_step) {
     own.saw_nothing = progress();
-    own.polled = ++tickets_;
+    own.polled = ++table_->tickets;
     // In a call of a library it waits for what another thread does in one; what comes later, the simulation
     // knows.
     const std::int64_t next_ps = earliest_other_ps(own, own.call_depth > 0);
@@ -393,13 +417,13 @@ void ThreadOrder::queue_behind_others(OrderedThread& own) {
 // Within a call.
 void ThreadOrder::give_way(OrderedThread& own) {
   Guard guard(*this, Guard::Signals::wait);
-  if (guard.is_nested() || acting_ != &own) return;
+  if (guard.is_nested() || !is_acting(own)) return;
   queue_behind_others(own);
   own.acts = ThreadActs::at_gate;
-  own.ticket = ++tickets_;
+  own.ticket = ++table_->tickets;
   own.woken = Woken::no;
   own.ends = WaitEnds::by_thread;
-  acting_ = nullptr;
+  table_->acting = 0;
   dispatch();
   park(own, guard);
 }

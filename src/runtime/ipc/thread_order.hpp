@@ -4,8 +4,9 @@
 // condition, a semaphore, the begin or end of a thread or of a sleep. Between actions threads run freely.
 // Actions happen in the order of their keys, whatever the host does: docs/internals/threads.md states why.
 //
-// One object a process. The shim owns it; the provider reaches it by pointer, so it holds no thread-local
-// data and calls nothing that is not AS-safe. Nothing here allocates memory.
+// The processes that a rank has started are of the same order: their threads stand in one OrderTable, in
+// memory that they share. One ThreadOrder a process. The shim owns it; the provider reaches it by pointer, so
+// it holds no thread-local data and calls nothing that is not AS-safe. Nothing here allocates memory.
 #pragma once
 
 #include <pthread.h>
@@ -36,6 +37,8 @@ enum class ThreadActs : std::uint8_t {
   acting,   // one thread at most
   blocked,  // until another thread wakes it, or its deadline comes
   outside,  // is blocked by what the order does not see, or runs without end
+  ending,   // the first thread of a process that has ended in the host: its end is an action at its key
+  ended,    // after that, until its parent has waited for it
 };
 
 // What ends a wait early.
@@ -67,14 +70,26 @@ class HostReadiness {
 // What a wait writes on the stack, and a jump out of it leaves behind.
 using ParkMark = std::array<std::uint64_t, 32>;
 
+// At what a thread waits: an address of its process, or a place in the table, which is all processes'.
+struct OrderObject {
+  std::uint64_t at = 0;       // 0: nothing
+  std::uint32_t process = 0;  // 0: all
+  friend bool operator==(const OrderObject&, const OrderObject&) = default;
+};
+
 struct OrderedThread {
   static constexpr std::int64_t no_deadline_ps = INT64_MAX;
 
   ActionKey key;
+  std::uint32_t process = 0;  // of the host; 0: is about to be started
+  std::uint32_t parent = 0;   // the process that has started this one, whose first thread it is; 0: the rank
+  bool leads = false;         // the first thread of a process that another one has started
+  bool is_stopped = false;    // by a signal of another process of the order: nobody waits for it
   ThreadActs acts = ThreadActs::free;
   Woken woken = Woken::no;
   WaitEnds ends = WaitEnds::by_thread;
   bool is_known_outside = false;  // it said so
+  bool has_come_back = false;     // from outside, since it last looked for ended children
   bool awaits_host = false;       // ThreadActs::outside: for something else than a thread
   int asked_signal = 0;           // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
@@ -90,12 +105,13 @@ struct OrderedThread {
   CallProgress calls;                 // while it does not act
   std::uint64_t calls_progress = 0;   // ThreadOrder::progress() at that time
   // ThreadActs::blocked.
-  const void* object = nullptr;
-  std::uint64_t ticket = 0;  // in the order of coming
+  OrderObject object;
+  std::uint64_t ticket = 0;  // in the order of coming; ThreadActs::ended: of the ends
   std::int64_t deadline_ps = no_deadline_ps;
-  OrderedThread* owner = nullptr;      // owner of the lock for which it waits, if known
+  std::uint32_t owner = 0;      // place of the owner of the lock for which it waits, from 1; 0: not known
+  bool awaits_process = false;  // for the end of one
   HostReadiness* readiness = nullptr;  // looked at now and then; nullptr: only threads of the order wake it
-  const void* taking = nullptr;        // ThreadActs::at_gate: the object at which it has been woken
+  OrderObject taking;                  // ThreadActs::at_gate: the object at which it has been woken
   // Its last empty poll, in a library that waits: ThreadOrder::progress_, its ticket, and that of the poll
   // before with the same progress, in the same call.
   static constexpr std::uint64_t no_poll = UINT64_MAX;
@@ -108,16 +124,42 @@ struct OrderedThread {
   std::uint32_t looks = 0;  // in a row that found it blocked
 };
 
+// The threads of a rank and of the processes that it has started. Zero bytes are an empty one, but for what
+// begin() sets.
+struct OrderTable {
+  static constexpr std::uint32_t room = 1024;
+  using Words = std::array<ThreadWord, room>;
+
+  std::atomic<std::uint32_t> owner{0};  // the rank's process, which has begun the order; 0: none
+  // Futex: the process that holds it, and a mark if others wait.
+  static constexpr std::uint32_t has_waiters = 1U << 31U;
+  std::atomic<std::uint32_t> lock{0};
+  std::atomic<std::uint32_t> used{0};  // entries that were ever used
+  std::uint32_t next_number = 0;
+  std::atomic<bool> has_started{false};
+  std::atomic<bool> has_overtaken{false};
+  std::atomic<std::uint32_t> processes{0};  // entries of first threads of processes
+  std::atomic<std::int64_t> now_ps{0};
+  std::atomic<std::uint64_t> progress{1};
+  std::uint64_t tickets = 0;
+  std::uint32_t acting = 0;    // its place, from 1
+  bool is_settling = false;    // the thread that acts waits in settle_others()
+  std::int64_t passed_ns = 0;  // real time that limited waits have taken, since a thread was last woken
+  std::uint8_t files = 0;      // an object: files that only these processes make ready
+  std::array<OrderedThread, room> threads{};
+  Words words{};
+};
+
 class ThreadOrder {
  public:
-  static constexpr std::uint32_t room = 1024;
+  static constexpr std::uint32_t room = OrderTable::room;
 
   constexpr ThreadOrder() = default;
   ThreadOrder(const ThreadOrder&) = delete;
   ThreadOrder& operator=(const ThreadOrder&) = delete;
 
   // Whether any thread was ever created: until then there is nothing to order.
-  [[nodiscard]] bool in_use() const { return used_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] bool in_use() const { return table_->used.load(std::memory_order_relaxed) != 0; }
   // The entry of the thread, or nullptr if it is not ordered.
   [[nodiscard]] OrderedThread* find(pthread_t thread);
   [[nodiscard]] OrderedThread* find_by_id(std::int32_t id);
@@ -133,16 +175,64 @@ class ThreadOrder {
   void end(OrderedThread& own);
   // Virtual time begins: from now on threads act in order.
   // words: where threads wait from now on, in the mapping, so that the simulator knows their waits; nullptr:
-  // as before.
-  using Words = std::array<ThreadWord, room>;
+  // as before. A shared table lies there.
+  using Words = OrderTable::Words;
   void start(std::int64_t clock_ps, Words* words = nullptr);
-  [[nodiscard]] bool has_started() const { return has_started_; }
+  [[nodiscard]] bool has_started() const { return table_->has_started; }
   // Whether what comes from the host may yet end a wait for another thread, after real time that nothing has
   // ended. Called with the lock of the order.
   using HostMayAct = bool (*)(std::int64_t passed_ns);
   void ask_for_host(HostMayAct host_may_act) { host_may_act_ = host_may_act; }
   // In the child of a fork only the calling thread is left, and nothing is ordered.
   void reset();
+
+  // Processes (thread_order_processes.cpp). From now on the entries stand in this table, which other
+  // processes see. Does nothing if another process has begun an order there, or if this one is in use.
+  void share(OrderTable& table);
+  [[nodiscard]] bool is_shared() const { return table_ != &own_table_; }
+  // Within an action: a process begins, with the caller's time. Returns nullptr if there is no room.
+  OrderedThread* create_process(const OrderedThread& creator);
+  // The number of that process. 0: it has not been started, or is in no order.
+  void note_process(OrderedThread& created, std::uint32_t process);
+  // In that process: the calling thread is its first one. After a fork, with its entry; else finds it.
+  void become(OrderTable& table, OrderedThread& own);
+  OrderedThread* join(OrderTable& table);
+  // The process of this number, which another one has started and has not waited for; nullptr: is in no
+  // order.
+  [[nodiscard]] OrderedThread* find_process(std::uint32_t process);
+  // Whether it acts in order: it stands in no wait of the host.
+  [[nodiscard]] bool acts_in_order(std::uint32_t process);
+  // Within an action: the child that has ended first of those of this process, or this one; nullptr: none
+  // has. process: 0: any.
+  [[nodiscard]] OrderedThread* find_ended(std::uint32_t process);
+  // Within an action: waits for the end of a child of this process. Returns Woken::no if it will come in the
+  // host, because no such child acts in order.
+  Woken await_end(OrderedThread& own, std::uint32_t process, std::int64_t deadline_ps);
+  // Such a child has ended in the host, at least.
+  [[nodiscard]] bool is_ending(std::uint32_t process);
+  // Whether such a child is in the order at all, and whether one waits in the host.
+  [[nodiscard]] bool has_child(std::uint32_t process);
+  [[nodiscard]] bool has_child_outside(std::uint32_t process);
+  [[nodiscard]] bool has_processes() const { return table_->processes.load(std::memory_order_relaxed) != 0; }
+  // Between actions of the rank's only thread: if no process is left, there is nothing to order any more.
+  bool retire(OrderedThread& own);
+  // Call before a look for an ended child: signals of others may have ended one that waits.
+  void look_for_killed();
+  // The processes of the order, without the caller's.
+  using Processes = std::array<std::uint32_t, room>;
+  [[nodiscard]] std::size_t list_processes(Processes& found);
+  // Its parent has waited for it, or it goes on outside the order.
+  void forget_process(OrderedThread& process);
+  // This process is about to end: the thread that acts next makes sure that it has.
+  void tell_of_end();
+  // Within an action: a signal has been sent to a process. Others wait until it has acted on it.
+  void ask_process(std::uint32_t process, int signal, const OrderedThread& from);
+  // Likewise: it has ended in the host by that signal.
+  void note_killed(std::uint32_t process, const OrderedThread& from);
+  // Likewise: it has been stopped, or goes on.
+  void note_stopped(std::uint32_t process, bool is_stopped);
+  // At which threads are blocked that wait for files which only processes of this order make ready.
+  [[nodiscard]] const void* files() const { return &table_->files; }
 
   // Begins an action: waits until the thread's key is the least of all that may act, and no other acts. An
   // action within an action, or of a signal's handler while the thread waits here, is part of that.
@@ -201,8 +291,8 @@ class ThreadOrder {
   // Whether a thread waits for a lock of this one, and may find what the looks have not.
   [[nodiscard]] bool must_yield(const OrderedThread& own);
   // Something has come, or was posted: a poll that was empty may find it.
-  [[nodiscard]] std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
-  void note_progress() { progress_.fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t progress() const { return table_->progress.load(std::memory_order_relaxed); }
+  void note_progress() { table_->progress.fetch_add(1, std::memory_order_relaxed); }
   // Within an action: the thread waits in a library, has found nothing, and looks again unless it waits in
   // the simulation.
   void note_empty_poll(OrderedThread& own);
@@ -213,9 +303,9 @@ class ThreadOrder {
   [[nodiscard]] std::uint32_t count_blocked(const void* object);
 
   // The time of the last action.
-  [[nodiscard]] std::int64_t now_ps() const { return now_ps_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t now_ps() const { return table_->now_ps.load(std::memory_order_relaxed); }
   // A thread acted for which the others had not waited: the host decided when.
-  [[nodiscard]] bool has_overtaken() const { return has_overtaken_; }
+  [[nodiscard]] bool has_overtaken() const { return table_->has_overtaken; }
 
  private:
   class Guard;
@@ -223,8 +313,8 @@ class ThreadOrder {
 
   template <typename Use>
   void for_each(Use use) {
-    for (std::uint32_t i = 0; i < used_.load(std::memory_order_relaxed); ++i) {
-      if (threads_[i].acts != ThreadActs::free) use(threads_[i]);
+    for (std::uint32_t i = 0; i < table_->used.load(std::memory_order_relaxed); ++i) {
+      if (table_->threads[i].acts != ThreadActs::free) use(table_->threads[i]);
     }
   }
   [[nodiscard]] OrderedThread* add(std::int64_t clock_ps);
@@ -245,7 +335,7 @@ class ThreadOrder {
   void end_action(OrderedThread& own, std::int64_t clock_ps, bool is_of_program);
   void come_back(OrderedThread& own);
   void unblock(OrderedThread& thread, ActionKey from, Woken woken);
-  std::uint32_t wake_blocked(const void* object, std::uint32_t most, const ActionKey& from);
+  std::uint32_t wake_blocked(OrderObject object, std::uint32_t most, const ActionKey& from);
   void wake_late();
   void drop(OrderedThread& thread);
   [[nodiscard]] bool awaits_host(const OrderedThread& next);
@@ -257,32 +347,48 @@ class ThreadOrder {
   }
   void note_wait(const OrderedThread& own);
   [[nodiscard]] std::size_t index_of(const OrderedThread& thread) const {
-    return static_cast<std::size_t>(&thread - threads_.data());
+    return static_cast<std::size_t>(&thread - table_->threads.data());
   }
+  // Places count from 1.
+  [[nodiscard]] std::uint32_t place_of(const OrderedThread* thread) const {
+    return thread == nullptr ? 0 : static_cast<std::uint32_t>(index_of(*thread)) + 1;
+  }
+  [[nodiscard]] OrderedThread* at_place(std::uint32_t place) {
+    return place == 0 ? nullptr : &table_->threads[place - 1];
+  }
+  [[nodiscard]] OrderedThread* acting() { return at_place(table_->acting); }
+  [[nodiscard]] bool is_acting(const OrderedThread& thread) const {
+    return table_->acting == place_of(&thread);
+  }
+  [[nodiscard]] OrderObject name_of(const void* object) const;
+  void wake_one(OrderedThread& thread);
+  [[nodiscard]] std::uint32_t own_process();
+  void ask_one(OrderedThread& thread, int signal, const ActionKey& from);
+  void leave_out(OrderedThread& thread);
+  // thread_order_processes.cpp.
+  void note_process_ended(std::uint32_t process, const ActionKey* killed_at = nullptr);
+  void end_process(OrderedThread& first);
+  void wake_parents(std::uint32_t parent);
+  void look_at_other(OrderedThread& first);
+  void look_for_ends(const OrderedThread& own);
+  void repair();
+  [[nodiscard]] bool is_child(const OrderedThread& thread, std::uint32_t process);
+  [[nodiscard]] bool has_ended(const OrderedThread& first);
 
-  std::atomic<std::uint32_t> lock_{0};  // futex
+  // The process's own.
+  std::atomic<std::uint32_t> process_{0};
   std::atomic<pthread_t> holder_{};
-  std::atomic<std::uint32_t> used_{0};  // entries that were ever used
-  std::uint32_t next_number_ = 0;
-  std::atomic<bool> has_started_{false};
-  std::atomic<bool> has_overtaken_{false};
-  std::atomic<std::int64_t> now_ps_{0};
-  std::atomic<std::uint64_t> progress_{1};
-  std::uint64_t tickets_ = 0;
-  OrderedThread* acting_ = nullptr;
-  bool is_settling_ = false;  // the thread that acts waits in settle_others()
   HostMayAct host_may_act_ = nullptr;
-  std::int64_t passed_ns_ = 0;  // real time that limited waits have taken, since a thread was last woken
   struct LateWake {
-    const void* object = nullptr;
+    OrderObject object;
     std::uint32_t most = 0;
   };
   std::array<LateWake, 16> late_{};  // by handlers of signals
   std::uint32_t late_count_ = 0;
   std::array<std::atomic<pthread_t>, room> selves_{};
-  std::array<OrderedThread, room> threads_{};
-  Words own_words_{};
-  Words* words_ = &own_words_;
+  OrderTable own_table_{};
+  OrderTable* table_ = &own_table_;
+  Words* words_ = &own_table_.words;
 };
 
 }  // namespace apenet::ipc

@@ -1,34 +1,37 @@
 // Which threads the order knows.
+#include <memory>
+
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/thread_order_parts.hpp"
 
 namespace apenet::ipc {
 
 OrderedThread* ThreadOrder::find(pthread_t thread) {
-  const std::uint32_t used = used_.load(std::memory_order_acquire);
+  const std::uint32_t used = table_->used.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < used; ++i) {
-    if (selves_[i].load(std::memory_order_relaxed) == thread) return &threads_[i];
+    if (selves_[i].load(std::memory_order_relaxed) == thread) return &table_->threads[i];
   }
   return nullptr;
 }
 
 OrderedThread* ThreadOrder::find_by_id(std::int32_t id) {
-  const std::uint32_t used = used_.load(std::memory_order_acquire);
+  const std::uint32_t used = table_->used.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < used; ++i) {
-    if (threads_[i].id.load(std::memory_order_relaxed) == id) return &threads_[i];
+    if (table_->threads[i].id.load(std::memory_order_relaxed) == id) return &table_->threads[i];
   }
   return nullptr;
 }
 
 OrderedThread* ThreadOrder::add(std::int64_t clock_ps) {
-  const std::uint32_t used = used_.load(std::memory_order_relaxed);
+  const std::uint32_t used = table_->used.load(std::memory_order_relaxed);
   std::uint32_t at = 0;
-  while (at < used && threads_[at].acts != ThreadActs::free) ++at;
+  while (at < used && table_->threads[at].acts != ThreadActs::free) ++at;
   if (at == room) return nullptr;
-  OrderedThread& fresh = threads_[at];
-  fresh.key = {.clock_ps = clock_ps, .round = 0, .number = next_number_++};
+  OrderedThread& fresh = *std::construct_at(&table_->threads[at]);
+  fresh.key = {.clock_ps = clock_ps, .round = 0, .number = table_->next_number++};
+  fresh.process = own_process();
   fresh.acts = ThreadActs::running;
-  if (at == used) used_.store(used + 1, std::memory_order_release);
+  if (at == used) table_->used.store(used + 1, std::memory_order_release);
   return &fresh;
 }
 
@@ -59,39 +62,29 @@ void ThreadOrder::begin(OrderedThread& own) {
   Guard guard(*this);
   own.id = own_thread_id();
   for_each([&](const OrderedThread& thread) {
-    if (thread.acts == ThreadActs::blocked && thread.object == &own)
+    if (thread.acts == ThreadActs::blocked && thread.object == name_of(&own))
       (*words_)[index_of(thread)].thread_id = own.id.load();
   });
 }
 
 void ThreadOrder::end(OrderedThread& own) {
   Guard guard(*this);
-  if (acting_ == &own) acting_ = nullptr;
+  if (is_acting(own)) table_->acting = 0;
   drop(own);
   dispatch();
 }
 
 void ThreadOrder::drop(OrderedThread& thread) {
-  wake_blocked(&thread, UINT32_MAX, thread.key);
-  thread.acts = ThreadActs::free;
+  wake_blocked(name_of(&thread), UINT32_MAX, thread.key);
   selves_[index_of(thread)] = pthread_t{};
-  thread.id = 0;
-  thread.object = thread.taking = nullptr;
-  thread.owner = nullptr;
-  thread.deadline_ps = OrderedThread::no_deadline_ps;
-  thread.depth = thread.call_depth = thread.looks = 0;
-  thread.gives_way = false;
-  thread.is_known_outside = thread.awaits_host = false;
-  forget_polls(thread);
-  CallProgress none;
-  thread.calls.swap(none);
-  thread.cpu_ns = -1;
+  if (thread.leads) table_->processes.fetch_sub(1);
+  std::construct_at(&thread);
   note_settled();
 }
 
 void ThreadOrder::start(std::int64_t clock_ps, Words* words) {
   Guard guard(*this);
-  if (words != nullptr) {
+  if (words != nullptr && !is_shared()) {
     Words& before = *words_;
     words_ = words;
     for (ThreadWord& word : before) {  // who waits there goes to the new one
@@ -103,24 +96,21 @@ void ThreadOrder::start(std::int64_t clock_ps, Words* words) {
     thread.key.clock_ps = clock_ps;
     thread.key.round = 0;
   });
-  now_ps_ = clock_ps;
-  has_started_ = true;
+  table_->now_ps = clock_ps;
+  table_->has_started = true;
 }
 
 void ThreadOrder::reset() {
-  const std::uint32_t used = used_.load();
-  for (std::uint32_t i = 0; i < used; ++i) {
-    threads_[i].acts = ThreadActs::free;
-    selves_[i] = pthread_t{};
-    threads_[i].id = 0;
-    threads_[i].object = nullptr;
-  }
-  lock_ = 0;
+  for (std::atomic<pthread_t>& self : selves_) self.store(pthread_t{}, std::memory_order_relaxed);
   holder_ = pthread_t{};
   late_count_ = 0;
-  acting_ = nullptr;
-  has_started_ = false;
-  used_ = 0;
+  process_ = 0;
+  table_ = &own_table_;
+  words_ = &own_table_.words;
+  own_table_.lock = 0;
+  own_table_.acting = 0;
+  own_table_.has_started = false;
+  own_table_.used = 0;
 }
 
 }  // namespace apenet::ipc

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "runtime/ipc/futex.hpp"
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/thread_order.hpp"
 
 namespace apenet::ipc {
@@ -17,6 +19,15 @@ namespace apenet::ipc {
 // The thread that acts next makes sure, at such intervals, that the one for which it waits will come.
 inline constexpr std::int64_t first_pause_ns = 1'000'000;
 inline constexpr std::int64_t most_pause_ns = 20'000'000;
+// The same for one that may be of another process.
+inline constexpr std::int64_t first_process_pause_ns = 250'000;
+inline constexpr std::int64_t most_process_pause_ns = 4'000'000;
+// Looks in a row that must find a thread blocked, without CPU time between them.
+inline constexpr std::uint32_t looks_of_blocked = 3;
+// A thread that runs for so long without an action may spin until another one changes memory.
+inline constexpr std::int64_t most_cpu_ns = 10'000'000'000;
+// Who waits for the lock makes sure, at such intervals, that the process lives that holds it.
+inline constexpr timespec lock_pause{.tv_sec = 0, .tv_nsec = 100'000'000};
 
 inline timespec pause_of(std::int64_t ns) {
   return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
@@ -30,6 +41,7 @@ class ThreadOrder::Guard {
   enum class Signals : std::uint8_t { come, wait };
   explicit Guard(ThreadOrder& order, Signals signals = Signals::come)
       : order_(order),
+        table_(*order.table_),
         is_nested_(order.holder_.load(std::memory_order_relaxed) == pthread_self()),
         keeps_signals_(signals == Signals::wait && !is_nested_) {
     lock();
@@ -45,21 +57,14 @@ class ThreadOrder::Guard {
       host_call(SYS_rt_sigprocmask, SIG_SETMASK, &every_signal, reinterpret_cast<std::uint64_t>(&before_),
                 as_argument(sizeof before_));
     }
-    std::uint32_t state = 0;
-    if (!order_.lock_.compare_exchange_strong(state, 1)) {
-      if (state != 2) state = order_.lock_.exchange(2);
-      while (state != 0) {
-        futex_wait(order_.lock_, 2, nullptr);
-        state = order_.lock_.exchange(2);
-      }
-    }
+    acquire();
     order_.holder_.store(pthread_self(), std::memory_order_relaxed);
   }
   void unlock() {
     if (is_nested_) return;
     if (order_.late_count_ > 0) order_.wake_late();
     order_.holder_.store(pthread_t{}, std::memory_order_relaxed);
-    if (order_.lock_.exchange(0) == 2) futex_wake(order_.lock_);
+    if ((table_.lock.exchange(0) & OrderTable::has_waiters) != 0) futex_wake(table_.lock);
     if (!keeps_signals_) return;
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, &before_, 0, as_argument(sizeof before_));
   }
@@ -69,8 +74,21 @@ class ThreadOrder::Guard {
     host_call(SYS_rt_sigpending, &pending, sizeof pending);
     return (pending & ~before_) != 0;
   }
+  // The signal's handler runs when it lets signals in.
   [[nodiscard]] bool lets_in(int signal) const {
-    return (before_ >> static_cast<unsigned>(signal - 1) & 1U) == 0;
+    struct {  // the host's sigaction
+      std::uintptr_t handler = 0;
+      std::uint64_t flags = 0;
+      std::uintptr_t restorer = 0;
+      SignalSet mask = 0;
+    } handling;
+    const void* const none = nullptr;
+    if (host_call(SYS_rt_sigaction, signal, none, reinterpret_cast<std::uint64_t>(&handling),
+                  as_argument(sizeof handling.mask)) != 0)
+      return false;
+    const bool is_handled = handling.handler != reinterpret_cast<std::uintptr_t>(SIG_DFL) &&
+                            handling.handler != reinterpret_cast<std::uintptr_t>(SIG_IGN);
+    return is_handled && (before_ >> static_cast<unsigned>(signal - 1) & 1U) == 0;
   }
 
  private:
@@ -81,7 +99,29 @@ class ThreadOrder::Guard {
     return reinterpret_cast<const void*>(bytes);  // NOLINT(performance-no-int-to-ptr)
   }
 
+  void acquire() {
+    const std::uint32_t own = order_.own_process();
+    std::uint32_t state = 0;
+    if (table_.lock.compare_exchange_strong(state, own)) return;
+    for (;; state = table_.lock.load()) {
+      if (state == 0) {
+        if (table_.lock.compare_exchange_strong(state, own | OrderTable::has_waiters)) return;
+        continue;
+      }
+      const std::uint32_t awaited = state | OrderTable::has_waiters;
+      if (state != awaited && !table_.lock.compare_exchange_strong(state, awaited)) continue;
+      const bool has_come = futex_wait(table_.lock, awaited, &lock_pause) == 0 || errno != ETIMEDOUT;
+      const std::uint32_t holder = state & ~OrderTable::has_waiters;
+      if (has_come || holder == own || !has_process_ended(holder)) continue;
+      state = awaited;
+      if (!table_.lock.compare_exchange_strong(state, own | OrderTable::has_waiters)) continue;
+      order_.repair();
+      return;
+    }
+  }
+
   ThreadOrder& order_;
+  OrderTable& table_;
   bool is_nested_;
   bool keeps_signals_;
   SignalSet before_ = 0;

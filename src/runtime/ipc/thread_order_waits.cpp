@@ -6,22 +6,21 @@
 #include "runtime/ipc/thread_order_parts.hpp"
 
 namespace apenet::ipc {
-namespace {
-
-// Looks in a row that must find a thread blocked, without CPU time between them.
-constexpr std::uint32_t looks_of_blocked = 3;
-// A thread that runs for so long without an action may spin until another one changes memory.
-constexpr std::int64_t most_cpu_ns = 10'000'000'000;
-
-}  // namespace
-
 // Asks the host about a thread for which others wait.
 void ThreadOrder::look_at(OrderedThread* first) {
   if (first == nullptr || first->acts != ThreadActs::running || first->id == 0) return;
+  if (first->process != own_process()) {
+    look_at_other(*first);
+    return;
+  }
   const ThreadState state = state_of_thread(first->id);
   if (state == ThreadState::ended) {  // the first thread of the process, which no function of ours began
-    drop(*first);
-    dispatch();
+    if (first->leads) {
+      leave_out(*first);  // its other threads go on
+    } else {
+      drop(*first);
+      dispatch();
+    }
     return;
   }
   const std::int64_t cpu_ns = cpu_ns_of(first->id);
@@ -32,8 +31,13 @@ void ThreadOrder::look_at(OrderedThread* first) {
   first->looked_at = first->key;
   const bool is_blocked = state == ThreadState::blocked || state == ThreadState::limited;
   if (is_blocked ? ++first->looks < looks_of_blocked : used_ns < most_cpu_ns) return;
-  first->acts = ThreadActs::outside;
   if (!first->is_known_outside) first->awaits_host = is_blocked && !waits_for_thread(first->id);
+  leave_out(*first);
+}
+
+// The others go on without the thread.
+void ThreadOrder::leave_out(OrderedThread& thread) {
+  thread.acts = ThreadActs::outside;
   note_settled();
   dispatch();
 }
@@ -49,15 +53,14 @@ OrderedThread* ThreadOrder::first_running(const OrderedThread* besides) {
 
 // Call when a thread runs no more.
 void ThreadOrder::note_settled() {
-  if (!is_settling_ || acting_ == nullptr || first_running(acting_) != nullptr) return;
-  word_of(*acting_).fetch_add(1);
-  futex_wake(word_of(*acting_));
+  if (!table_->is_settling || table_->acting == 0 || first_running(acting()) != nullptr) return;
+  wake_one(*acting());
 }
 
 void ThreadOrder::settle_others(OrderedThread& own) {
   Guard guard(*this);
   std::int64_t pause_ns = first_pause_ns;
-  is_settling_ = true;
+  table_->is_settling = true;
   while (OrderedThread* first = first_running(&own)) {
     std::atomic<std::uint32_t>& word = word_of(own);
     const std::uint32_t before = word.load();
@@ -69,7 +72,7 @@ void ThreadOrder::settle_others(OrderedThread& own) {
     look_at(first);
     pause_ns = std::min(2 * pause_ns, most_pause_ns);
   }
-  is_settling_ = false;
+  table_->is_settling = false;
 }
 
 std::int64_t ThreadOrder::oldest_sleep_ps() {
@@ -86,7 +89,7 @@ std::uint32_t ThreadOrder::count_blocked(const void* object) {
   Guard guard(*this);
   std::uint32_t count = 0;
   for_each([&](const OrderedThread& thread) {
-    count += thread.acts == ThreadActs::blocked && thread.object == object ? 1 : 0;
+    count += thread.acts == ThreadActs::blocked && thread.object == name_of(object) ? 1 : 0;
   });
   return count;
 }
@@ -95,15 +98,16 @@ std::uint32_t ThreadOrder::count_blocked(const void* object) {
 void ThreadOrder::come_back(OrderedThread& own) {
   own.key = std::max(own.key, ActionKey{.clock_ps = now_ps(), .round = 0, .number = own.key.number});
   own.acts = ThreadActs::running;
-  if (!own.is_known_outside) has_overtaken_ = true;
+  if (!own.is_known_outside) table_->has_overtaken = true;
   own.is_known_outside = false;
+  own.has_come_back = true;
 }
 
 void ThreadOrder::go_outside(OrderedThread& own, bool awaits_host) {
   Guard guard(*this);
   const bool is_in_call = own.acts == ThreadActs::acting && own.call_depth > 0 && own.depth == 0;
   if (own.acts != ThreadActs::running && !is_in_call) return;
-  if (is_in_call) acting_ = nullptr;
+  if (is_in_call) table_->acting = 0;
   own.acts = ThreadActs::outside;
   own.is_known_outside = true;
   own.awaits_host = awaits_host;
@@ -137,14 +141,14 @@ Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t de
   Guard guard(*this, Guard::Signals::wait);
   if (guard.is_nested()) return Woken::interrupted;
   own.acts = ThreadActs::blocked;
-  own.object = object;
-  own.ticket = ++tickets_;
+  own.object = name_of(object);
+  own.ticket = ++table_->tickets;
   own.deadline_ps = deadline_ps;
-  own.owner = owner;
+  own.owner = place_of(owner);
   own.readiness = readiness;
   own.woken = Woken::no;
   own.ends = ends;
-  if (acting_ == &own) acting_ = nullptr;
+  if (is_acting(own)) table_->acting = 0;
   dispatch();
   return park(own, guard);
 }
@@ -154,10 +158,11 @@ void ThreadOrder::unblock(OrderedThread& thread, ActionKey from, Woken woken) {
   from.number = thread.key.number;
   thread.key = std::max(thread.key, from);
   thread.acts = ThreadActs::at_gate;
-  thread.taking = woken == Woken::signalled ? thread.object : nullptr;
-  if (woken == Woken::signalled) passed_ns_ = 0;
-  thread.object = nullptr;
-  thread.owner = nullptr;
+  thread.taking = woken == Woken::signalled ? thread.object : OrderObject{};
+  if (woken == Woken::signalled) table_->passed_ns = 0;
+  thread.object = {};
+  thread.owner = 0;
+  thread.awaits_process = false;
   thread.readiness = nullptr;
   thread.deadline_ps = OrderedThread::no_deadline_ps;
   thread.woken = woken;
@@ -166,16 +171,16 @@ void ThreadOrder::unblock(OrderedThread& thread, ActionKey from, Woken woken) {
 std::uint32_t ThreadOrder::wake(const void* object, std::uint32_t most, const OrderedThread* from) {
   Guard guard(*this);
   if (guard.is_nested()) {  // the holder does it when it releases the lock
-    if (late_count_ < late_.size()) late_[late_count_++] = {.object = object, .most = most};
+    if (late_count_ < late_.size()) late_[late_count_++] = {.object = name_of(object), .most = most};
     return 0;
   }
   const std::uint32_t woken =
-      wake_blocked(object, most, from == nullptr ? ActionKey{.clock_ps = now_ps()} : from->key);
+      wake_blocked(name_of(object), most, from == nullptr ? ActionKey{.clock_ps = now_ps()} : from->key);
   dispatch();
   return woken;
 }
 
-std::uint32_t ThreadOrder::wake_blocked(const void* object, std::uint32_t most, const ActionKey& from) {
+std::uint32_t ThreadOrder::wake_blocked(OrderObject object, std::uint32_t most, const ActionKey& from) {
   std::uint32_t woken = 0;
   while (woken < most) {
     OrderedThread* first = nullptr;
@@ -201,7 +206,7 @@ OrderedThread* ThreadOrder::first_to_take(const void* object) {
   Guard guard(*this);
   OrderedThread* first = nullptr;
   for_each([&](OrderedThread& thread) {
-    if (thread.acts == ThreadActs::at_gate && thread.taking == object) first = &thread;
+    if (thread.acts == ThreadActs::at_gate && thread.taking == name_of(object)) first = &thread;
   });
   return first;
 }
@@ -209,7 +214,7 @@ OrderedThread* ThreadOrder::first_to_take(const void* object) {
 void ThreadOrder::note_owner(const void* object, OrderedThread& own) {
   Guard guard(*this);
   for_each([&](OrderedThread& thread) {
-    if (thread.acts == ThreadActs::blocked && thread.object == object) thread.owner = &own;
+    if (thread.acts == ThreadActs::blocked && thread.object == name_of(object)) thread.owner = place_of(&own);
   });
 }
 
@@ -225,11 +230,14 @@ void ThreadOrder::ask(pthread_t thread, int signal, const OrderedThread& from) {
   Guard guard(*this);
   OrderedThread* const found = find(thread);
   if (found == nullptr || found->acts != ThreadActs::blocked || found->ends != WaitEnds::by_signal) return;
-  found->asked_signal = signal;
-  found->asked_from = from.key;
-  found->acts = ThreadActs::running;
-  word_of(*found).fetch_add(1);
-  futex_wake(word_of(*found));
+  ask_one(*found, signal, from.key);
+}
+
+void ThreadOrder::ask_one(OrderedThread& thread, int signal, const ActionKey& from) {
+  thread.asked_signal = signal;
+  thread.asked_from = from;
+  thread.acts = ThreadActs::running;
+  wake_one(thread);
 }
 
 std::int64_t ThreadOrder::earliest_other_ps(const OrderedThread& own, bool in_call) {
@@ -246,7 +254,7 @@ void ThreadOrder::note_empty_poll(OrderedThread& own) {
   const std::uint64_t now = progress();
   own.polled_before = own.saw_nothing == now ? own.polled : OrderedThread::no_poll;
   own.saw_nothing = now;
-  own.polled = ++tickets_;
+  own.polled = ++table_->tickets;
 }
 
 // Whether it helps nobody to let the other thread act: all that has happened since the last poll of `own` is
@@ -274,7 +282,7 @@ bool ThreadOrder::must_yield(const OrderedThread& own) {
   Guard guard(*this);
   bool yields = false;
   for_each([&](const OrderedThread& other) {
-    if (other.acts == ThreadActs::blocked && other.owner == &own && !has_polled_since(other, own))
+    if (other.acts == ThreadActs::blocked && other.owner == place_of(&own) && !has_polled_since(other, own))
       yields = true;
   });
   return yields;

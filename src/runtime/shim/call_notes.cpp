@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/shim/real.hpp"
+
 namespace apenet::shim {
 namespace {
 
@@ -131,7 +133,7 @@ CodeFile code_file_at(std::uint64_t address) {
 struct ThreadEnd {
   ipc::CallNote* note = nullptr;
   ~ThreadEnd() {
-    if (note != nullptr && ipc::Client::attached() != nullptr) release(note);  // not in a forked child
+    if (note != nullptr && rank_client() != nullptr) release(note);  // not in a forked child
   }
 };
 

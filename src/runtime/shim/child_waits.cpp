@@ -1,8 +1,21 @@
 // Waits for child processes: the time limits and looks of any wait in the host (outside_waits.hpp), and what
 // the end of a child says of the program that it was (process_images.hpp).
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/single_threaded.hpp"
+#include "runtime/shim/child_processes.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
@@ -11,6 +24,11 @@
 namespace apenet::shim {
 namespace {
 
+using ipc::OrderedThread;
+using ipc::ThreadOrder;
+
+constexpr pid_t any_child = -1;
+
 pid_t waited(pid_t child, int status, int flags) {
   if (child == 0 && (flags & WNOHANG) != 0) note_look(ipc::OutsideCause::child, 1);
   if (child > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
@@ -18,12 +36,121 @@ pid_t waited(pid_t child, int status, int flags) {
   return child;
 }
 
-// Calls real(status) of one of the C library's functions.
+// A handler of a signal that has come would end the wait. Which signal it was, nobody tells.
+bool has_interrupting_handler() {
+  constexpr std::array signals = {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGCHLD};
+  return std::any_of(signals.begin(), signals.end(), [](int signal) {
+    struct sigaction handling {};
+    sigaction(signal, nullptr, &handling);
+    const bool is_handled = handling.sa_handler != SIG_DFL && handling.sa_handler != SIG_IGN;
+    return is_handled && (handling.sa_flags & SA_RESTART) == 0;
+  });
+}
+
+// A child that has ended in the host and is in no order of this process; 0: none has.
+pid_t ended_outside(pid_t process) {
+  siginfo_t info{};
+  const bool is_any = process == any_child;
+  // The fourth argument is a number here.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const auto* const options = reinterpret_cast<const void*>(std::uintptr_t{WEXITED | WNOHANG | WNOWAIT});
+  const int error = ipc::host_call(SYS_waitid, is_any ? P_ALL : P_PID, is_any ? 0 : process,
+                                   reinterpret_cast<std::uint64_t>(&info), options);
+  if (error != 0 || info.si_pid == 0) return 0;
+  return thread_order().acts_in_order(static_cast<std::uint32_t>(info.si_pid)) ? 0 : info.si_pid;
+}
+
+// The wait of a process whose children act in order: the child, 0 or -1 as the host would answer.
+// nullopt: what comes is the host's matter. real(process, flags): the host's wait.
 template <typename Real>
-pid_t wait_for_child(int* status, int flags, Real real) {
+std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
+  ipc::Client* const client = clock_client();
+  OrderedThread* const own = client == nullptr ? nullptr : ordered_thread();
+  if (own == nullptr || !thread_order().is_shared()) return {};
+  if (process != any_child && process <= 0) return {};
+  ThreadOrder& order = thread_order();
+  const auto awaited = process == any_child ? 0 : static_cast<std::uint32_t>(process);
+  for (;;) {
+    order.enter(*own);
+    order.look_for_killed();
+    const bool looks = std::exchange(own->has_come_back, false) && order.is_ending(awaited);
+    if (OrderedThread* const ended = order.find_ended(awaited)) {
+      const auto child = static_cast<pid_t>(ended->process);
+      const pid_t result = real(child, flags & ~WNOHANG);
+      if ((flags & WNOWAIT) == 0 || result < 0) order.forget_process(*ended);
+      order.leave(*own, true);
+      return result;
+    }
+    if (!order.has_child(awaited)) {
+      order.leave(*own, true);
+      return {};
+    }
+    if ((flags & WNOHANG) != 0 && !looks) {
+      const pid_t outside = ended_outside(process);
+      const pid_t result = outside == 0 ? 0 : real(outside, flags);
+      OrderedThread* const entry = order.find_process(static_cast<std::uint32_t>(outside));
+      if (result > 0 && entry != nullptr) order.forget_process(*entry);
+      const bool waits_for_host = result == 0 && order.has_child_outside(awaited);
+      order.leave(*own, true);
+      if (waits_for_host) note_look(ipc::OutsideCause::child, 1);
+      return result;
+    }
+    VirtualTimers& timers = VirtualTimers::of_process();
+    const std::int64_t due_ps = timers.first_ps();
+    const bool has_timer = due_ps != VirtualTimer::never_ps;
+    const std::int64_t until_ps = has_timer ? order_deadline_ps(due_ps) : OrderedThread::no_deadline_ps;
+    const ipc::Woken woken = order.await_end(*own, awaited, until_ps);
+    if (woken == ipc::Woken::timed_out) client->pass_until_ps(own->key.clock_ps);
+    order.leave(*own, true);
+    if (woken == ipc::Woken::no) return {};
+    const bool has_handled = client->has_due_timer() && timers.fire(*client, true);
+    const bool is_interrupted = woken == ipc::Woken::interrupted && !order.is_ending(awaited);
+    if ((has_handled || is_interrupted) && has_interrupting_handler()) {
+      errno = EINTR;
+      return -1;
+    }
+  }
+}
+
+// The host has told of the end of a child that had an entry.
+void forget_reaped(pid_t child, int flags) {
+  if (child <= 0 || (flags & WNOWAIT) != 0 || !thread_order().is_shared()) return;
+  if (OrderedThread* const entry = thread_order().find_process(static_cast<std::uint32_t>(child)))
+    thread_order().forget_process(*entry);
+}
+
+// A rank of one thread needs no order when its last child has ended.
+void end_order() {
+  ipc::Client* const client = clock_client();
+  OrderedThread* const own = client == nullptr ? nullptr : ordered_thread();
+  if (own == nullptr || client->is_own_block() || !ipc::is_single_threaded()) return;
+  if (thread_order().has_processes()) return;
+  client->lock();  // its clock comes to that of the thread
+  client->unlock();
+  thread_order().retire(*own);
+}
+
+// Calls real(process, status, flags), as wait4().
+template <typename Real>
+pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   int own_status = 0;
-  const HostPace pace(pacing_client());
-  const pid_t child = real(&own_status);
+  const auto wait = [&](pid_t child, int how) { return real(child, &own_status, how); };
+  pid_t child = 0;
+  if (const std::optional<pid_t> ordered = wait_in_order(process, flags, wait)) {
+    child = *ordered;
+    if (child > 0 && status != nullptr) *status = own_status;
+    if (child > 0)
+      note_reaped(child, flags, WIFEXITED(own_status) && WEXITSTATUS(own_status) != loader_failed);
+    if (child > 0) end_order();
+    return child;
+  }
+  {
+    const HostPace pace(pacing_client());
+    child = wait(process, flags);
+  }
+  const bool has_ended = WIFEXITED(own_status) || WIFSIGNALED(own_status);
+  if (has_ended) forget_reaped(child, flags);
+  if (has_ended) end_order();
   if (child > 0 && status != nullptr) *status = own_status;
   return waited(child, own_status, flags);
 }
@@ -31,41 +158,68 @@ pid_t wait_for_child(int* status, int flags, Real real) {
 }  // namespace
 }  // namespace apenet::shim
 
+using apenet::shim::end_order;
+using apenet::shim::forget_reaped;
+using apenet::shim::loader_failed;
 using apenet::shim::next;
+using apenet::shim::note_reaped;
 using apenet::shim::wait_for_child;
+using apenet::shim::wait_in_order;
 
-APENET_EXPORT pid_t wait(int* status) {
-  static const auto real = next<pid_t (*)(int*)>("wait");
-  return wait_for_child(status, 0, [&](int* own) { return real(own); });
+APENET_EXPORT pid_t wait4(pid_t process, int* status, int flags, rusage* use) noexcept {
+  static const auto real = next<pid_t (*)(pid_t, int*, int, rusage*)>("wait4");
+  return wait_for_child(process, status, flags,
+                        [&](pid_t child, int* own, int how) { return real(child, own, how, use); });
+}
+
+APENET_EXPORT pid_t wait3(int* status, int flags, rusage* use) noexcept {
+  return wait4(-1, status, flags, use);
 }
 
 APENET_EXPORT pid_t waitpid(pid_t process, int* status, int flags) {
   static const auto real = next<pid_t (*)(pid_t, int*, int)>("waitpid");
-  return wait_for_child(status, flags, [&](int* own) { return real(process, own, flags); });
+  return wait_for_child(process, status, flags,
+                        [&](pid_t child, int* own, int how) { return real(child, own, how); });
 }
 
-APENET_EXPORT pid_t wait3(int* status, int flags, rusage* use) noexcept {
-  static const auto real = next<pid_t (*)(int*, int, rusage*)>("wait3");
-  return wait_for_child(status, flags, [&](int* own) { return real(own, flags, use); });
-}
-
-APENET_EXPORT pid_t wait4(pid_t process, int* status, int flags, rusage* use) noexcept {
-  static const auto real = next<pid_t (*)(pid_t, int*, int, rusage*)>("wait4");
-  return wait_for_child(status, flags, [&](int* own) { return real(process, own, flags, use); });
+APENET_EXPORT pid_t wait(int* status) {
+  return waitpid(-1, status, 0);
 }
 
 APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags) {
   static const auto real = next<int (*)(idtype_t, id_t, siginfo_t*, int)>("waitid");
   if (info != nullptr && (flags & WNOHANG) != 0) info->si_pid = 0;  // as it is left if no child has ended
+  const bool is_one = type == P_PID || type == P_ALL;
+  if (is_one && (flags & WEXITED) != 0) {
+    siginfo_t own{};
+    const auto wait = [&](pid_t child, int how) {
+      own.si_pid = 0;
+      const int error = real(P_PID, static_cast<id_t>(child), &own, how);
+      return error != 0 ? error : own.si_pid;
+    };
+    const pid_t awaited = type == P_ALL ? -1 : static_cast<pid_t>(process);
+    if (const std::optional<pid_t> child = wait_in_order(awaited, flags, wait)) {
+      if (*child > 0 && info != nullptr) *info = own;
+      const bool has_exited = own.si_code == CLD_EXITED;
+      if (*child > 0 && (flags & WNOWAIT) == 0)
+        note_reaped(*child, flags, has_exited && own.si_status != loader_failed);
+      if (*child > 0) end_order();
+      return *child < 0 ? -1 : 0;
+    }
+  }
   const apenet::shim::HostPace pace(apenet::shim::pacing_client());
-  const int result = real(type, process, info, flags);
-  if (result != 0 || info == nullptr) return result;
+  siginfo_t own{};
+  const int result = real(type, process, info == nullptr ? &own : info, flags);
+  if (info == nullptr) info = &own;
+  if (result != 0) return result;
   if (info->si_pid == 0 && (flags & WNOHANG) != 0)
     apenet::shim::note_look(apenet::ipc::OutsideCause::child, 1);
   const bool has_exited = info->si_code == CLD_EXITED;
   const bool has_ended = has_exited || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED;
-  if (info->si_pid > 0 && has_ended && (flags & WNOWAIT) == 0)
-    apenet::shim::note_reaped(info->si_pid, flags,
-                              has_exited && info->si_status != apenet::shim::loader_failed);
+  if (info->si_pid > 0 && has_ended && (flags & WNOWAIT) == 0) {
+    forget_reaped(info->si_pid, flags);
+    end_order();
+    note_reaped(info->si_pid, flags, has_exited && info->si_status != loader_failed);
+  }
   return result;
 }

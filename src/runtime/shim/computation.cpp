@@ -90,7 +90,7 @@ bool is_main_thread() {
   static std::mutex beginning;
   const std::lock_guard<std::mutex> guard(beginning);
   const Observed known = computation_observed.load();
-  ipc::Client* client = ipc::Client::attached();
+  ipc::Client* client = rank_client();
   if (known != Observed::unknown || client == nullptr) return known;
   Process& own = process();
   own.mode = client->header().compute_mode;
@@ -263,7 +263,7 @@ namespace {
 
 // For programs without MPI, whose end no call announces.
 __attribute__((destructor)) void report_at_exit() {
-  ipc::Client* client = ipc::Client::attached();
+  ipc::Client* client = rank_client();
   if (client != nullptr) report_computation(*client);
 }
 

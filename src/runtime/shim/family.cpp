@@ -11,6 +11,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/system_call.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/process_files.hpp"
 
 namespace apenet::shim {
@@ -133,6 +134,7 @@ bool has_children() {
   return has;
 }
 
+// Those that act in the order of this process are not counted: it waits for them there.
 Family look_at_family() {
   const int before = errno;
   Family family;
@@ -144,6 +146,7 @@ Family look_at_family() {
     family.children = mixed(family.children, static_cast<std::uint64_t>(members.at(i)));
   for (std::size_t i = 0; i < members.count(); ++i) {
     const int process = members.at(i);
+    if (thread_order().acts_in_order(static_cast<std::uint32_t>(process))) continue;
     const bool has_ended = look_at_process(process, family.activity);
     family.descendants =
         mixed(family.descendants, static_cast<std::uint64_t>(process) * 2 + (has_ended ? 1 : 0));

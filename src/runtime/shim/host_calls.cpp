@@ -1,7 +1,6 @@
 // Calls that may wait in the host for something that the simulator does not know. Timers of the process run
 // in the host meanwhile, and their signals end the calls as on Linux (virtual_timers.hpp).
 #include <mqueue.h>
-#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/msg.h>
 #include <sys/socket.h>
@@ -60,4 +59,3 @@ APENET_HOST_WAIT(ssize_t, mq_receive, (mqd_t queue, char* message, std::size_t b
                  (queue, message, bytes, priority))
 APENET_HOST_WAIT(int, mq_send, (mqd_t queue, const char* message, std::size_t bytes, unsigned priority),
                  (queue, message, bytes, priority))
-APENET_HOST_WAIT(int, pclose, (FILE * stream), (stream))

@@ -180,7 +180,7 @@ int finalise(const void* caller) {
   // Open MPI sends nothing here, but receives for as long as its process manager lets it wait.
   if (client != nullptr && !is_mpich()) client->block().clock.hold();
   const int result = leave(original);
-  client = ipc::Client::attached();
+  client = rank_client();
   if (client == nullptr) return result;
   if (client->closed()) {
     client->finish();
@@ -199,7 +199,7 @@ int finalise_session(const void* caller, Word session) {
   const Inside mark;
   const ProgramCall program_call(caller, "MPI_Session_finalize", Callee::library);
   const int result = leave(original, session);
-  ipc::Client* client = ipc::Client::attached();
+  ipc::Client* client = rank_client();
   if (result == 0 && client != nullptr && client->closed()) client->block().identity.closed = 1;
   return result;
 }
@@ -207,7 +207,7 @@ int finalise_session(const void* caller, Word session) {
 // Ends the rank, which then has the clock of its call. MPICH tells the process manager, and returns from
 // MPICH 5 on. Open MPI's launcher would end the other ranks at any point, and would not report the status.
 int abort(Word communicator, Word code) {
-  ipc::Client* client = ipc::Client::attached();
+  ipc::Client* client = rank_client();
   if (client == nullptr) return call(profiling_symbol("PMPI_Abort"), communicator, code);
   client->attend();
   const int status = static_cast<int>(code) & 0xff;

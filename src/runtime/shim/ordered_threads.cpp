@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
@@ -49,15 +50,22 @@ OrderedThread* ordered_thread() {
   return !order.in_use() || host_calls > 0 ? nullptr : order.find(pthread_self());
 }
 
+void prepare_order() {
+  static std::atomic<bool> is_prepared{false};
+  if (is_prepared.exchange(true)) return;
+  // Nothing is ordered in the child of a fork, unless it is a process of the order.
+  pthread_atfork(nullptr, nullptr, [] { thread_order().reset(); });
+  thread_order().ask_for_host(host_may_act);
+}
+
 OrderedThread* enter_order() {
   if (is_unordered) return nullptr;
   ThreadOrder& order = thread_order();
   OrderedThread* const own = order.find(pthread_self());
   if (own != nullptr) return own;
-  // Nothing is ordered in the child of a fork.
+  prepare_order();
   if (!order.in_use()) {
-    pthread_atfork(nullptr, nullptr, [] { thread_order().reset(); });
-    order.ask_for_host(host_may_act);
+    if (ipc::OrderTable* const table = ipc::Client::order_table()) order.share(*table);
   }
   const ipc::Client* client = ipc::Client::attached();
   return order.adopt(client == nullptr ? 0 : client->order_time_ps());

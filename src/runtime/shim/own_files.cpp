@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "runtime/ipc/single_threaded.hpp"
+#include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/family.hpp"
 #include "runtime/shim/ordered_threads.hpp"

@@ -26,6 +26,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/run_environment.hpp"
 
@@ -59,6 +60,7 @@ ImageRecord own_record(ImageState state) {
 void note_exit() {
   if (!records.is_found()) return;
   const int before = errno;
+  if (ipc::Client::is_member()) thread_order().tell_of_end();
   const bool is_raw = apenet_has_started.load() == 0 && ipc::child_faults() > faults_at_begin.load();
   records.write(own_record(is_raw ? ImageState::starts_raw : ImageState::ended));
   // The child of a vfork that starts no program shares the memory of its parent, and is a start of the C

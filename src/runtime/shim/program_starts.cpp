@@ -28,6 +28,7 @@
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/ipc/unfollowed.hpp"
+#include "runtime/shim/child_processes.hpp"
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/preload_order.hpp"
@@ -135,8 +136,13 @@ class StartNote {
   StartNote(const StartNote&) = delete;
   StartNote& operator=(const StartNote&) = delete;
 
+  // A shim will be loaded into it.
+  [[nodiscard]] bool is_followed(const RunEnvironment& environment) const {
+    return !is_written_ && !environment.is_outside();
+  }
   // Call before this process becomes the program.
   void record(const RunEnvironment& environment, Arguments arguments) {
+    if (!is_followed(environment)) leave_order_for_program();
     is_recorded_ = record_of(ipc::own_process_id(), environment, arguments);
   }
   // Call when another process, child, has been started as it if result is 0.
@@ -311,6 +317,7 @@ using apenet::shim::execute_at;
 using apenet::shim::execute_descriptor;
 using apenet::shim::execute_searched;
 using apenet::shim::HostPace;
+using apenet::shim::NewProcess;
 using apenet::shim::OwnRunEnvironment;
 using apenet::shim::pacing_client;
 using apenet::shim::real;
@@ -379,7 +386,9 @@ APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spaw
   const Start start;
   const RunEnvironment environment(variables);
   pid_t child = 0;
+  NewProcess fresh(note.is_followed(environment));
   const int result = real().posix_spawn(&child, path, actions, attributes, arguments, environment.get());
+  if (result == 0) fresh.note(child);
   if (result == 0 && process != nullptr) *process = child;
   return note.keep(result, child, environment, arguments);
 }
@@ -391,29 +400,32 @@ APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spa
   const Start start;
   const RunEnvironment environment(variables);
   pid_t child = 0;
+  NewProcess fresh(note.is_followed(environment));
   const int result = real().posix_spawnp(&child, file, actions, attributes, arguments, environment.get());
+  if (result == 0) fresh.note(child);
   if (result == 0 && process != nullptr) *process = child;
   return note.keep(result, child, environment, arguments);
-}
-
-// These start a shell with the process's own environment.
-APENET_EXPORT int system(const char* command) {
-  const Start start;
-  const OwnRunEnvironment environment;
-  const HostPace pace(pacing_client());
-  return real().system(command);
-}
-
-APENET_EXPORT FILE* popen(const char* command, const char* mode) {
-  const Start start;
-  const OwnRunEnvironment environment;
-  return real().popen(command, mode);
 }
 
 APENET_EXPORT int wordexp(const char* words, wordexp_t* result, int flags) {
   const Start start;
   const OwnRunEnvironment environment;
   return real().wordexp(words, result, flags);
+}
+
+// What the C library's own starts of a shell do besides (shells.cpp).
+extern "C" __attribute__((visibility("hidden"))) int apenet_host_system(const char* command) {
+  const Start start;
+  const OwnRunEnvironment environment;
+  const HostPace pace(pacing_client());
+  return real().system(command);
+}
+
+extern "C" __attribute__((visibility("hidden"))) FILE* apenet_host_popen(const char* command,
+                                                                         const char* mode) {
+  const Start start;
+  const OwnRunEnvironment environment;
+  return real().popen(command, mode);
 }
 
 // As the C library's syscall(), of SYS_execve, SYS_execveat, SYS_exit and SYS_exit_group (system_calls.cpp).

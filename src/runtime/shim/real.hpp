@@ -62,17 +62,23 @@ inline bool is_null(const void* pointer) {
 // host's.
 extern constinit thread_local int host_calls __attribute__((tls_model("initial-exec")));
 
-// The client if virtual time runs for this process, else nullptr; the thread takes no part in virtual time by
-// it.
-[[gnu::always_inline]] inline ipc::Client* simulated_client() {
+// The client if the process is a rank; nullptr also in one that a rank has started.
+[[gnu::always_inline]] inline ipc::Client* rank_client() {
   ipc::Client* client = ipc::Client::attached();
+  return client == nullptr || client->is_own_block() ? nullptr : client;
+}
+
+// The client if the process is a rank for which virtual time runs, else nullptr; the thread takes no part in
+// virtual time by it.
+[[gnu::always_inline]] inline ipc::Client* simulated_client() {
+  ipc::Client* client = rank_client();
   if (client == nullptr || !client->started() || client->block().identity.finalised != 0) return nullptr;
   return host_calls > 0 ? nullptr : client;
 }
 
-// The client if virtual time runs for this process, else nullptr. Before MPI_Init has returned, and in
-// children of a rank, time passes as in the host. Does not call Client::instance(), which would claim the
-// block: the block belongs to the process that initialises MPI and not to a shell script around it.
+// The same, and the thread takes part. Before MPI_Init has returned time passes as in the host. Does not call
+// Client::instance(), which would claim the block: the block belongs to the process that initialises MPI and
+// not to a shell script around it.
 [[gnu::always_inline]] inline ipc::Client* virtual_client() {
   ipc::Client* client = simulated_client();
   if (client != nullptr) client->attend();

@@ -358,7 +358,7 @@ void replace_environment() {
   __environ = own_environment.ours;
 }
 
-__attribute__((constructor)) void begin() {
+__attribute__((constructor)) void begin_environment() {
   known_variables.learn();
   if (known_variables.shim().empty()) return;
   // Another thread may have held the lock, or been in a call, when this process was forked.

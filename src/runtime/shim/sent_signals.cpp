@@ -11,6 +11,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/single_threaded.hpp"
+#include "runtime/shim/child_processes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
@@ -86,14 +87,24 @@ int queue_signal_to_thread(pid_t process, pid_t thread, siginfo_t& info) {
 using apenet::shim::described;
 using apenet::shim::next;
 using apenet::shim::send_to_rank;
+using apenet::shim::SignalAction;
 
 APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   static const auto real = next<int (*)(pid_t, int)>("kill");
   if (send_to_rank(process, described(signal, SI_USER))) return 0;
+  const SignalAction action;
   const int result = real(process, signal);
+  if (result == 0) action.note_sent(process, signal);
+  if (action.is_of_order(process)) return result;
   if (signal == 0 && process > 1 && (result == 0 || errno == EPERM))
     apenet::shim::note_look(apenet::ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
   return result;
+}
+
+APENET_EXPORT int killpg(pid_t group, int signal) noexcept {
+  if (group >= 0) return kill(group == 0 ? 0 : -group, signal);
+  errno = EINVAL;
+  return -1;
 }
 
 APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
@@ -105,5 +116,8 @@ APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
 APENET_EXPORT int sigqueue(pid_t process, int signal, const sigval value) noexcept {
   static const auto real = next<int (*)(pid_t, int, sigval)>("sigqueue");
   if (send_to_rank(process, described(signal, SI_QUEUE, value))) return 0;
-  return real(process, signal, value);
+  const SignalAction action;
+  const int result = real(process, signal, value);
+  if (result == 0) action.note_sent(process, signal);
+  return result;
 }

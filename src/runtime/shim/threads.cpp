@@ -26,9 +26,9 @@ namespace {
 using ipc::OrderedThread;
 using ipc::ThreadOrder;
 
-// A process of the run that is or may become a rank; not a child of one.
+// A process of the run that is or may become a rank, or one of its order.
 bool may_be_rank() {
-  return ipc::Client::run_made_at_s() != 0 && !ipc::Client::is_fork();
+  return ipc::Client::run_made_at_s() != 0 && (!ipc::Client::is_fork() || ipc::Client::is_member());
 }
 
 bool is_of_any(const void* creator, std::initializer_list<std::string_view> libraries) {
@@ -122,7 +122,7 @@ void end_life(void* entry) {
     hold_life(entry);
     return;
   }
-  if (ipc::Client::is_fork()) return;
+  if (ipc::Client::is_fork() && !ipc::Client::is_member()) return;
   auto& own = *static_cast<OrderedThread*>(entry);
   ThreadOrder& order = thread_order();
   order.enter(own);

@@ -148,9 +148,9 @@ int get_timer(VirtualTimer* timer, itimerspec* value, GetFromHost get_from_host)
   return 0;
 }
 
-// Timers of the children of a rank are the host's.
+// Timers of the children of a rank are the host's, unless they act in its order.
 bool keeps_timers() {
-  return ipc::Client::run_made_at_s() != 0 && !ipc::Client::is_fork();
+  return ipc::Client::run_made_at_s() != 0 && (!ipc::Client::is_fork() || ipc::Client::is_member());
 }
 
 }  // namespace

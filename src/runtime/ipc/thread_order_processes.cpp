@@ -1,0 +1,419 @@
+// The processes of the order: their begin, their end, and what the host shows of them.
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <memory>
+
+#include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/thread_order_parts.hpp"
+
+namespace apenet::ipc {
+namespace {
+
+// At which a thread waits for the end of a child of its process.
+constexpr std::uint64_t end_of_child = 1;
+
+// A process that has just been started may come before its parent has noted its number.
+constexpr timespec join_pause{.tv_sec = 0, .tv_nsec = 100'000};
+constexpr int most_join_pauses = 20'000;
+
+// A process that has been stopped is waited for, some two seconds: whoever has stopped it may let it go on.
+constexpr std::uint32_t looks_of_stopped = 500;
+
+// The first thread of the rank, or of a process that another one has started.
+bool is_first(const OrderedThread& thread) {
+  return thread.leads || thread.key.number == 0;
+}
+
+}  // namespace
+
+std::uint32_t ThreadOrder::own_process() {
+  std::uint32_t own = process_.load(std::memory_order_relaxed);
+  if (own == 0) {
+    own = static_cast<std::uint32_t>(host_call(SYS_getpid, 0, 0));
+    process_.store(own, std::memory_order_relaxed);
+  }
+  return own;
+}
+
+OrderObject ThreadOrder::name_of(const void* object) const {
+  const auto at = reinterpret_cast<std::uint64_t>(object);
+  const auto begin = reinterpret_cast<std::uint64_t>(table_);
+  if (at - begin < sizeof(OrderTable)) return {.at = at - begin + 1, .process = 0};
+  return {.at = at, .process = process_.load(std::memory_order_relaxed)};
+}
+
+void ThreadOrder::share(OrderTable& table) {
+  if (in_use() || is_shared()) return;
+  std::uint32_t owner = table.owner.load();
+  if (owner != 0 && owner != own_process() && !has_process_ended(owner)) return;
+  if (!table.owner.compare_exchange_strong(owner, own_process())) return;
+  table.lock = 0;
+  table.used = 0;
+  table.acting = 0;
+  table.processes = 0;
+  table.progress = 1;
+  table.has_started = own_table_.has_started.load();
+  table.now_ps = own_table_.now_ps.load();
+  table_ = &table;
+  words_ = &table.words;
+}
+
+OrderedThread* ThreadOrder::create_process(const OrderedThread& creator) {
+  Guard guard(*this);
+  OrderedThread* const fresh = add(creator.key.clock_ps);
+  if (fresh == nullptr) return nullptr;
+  fresh->key.round = creator.key.round;
+  fresh->process = 0;
+  fresh->parent = own_process();
+  fresh->leads = true;
+  table_->processes.fetch_add(1);
+  return fresh;
+}
+
+void ThreadOrder::note_process(OrderedThread& created, std::uint32_t process) {
+  Guard guard(*this);
+  if (process == 0) {
+    drop(created);
+    dispatch();
+    return;
+  }
+  created.process = process;
+  created.id = static_cast<std::int32_t>(process);
+}
+
+void ThreadOrder::become(OrderTable& table, OrderedThread& own) {
+  table_ = &table;
+  words_ = &table.words;
+  selves_[index_of(own)] = pthread_self();
+  Guard guard(*this);
+  own.process = own_process();
+  own.id = own_thread_id();
+}
+
+OrderedThread* ThreadOrder::join(OrderTable& table) {
+  const auto own_id = static_cast<std::uint32_t>(host_call(SYS_getpid, 0, 0));
+  const auto parent = static_cast<std::uint32_t>(host_call(SYS_getppid, 0, 0));
+  if (table.owner.load() == 0 || table.owner.load() == own_id || in_use()) return nullptr;
+  OrderTable* const before = table_;
+  table_ = &table;
+  words_ = &table.words;
+  OrderedThread* own = nullptr;
+  bool may_come = true;
+  for (int i = 0; own == nullptr && may_come && i < most_join_pauses; ++i) {
+    if (i > 0) host_call(SYS_nanosleep, &join_pause, static_cast<timespec*>(nullptr));
+    Guard guard(*this);
+    may_come = false;
+    for_each([&](OrderedThread& thread) {
+      if (thread.leads && thread.process == own_id) own = &thread;
+      may_come = may_come || (thread.leads && thread.process == 0 && thread.parent == parent);
+    });
+  }
+  if (own == nullptr) {
+    table_ = before;
+    words_ = &before->words;
+    return nullptr;
+  }
+  Guard guard(*this);
+  for_each([&](OrderedThread& thread) {  // of the program that this one has replaced
+    if (thread.process != own_id || &thread == own) return;
+    if (is_acting(thread)) table_->acting = 0;
+    drop(thread);
+  });
+  if (is_acting(*own)) table_->acting = 0;
+  const ActionKey key = own->key;
+  const std::uint32_t of = own->parent;
+  std::construct_at(own);
+  own->key = key;
+  own->process = own_id;
+  own->parent = of;
+  own->leads = true;
+  own->acts = ThreadActs::running;
+  own->id = own_thread_id();
+  selves_[index_of(*own)] = pthread_self();
+  dispatch();
+  return own;
+}
+
+OrderedThread* ThreadOrder::find_process(std::uint32_t process) {
+  Guard guard(*this);
+  OrderedThread* found = nullptr;
+  for_each([&](OrderedThread& thread) {
+    if (thread.leads && thread.process == process) found = &thread;
+  });
+  return found;
+}
+
+bool ThreadOrder::acts_in_order(std::uint32_t process) {
+  Guard guard(*this);
+  bool acts = false;
+  for_each([&](const OrderedThread& thread) {
+    acts = acts || (thread.process == process && thread.acts != ThreadActs::outside);
+  });
+  return acts;
+}
+
+bool ThreadOrder::is_child(const OrderedThread& thread, std::uint32_t process) {
+  return thread.leads && thread.process != 0 && thread.parent == own_process() &&
+         (process == 0 || thread.process == process);
+}
+
+OrderedThread* ThreadOrder::find_ended(std::uint32_t process) {
+  Guard guard(*this);
+  OrderedThread* found = nullptr;
+  for_each([&](OrderedThread& thread) {
+    const bool has_ended = is_child(thread, process) && thread.acts == ThreadActs::ended;
+    if (has_ended && (found == nullptr || thread.ticket < found->ticket)) found = &thread;
+  });
+  return found;
+}
+
+Woken ThreadOrder::await_end(OrderedThread& own, std::uint32_t process, std::int64_t deadline_ps) {
+  Guard guard(*this, Guard::Signals::wait);
+  if (guard.is_nested()) return Woken::interrupted;
+  bool may_come = false;
+  for_each([&](const OrderedThread& thread) {
+    may_come = may_come || (is_child(thread, process) && thread.acts != ThreadActs::outside);
+  });
+  if (!may_come) return Woken::no;
+  own.acts = ThreadActs::blocked;
+  own.object = {.at = end_of_child, .process = own_process()};
+  own.awaits_process = true;
+  own.ticket = ++table_->tickets;
+  own.deadline_ps = deadline_ps;
+  own.owner = 0;
+  own.readiness = nullptr;
+  own.woken = Woken::no;
+  own.ends = WaitEnds::by_signal;
+  if (is_acting(own)) table_->acting = 0;
+  dispatch();
+  return park(own, guard);
+}
+
+bool ThreadOrder::has_child(std::uint32_t process) {
+  Guard guard(*this);
+  bool has = false;
+  for_each([&](const OrderedThread& thread) { has = has || is_child(thread, process); });
+  return has;
+}
+
+bool ThreadOrder::has_child_outside(std::uint32_t process) {
+  Guard guard(*this);
+  bool has = false;
+  for_each([&](const OrderedThread& thread) {
+    has = has || (is_child(thread, process) && thread.acts == ThreadActs::outside);
+  });
+  return has;
+}
+
+bool ThreadOrder::is_ending(std::uint32_t process) {
+  Guard guard(*this);
+  bool is = false;
+  for_each([&](OrderedThread& thread) {
+    if (!is_child(thread, process)) return;
+    const bool has_told = thread.acts == ThreadActs::ending || thread.acts == ThreadActs::ended;
+    is = is || has_told || has_ended(thread);
+  });
+  return is;
+}
+
+void ThreadOrder::forget_process(OrderedThread& process) {
+  Guard guard(*this);
+  if (is_acting(process)) table_->acting = 0;
+  const std::uint32_t parent = process.parent;
+  drop(process);
+  wake_parents(parent);
+  dispatch();
+}
+
+// Who waits for the end of a child waits in the host, if that one does.
+void ThreadOrder::wake_parents(std::uint32_t parent) {
+  for_each([&](OrderedThread& thread) {
+    const bool waits = thread.acts == ThreadActs::blocked && thread.awaits_process;
+    if (waits && thread.process == parent) unblock(thread, ActionKey{}, Woken::signalled);
+  });
+}
+
+bool ThreadOrder::retire(OrderedThread& own) {
+  Guard guard(*this);
+  std::uint32_t count = 0;
+  for_each([&](const OrderedThread& /*thread*/) { ++count; });
+  if (count != 1 || own.leads || own.acts != ThreadActs::running || guard.is_nested()) return false;
+  drop(own);
+  table_->next_number = 0;
+  table_->used = 0;
+  return true;
+}
+
+void ThreadOrder::look_for_killed() {
+  Guard guard(*this);
+  std::array<std::uint32_t, 64> ended{};
+  std::size_t count = 0;
+  for_each([&](const OrderedThread& thread) {
+    const bool waits = thread.acts == ThreadActs::blocked || thread.acts == ThreadActs::at_gate;
+    if (waits && count < ended.size() && is_child(thread, 0) && has_ended(thread))
+      ended[count++] = thread.process;
+  });
+  for (std::size_t i = 0; i < count; ++i) note_process_ended(ended[i]);
+}
+
+std::size_t ThreadOrder::list_processes(Processes& found) {
+  Guard guard(*this);
+  std::size_t count = 0;
+  for_each([&](const OrderedThread& thread) {
+    if (is_first(thread) && thread.process != own_process()) found[count++] = thread.process;
+  });
+  return count;
+}
+
+void ThreadOrder::tell_of_end() {
+  Guard guard(*this);
+  if (guard.is_nested()) return;
+  if (OrderedThread* const next = first_to_wait(); next != nullptr) wake_one(*next);
+}
+
+void ThreadOrder::ask_process(std::uint32_t process, int signal, const OrderedThread& from) {
+  Guard guard(*this);
+  for_each([&](OrderedThread& thread) {
+    const bool waits = thread.acts == ThreadActs::blocked && thread.asked_signal == 0;
+    if (is_first(thread) && thread.process == process && waits) ask_one(thread, signal, from.key);
+  });
+}
+
+void ThreadOrder::note_killed(std::uint32_t process, const OrderedThread& from) {
+  Guard guard(*this);
+  note_process_ended(process, &from.key);
+}
+
+void ThreadOrder::note_stopped(std::uint32_t process, bool is_stopped) {
+  Guard guard(*this);
+  for_each([&](OrderedThread& thread) {
+    if (thread.process == process) thread.is_stopped = is_stopped;
+  });
+  dispatch();
+}
+
+// Requires the lock, as what follows.
+void ThreadOrder::note_process_ended(std::uint32_t process, const ActionKey* killed_at) {
+  OrderedThread* first = nullptr;
+  ActionKey last;
+  for_each([&](OrderedThread& thread) {
+    if (thread.process == process && thread.leads) first = &thread;
+    if (thread.process != process) return;
+    const bool was_left =
+        thread.acts == ThreadActs::outside ||
+        (thread.acts == ThreadActs::blocked && thread.asked_signal == 0 && killed_at == nullptr);
+    last = std::max(last, thread.key);
+    if (was_left) last = std::max(last, ActionKey{.clock_ps = now_ps()});
+    if (thread.asked_signal != 0) last = std::max(last, thread.asked_from);
+  });
+  if (killed_at != nullptr) last = std::max(last, *killed_at);
+  if (first != nullptr && (first->acts == ThreadActs::ending || first->acts == ThreadActs::ended)) return;
+  for_each([&](OrderedThread& thread) {
+    if (thread.parent == process && thread.acts == ThreadActs::ended) drop(thread);
+    if (thread.process != process) return;
+    if (is_acting(thread)) table_->acting = 0;
+    if (&thread != first) drop(thread);
+  });
+  if (first != nullptr) {
+    last.number = first->key.number;
+    first->key = last;
+    first->acts = ThreadActs::ending;
+    first->deadline_ps = OrderedThread::no_deadline_ps;
+    first->is_stopped = false;
+  }
+  note_settled();
+  dispatch();
+}
+
+// The end of a process, in order.
+void ThreadOrder::end_process(OrderedThread& first) {
+  if (first.key.clock_ps > now_ps()) table_->now_ps.store(first.key.clock_ps, std::memory_order_relaxed);
+  first.acts = ThreadActs::ended;
+  first.ticket = ++table_->tickets;
+  const ActionKey key = first.key;
+  OrderedThread* told = nullptr;
+  bool has_parent = false;
+  for_each([&](OrderedThread& thread) {
+    if (thread.process != first.parent || thread.acts == ThreadActs::ended) return;
+    has_parent = true;
+    if (thread.acts != ThreadActs::blocked) return;
+    if (thread.awaits_process) {
+      unblock(thread, key, Woken::signalled);
+    } else if (thread.ends == WaitEnds::by_signal && thread.asked_signal == 0) {
+      if (told == nullptr || thread.key.number < told->key.number) told = &thread;
+    }
+  });
+  if (told != nullptr) ask_one(*told, SIGCHLD, key);
+  wake_blocked(name_of(&table_->files), UINT32_MAX, key);
+  if (!has_parent) drop(first);
+}
+
+bool ThreadOrder::has_ended(const OrderedThread& first) {
+  if (first.parent != own_process()) return has_process_ended(first.process);
+  siginfo_t info{};
+  // The fourth argument is a number here.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const auto* const options = reinterpret_cast<const void*>(std::uintptr_t{WEXITED | WNOHANG | WNOWAIT});
+  const int error =
+      host_call(SYS_waitid, P_PID, first.process, reinterpret_cast<std::uint64_t>(&info), options);
+  return error != 0 || info.si_pid != 0;
+}
+
+// Asks the host about the one that acts, and about those for which the thread waits: nobody else would.
+void ThreadOrder::look_for_ends(const OrderedThread& own) {
+  const OrderedThread* const acts = acting();
+  if (acts != nullptr && acts->process != own_process() && has_process_ended(acts->process))
+    note_process_ended(acts->process);
+  if (!own.awaits_process) return;
+  std::array<std::uint32_t, 64> ended{};
+  std::size_t count = 0;
+  for_each([&](const OrderedThread& thread) {
+    const bool is_over = thread.acts == ThreadActs::ending || thread.acts == ThreadActs::ended;
+    if (!is_over && count < ended.size() && is_child(thread, 0) && has_ended(thread))
+      ended[count++] = thread.process;
+  });
+  for (std::size_t i = 0; i < count; ++i) note_process_ended(ended[i]);
+}
+
+// A thread of another process.
+void ThreadOrder::look_at_other(OrderedThread& first) {
+  const OtherThread seen = look_at_thread_of(static_cast<std::int32_t>(first.process), first.id);
+  if (seen.state == ThreadState::ended) {
+    if (has_process_ended(first.process)) {
+      note_process_ended(first.process);
+    } else if (!first.leads) {
+      drop(first);
+      dispatch();
+    } else {
+      leave_out(first);  // its other threads go on
+    }
+    return;
+  }
+  const bool is_same = first.looked_at == first.key && first.cpu_ns >= 0;
+  const std::int64_t used_ns = is_same ? seen.cpu_ns - first.cpu_ns : 0;
+  const bool is_blocked = seen.state != ThreadState::runs;
+  if (!is_same || (is_blocked && used_ns > 0)) first.looks = 0;
+  if (!is_same || is_blocked) first.cpu_ns = seen.cpu_ns;
+  first.looked_at = first.key;
+  const std::uint32_t most_looks = seen.is_stopped ? looks_of_stopped : looks_of_blocked;
+  if (is_blocked ? ++first.looks < most_looks : used_ns < most_cpu_ns) return;
+  if (!first.is_known_outside) first.awaits_host = is_blocked;
+  leave_out(first);
+  wake_parents(first.parent);
+  dispatch();
+}
+
+// The process that held the lock has ended, maybe in the midst of a change.
+void ThreadOrder::repair() {
+  table_->acting = 0;
+  for_each([&](OrderedThread& thread) {
+    if (thread.acts == ThreadActs::acting) table_->acting = place_of(&thread);
+    wake_one(thread);
+  });
+}
+
+}  // namespace apenet::ipc

@@ -1,0 +1,283 @@
+#include "runtime/shim/child_processes.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/own_threads.hpp"
+#include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/own_files.hpp"
+#include "runtime/shim/process_files.hpp"
+#include "runtime/shim/process_images.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/virtual_timers.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::host_call;
+using ipc::OrderedThread;
+
+// The start by vfork() that this thread is in. Its child uses the same memory.
+struct VforkStart {
+  alignas(NewProcess) std::array<std::byte, sizeof(NewProcess)> storage{};
+  NewProcess* start = nullptr;
+};
+
+constinit thread_local VforkStart vfork_start __attribute__((tls_model("initial-exec")));
+
+// What the host does when a process gets a signal for which it has no handler.
+enum class SignalEffect : std::uint8_t { none, ends, stops, continues };
+
+SignalEffect effect_of(int signal) {
+  switch (signal) {
+    case SIGCHLD:
+    case SIGURG:
+    case SIGWINCH:
+      return SignalEffect::none;
+    case SIGSTOP:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+      return SignalEffect::stops;
+    case SIGCONT:
+      return SignalEffect::continues;
+    default:
+      return SignalEffect::ends;
+  }
+}
+
+// A set of signals in /proc/PID/status, as "SigCgt:\t0000000000000002".
+bool has_signal(std::string_view status, std::string_view set, int signal) {
+  const std::size_t at = status.find(set);
+  if (at == std::string_view::npos) return false;
+  const std::string_view digits = status.substr(std::min(at + set.size(), status.size()));
+  std::uint64_t signals = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), signals, 16);
+  return (signals >> static_cast<unsigned>(signal - 1) & 1U) != 0;
+}
+
+// Whether the process handles, ignores or blocks the signal. It may do none of this with two.
+bool deals_with(pid_t process, int signal) {
+  if (signal == SIGKILL || signal == SIGSTOP) return false;
+  ProcessPath path;
+  std::snprintf(path.data(), path.size(), "/proc/%d/status", process);
+  std::array<char, 4096> text{};
+  const int file = host_call(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC);
+  const int bytes = file < 0 ? 0 : host_call(SYS_read, file, text.data(), text.size());
+  if (file >= 0) host_call(SYS_close, file, 0);
+  const std::string_view status(text.data(), static_cast<std::size_t>(std::max(bytes, 0)));
+  return has_signal(status, "SigBlk:\t", signal) || has_signal(status, "SigIgn:\t", signal) ||
+         has_signal(status, "SigCgt:\t", signal);
+}
+
+bool is_stopped(pid_t process) {
+  ProcessText buffer;
+  return stat_field(read_of(process, process, "stat", buffer), 3).starts_with('T');
+}
+
+// Waits in the host for what comes at once.
+template <typename HasCome>
+void await_soon(HasCome has_come) {
+  constexpr timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
+  constexpr int most_pauses = 10'000;
+  timespec* const left = nullptr;
+  for (int i = 0; i < most_pauses && !has_come(); ++i) host_call(SYS_nanosleep, &pause, left);
+}
+
+void note_signal_to(pid_t process, int signal, const OrderedThread& from) {
+  const auto number = static_cast<std::uint32_t>(process);
+  const bool is_dealt_with = deals_with(process, signal);
+  const SignalEffect effect = effect_of(signal);
+  if (effect == SignalEffect::continues) thread_order().note_stopped(number, false);
+  if (is_dealt_with) {
+    thread_order().ask_process(number, signal, from);
+  } else if (effect == SignalEffect::ends) {
+    await_soon([&] { return ipc::has_process_ended(number); });
+    if (ipc::has_process_ended(number)) thread_order().note_killed(number, from);
+  } else if (effect == SignalEffect::stops) {
+    await_soon([&] { return is_stopped(process); });
+    thread_order().note_stopped(number, is_stopped(process));
+  }
+}
+
+}  // namespace
+
+NewProcess::NewProcess(bool is_followed) {
+  ipc::Client* const client = is_followed ? clock_client() : nullptr;
+  if (client == nullptr || is_in_call() || is_leaving) return;
+  own_ = enter_order();
+  table_ = thread_order().is_shared() ? ipc::Client::order_table() : nullptr;
+  if (own_ == nullptr || table_ == nullptr || !thread_order().has_started()) {
+    own_ = nullptr;
+    return;
+  }
+  prepare_order();
+  thread_order().enter(*own_);
+  entry_ = thread_order().create_process(*own_);
+}
+
+NewProcess::~NewProcess() {
+  if (own_ == nullptr) return;
+  const int error = errno;
+  if (entry_ != nullptr) thread_order().note_process(*entry_, 0);
+  thread_order().leave(*own_, true);
+  errno = error;
+}
+
+void NewProcess::note(pid_t child) {
+  if (entry_ == nullptr || child <= 0) return;
+  const int error = errno;
+  thread_order().note_process(*entry_, static_cast<std::uint32_t>(child));
+  entry_ = nullptr;
+  errno = error;
+}
+
+void NewProcess::become() {
+  own_ = nullptr;
+  if (entry_ == nullptr) return;
+  own_note = nullptr;                               // in the memory of the rank
+  std::construct_at(&VirtualTimers::of_process());  // it inherits none
+  ipc::Client::become_member(*table_, *entry_);
+}
+
+void NewProcess::leave_to_host() {
+  if (entry_ != nullptr) thread_order().note_process(*std::exchange(entry_, nullptr), 0);
+}
+
+void leave_order_for_program() {
+  if (NewProcess* const start = vfork_start.start; start != nullptr) return start->leave_to_host();
+  if (!ipc::Client::is_member()) return;
+  const auto own = static_cast<std::uint32_t>(host_call(SYS_getpid, 0, 0));
+  if (OrderedThread* const entry = thread_order().find_process(own)) thread_order().forget_process(*entry);
+}
+
+SignalAction::SignalAction() : own_(ordered_thread()) {
+  if (own_ != nullptr && !thread_order().has_processes()) own_ = nullptr;
+  if (own_ != nullptr) thread_order().enter(*own_);
+}
+
+SignalAction::~SignalAction() {
+  if (own_ == nullptr) return;
+  const int error = errno;
+  thread_order().leave(*own_, !is_in_call());
+  errno = error;
+}
+
+bool SignalAction::is_of_order(pid_t process) const {
+  return own_ != nullptr && process > 0 && thread_order().acts_in_order(static_cast<std::uint32_t>(process));
+}
+
+void SignalAction::note_sent(pid_t process, int signal) const {
+  if (own_ == nullptr || signal == 0) return;
+  const int error = errno;
+  ipc::ThreadOrder::Processes processes{};
+  const std::size_t count = thread_order().list_processes(processes);
+  const pid_t own_group = getpgid(0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto one = static_cast<pid_t>(processes[i]);
+    const bool is_sent = process > 0     ? one == process
+                         : process == 0  ? getpgid(one) == own_group
+                         : process == -1 ? true
+                                         : getpgid(one) == -process;
+    if (one > 0 && is_sent) note_signal_to(one, signal, *own_);
+  }
+  errno = error;
+}
+
+}  // namespace apenet::shim
+
+using apenet::shim::NewProcess;
+using apenet::shim::next;
+
+APENET_EXPORT pid_t fork() noexcept {
+  static const auto real = next<pid_t (*)()>("fork");
+  NewProcess fresh;
+  const pid_t child = real();
+  if (child == 0) {
+    fresh.become();
+  } else {
+    fresh.note(child);
+  }
+  return child;
+}
+
+#if defined(__x86_64__)
+
+#define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
+
+APENET_HIDDEN void apenet_vfork_begins() {
+  const int error = errno;
+  apenet::shim::VforkStart& own = apenet::shim::vfork_start;
+  apenet::shim::note_process_start();
+  apenet::shim::note_library_start();
+  own.start = new (own.storage.data()) NewProcess;
+  errno = error;
+}
+
+// In the parent. result: the host's.
+APENET_HIDDEN pid_t apenet_vfork_ends(long result) {
+  apenet::shim::VforkStart& own = apenet::shim::vfork_start;
+  if (NewProcess* const start = std::exchange(own.start, nullptr)) {
+    start->note(static_cast<pid_t>(result));
+    std::destroy_at(start);
+  }
+  if (result >= 0) return static_cast<pid_t>(result);
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+// The child returns first, and overwrites the stack below the caller's frame: the address to which both
+// return waits in a register meanwhile, as in the C library.
+__asm__(R"(
+    .text
+    .globl  vfork
+    .type   vfork, @function
+vfork:
+    .cfi_startproc
+    endbr64
+    subq    $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call    apenet_vfork_begins
+    addq    $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    .cfi_register %rip, %rdi
+    movl    $58, %eax
+    syscall
+    pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    .cfi_offset %rip, -8
+    testq   %rax, %rax
+    je      1f
+    movq    %rax, %rdi
+    subq    $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call    apenet_vfork_ends
+    addq    $8, %rsp
+    .cfi_adjust_cfa_offset -8
+1:  ret
+    .cfi_endproc
+    .size   vfork, .-vfork
+)");
+
+static_assert(SYS_vfork == 58);
+
+#endif

@@ -1,0 +1,55 @@
+// Processes that a rank, or one that it has started, starts: their threads act in the rank's order
+// (ipc/thread_order.hpp), with clocks and sleeps in virtual time (docs/internals/threads.md).
+//
+// A process is left to the host if no shim can be loaded into its program, if virtual time has not begun, or
+// if the table of the order has no room for it.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "runtime/ipc/client.hpp"
+
+namespace apenet::shim {
+
+// The start of a process by the calling thread: an action.
+class NewProcess {
+ public:
+  // is_followed: the process will have a shim.
+  explicit NewProcess(bool is_followed = true);
+  ~NewProcess();
+  NewProcess(const NewProcess&) = delete;
+  NewProcess& operator=(const NewProcess&) = delete;
+  // In the calling process: that one has been started; -1: it has not.
+  void note(pid_t child);
+  // In a child that is a copy of the calling process.
+  void become();
+  // It is left to the host.
+  void leave_to_host();
+
+ private:
+  ipc::OrderTable* table_ = nullptr;
+  ipc::OrderedThread* own_ = nullptr;
+  ipc::OrderedThread* entry_ = nullptr;
+};
+
+// The process, or the child of a vfork, becomes a program without a shim: the host's matter.
+void leave_order_for_program();
+
+// A signal of the calling thread to processes, or a look at one: an action, if processes act in its order.
+class SignalAction {
+ public:
+  SignalAction();
+  ~SignalAction();
+  SignalAction(const SignalAction&) = delete;
+  SignalAction& operator=(const SignalAction&) = delete;
+  // The signal has been sent, as by kill(). Returns when the processes that it ends or stops have ended or
+  // stopped.
+  void note_sent(pid_t process, int signal) const;
+  [[nodiscard]] bool is_of_order(pid_t process) const;
+
+ private:
+  ipc::OrderedThread* own_;
+};
+
+}  // namespace apenet::shim

@@ -1,0 +1,35 @@
+"""Processes that a rank starts act in its order: their clocks and sleeps are virtual, and their end has a time."""
+
+from pathlib import Path
+
+PROGRAMS = Path(__file__).with_name("children")
+
+# The name of a case, the virtual time that it takes in ms, and what the program finds.
+CASES = [
+    ("fork", 250, 3),
+    ("looks", 320, 8),
+    ("any of four", 400, 1302),
+    ("programs", 2000, 0),
+    ("programs at once", 200, 0),
+    ("computes", 0, 0),
+    ("killed", 500, 9),
+    ("handles", 500, 7),
+    ("stopped", 500, 0),
+    ("its end ends a sleep", 300, 1),
+    ("system", 100, 5),
+    ("popen", 200, 42),
+    ("children of a child", 400, 6),
+    ("vfork", 150, 0),
+    ("no program", 0, 9),
+    ("waitid", 600, 3),
+]
+
+
+def test_children_take_virtual_time(apenet, build):
+    program = build(PROGRAMS / "children.c")
+    done = apenet("run", "-n", "1", "--", program)
+    assert done.returncode == 0, done.stderr
+    found = [line.replace(",", ":").split(":") for line in done.stdout.splitlines()]
+    seen = [(name, round(float(time.split()[0]), 1), int(value)) for name, time, value in found]
+    assert seen == CASES
+    assert apenet("run", "-n", "1", "--", program).stdout == done.stdout
