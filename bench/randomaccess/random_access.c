@@ -181,14 +181,15 @@ static uint64_t count_errors(const uint64_t* wanted) {
   return errors;
 }
 
-// The program's time is from the first beginning to the last end. OUTPUT.RANK has those of one process.
-static void write_times(const char* output, double begin_us, double end_us) {
+// The program's time is from the first beginning to the last end. OUTPUT.RANK has those of one process, and
+// its wrong words.
+static void write_result(const char* output, double begin_us, double end_us, uint64_t wrong) {
   char path[4096];
   const int length = snprintf(path, sizeof path, "%s.%d", output, transport_rank());
   FILE* file = length < (int)sizeof path ? fopen(path, "w") : NULL;
   if (file == NULL) fail("OUTPUT = '%s' cannot be written", output);
-  fprintf(file, "{\"updates\": %llu, \"begin_us\": %.6f, \"end_us\": %.6f}\n",
-          (unsigned long long)own_updates, begin_us, end_us);
+  fprintf(file, "{\"updates\": %llu, \"begin_us\": %.6f, \"end_us\": %.6f, \"wrong\": %llu}\n",
+          (unsigned long long)own_updates, begin_us, end_us, (unsigned long long)wrong);
   fclose(file);
 }
 
@@ -235,9 +236,11 @@ int main(int argc, char** argv) {
   const double end_us = time_us();
 
   const uint64_t errors = count_errors(wanted);
-  if (errors > (transport_may_lose() ? local_words / 100 : 0))  // the rules allow one in a hundred
+  // Where updates may be lost, the rules allow some errors in the table of all processes: whoever reads the
+  // results adds them up.
+  if (errors > 0 && !transport_may_lose())
     fail("%llu of %llu words are wrong", (unsigned long long)errors, (unsigned long long)local_words);
-  write_times(argv[4], begin_us, end_us);
+  write_result(argv[4], begin_us, end_us, errors);
   free(table);
   free(wanted);
   free(buckets);

@@ -7,6 +7,7 @@ import pytest
 
 import apenet as package
 from apenet.base.errors import InputError
+from apenet.bench import BenchError
 from apenet.bench.layers import build
 from apenet.bench.random_access import SOURCES
 from apenet.reproduce.random_access import (
@@ -135,3 +136,23 @@ def test_other_layers_machines_and_tests_are_refused():
         package.bench.randomaccess("ape16", layer="velo")
     with pytest.raises(InputError, match="look_ahead"):
         package.bench.halo("ape16", sizes=[64], look_ahead=4)
+
+
+def test_lost_updates_are_counted_over_the_whole_table_as_by_the_rules():
+    """A process's own words would be too few for one in a hundred."""
+    table = 64 * 2048 // 8
+    result = package.bench.randomaccess("extoll-64", layer="upc", sizes=[2048], n=64)
+    (warning,) = [text for text in result.warnings if "words are wrong" in text]
+    found = re.match(rf"(\d+) of the table's {table} words", warning)
+    assert found
+    assert 0 < int(found[1]) <= table / 100
+
+
+def test_a_table_with_more_lost_updates_than_the_rules_allow_is_no_result():
+    with pytest.raises(BenchError, match=r"sizes = 64: \d+ of the table's 512 words .* allow one in a hundred"):
+        package.bench.randomaccess("extoll-64", layer="upc", sizes=[64], n=64)
+
+
+def test_a_table_that_fills_the_memory_is_refused():
+    with pytest.raises(InputError, match=r"sizes = 1073741824: expected a table of at most 1073741824 bytes"):
+        package.bench.randomaccess("extoll-64", layer="mpi", sizes="1G", n=2)

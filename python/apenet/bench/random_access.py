@@ -21,15 +21,16 @@ from apenet.base.outfiles import given_path
 from apenet.base.tempfolder import temporary_folder
 from apenet.bench.layer_table import CARD, LAYERS, MPI
 from apenet.bench.layers import build, require_card
-from apenet.bench.mpi import run_on
-from apenet.bench.request import LayerRequest, Option, Traits
+from apenet.bench.mpi import BenchError, run_on
+from apenet.bench.request import MESSAGE_OF_PROCESSES, LayerRequest, Option, Traits
 from apenet.bench.result import BenchResult, make_result
 from apenet.bench.workload_plan import DEFAULT_NODES, MIB, Plan, require_soon, write_goal
 from apenet.host.toolchain import PACKAGE
 
 SOURCES = PACKAGE / "programs" / "randomaccess"
 WORKLOAD = _core.workload("randomaccess")
-TRANSPORTS = ("velo", "gasnet", "upc", "mpi")
+UPC = "upc"
+TRANSPORTS = ("velo", "gasnet", UPC, "mpi")
 DEFAULT_TABLE_BYTES = 8192
 MOST_LOOK_AHEAD = 1024
 """By the rules."""
@@ -37,6 +38,11 @@ FEWEST_RANKS = 2
 MOST_RANKS = 1024
 WORD_BYTES = 8
 UPDATES_A_WORD = 4
+MOST_TABLE_BYTES = 2**30
+"""All processes together; they keep a second table to compare with."""
+MOST_WRONG_SHARE = 0.01
+"""What the rules allow, as a share of the words of the whole table."""
+MESSAGES_OF_UPC_UPDATE = 4
 
 
 @dataclass(frozen=True)
@@ -107,8 +113,8 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
             return self._measure_scripted()
         require_card(self)
         nodes = self._processes()
-        self.require_soon(float(sum(map(self._updates, self.sizes_bytes)) * len(nodes)))
         layer = self.measured_layer
+        self._require_program_soon(len(nodes))
         program = build(
             f"randomaccess-{layer}",
             LAYERS[layer].library,
@@ -117,7 +123,6 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
         )
         points, warnings = [], []
         for size in self.sizes_bytes:
-            _require_table(size)
             self.progress(size)
             with temporary_folder() as folder:
                 output = folder / "times.json"
@@ -127,8 +132,39 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
                 times = [json.loads(path.read_text(encoding="utf-8")) for path in folder.iterdir()]
             whole_us = max(one["end_us"] for one in times) - min(one["begin_us"] for one in times)
             points.append(_point(size, whole_us, sum(one["updates"] for one in times)))
-            warnings.append(result.warnings)
+            wrong = sum(one["wrong"] for one in times)
+            warnings.append([*result.warnings, *self._judge(size, wrong, len(nodes))])
         return self._result(points, warnings, len(nodes))
+
+    def _require_program_soon(self, processes: int) -> None:
+        for size in self.sizes_bytes:
+            _require_table(size)
+        updates = float(sum(map(self._updates, self.sizes_bytes)) * processes)
+        # The most that a process holds back for one of the others is about twice the mean.
+        together = max(1.0, 2.0 * self.look_ahead / processes)
+        messages = MESSAGES_OF_UPC_UPDATE if self.measured_layer == UPC else 1 / together
+        self.require_soon(updates * max(1.0, MESSAGE_OF_PROCESSES * messages))
+        largest = max(self.sizes_bytes)
+        if largest * processes > MOST_TABLE_BYTES and not self.allow_long:
+            raise InputError(
+                "sizes",
+                largest,
+                f"a table of at most {MOST_TABLE_BYTES} bytes over all {processes} processes, which keep it twice: "
+                "choose smaller --sizes or fewer processes (-n), or wait with --allow-long",
+            )
+
+    def _judge(self, size: int, wrong: int, processes: int) -> list[str]:
+        """Warnings of wrong words that the rules allow. Raises BenchError if there are more."""
+        words = size // WORD_BYTES * processes
+        if wrong == 0:
+            return []
+        lost = f"{wrong} of the table's {words} words are wrong, because simultaneous updates of a word were lost"
+        if wrong > MOST_WRONG_SHARE * words:
+            raise BenchError(
+                f"sizes = {size}: {lost}: the rules allow one in a hundred. Expected fewer: in a larger table, or of "
+                "fewer processes (-n), updates meet less often"
+            )
+        return [f"{lost} (the rules allow one in a hundred)"]
 
     def _measure_scripted(self) -> RandomAccessResult:
         nodes = self._processes()

@@ -173,6 +173,7 @@ def test_what_software_would_forward_for_long_is_refused_at_once(test, options):
         ("halo", {"sizes": [2**39], "partitions": [4, 8]}, ""),
         ("pingpong", {"sizes": "1024G"}, "1.9e+11"),
         ("randomaccess", {"sizes": "1024G"}, "8.8e+12"),
+        ("randomaccess", {"machine": "extoll-64", "layer": "upc", "sizes": "1G", "n": 2}, "8.6e+10"),
         ("pingpong", {"layer": "mpi", "sizes": "1G", "iterations": 10**6}, ""),
         ("halo", {"layer": "apelib", "sizes": "64M", "iterations": 10**6}, ""),
         ("fanout", {"sizes": "64M", "iterations": 10**6}, ""),
