@@ -219,8 +219,12 @@ TEST(Simulation, AReplayAddsWhatShouldHaveHappened) {
   present.begin(Time::from_ns(0), 101);
   for (int i = 0; i <= 50; ++i) simulation.step();
   ASSERT_EQ(simulation.now(), Time::from_ns(50));
-  simulation.replay(
-      Time::from_ns(3), [&] { past.begin(Time::from_ns(5), 60); }, [] { return false; });
+  const auto begin = [&] {
+    EXPECT_EQ(simulation.now(), Time::from_ns(3));
+    EXPECT_EQ(simulation.pending_count(), 0U) << "the event of the simulation waits in another queue";
+    past.begin(Time::from_ns(5), 60);
+  };
+  simulation.replay(Time::from_ns(3), begin, [] { return false; });
   EXPECT_EQ(past.seen, nanoseconds(5, 49));
   EXPECT_EQ(present.seen, nanoseconds(0, 50));
   EXPECT_EQ(simulation.now(), Time::from_ns(50));
@@ -288,8 +292,10 @@ TEST(SimulationDeathTest, NorCanTheTimeOfReplays) {
   simulation.run();
   EXPECT_DEATH(replay(Time::from_ns(29), Time::from_ns(31)),
                "a replay from 29000 ps would go back: the one before reached 30000 ps");
-  replay(Time::from_ns(30), Time::from_ns(31));
-  EXPECT_EQ(simulation.pending_count(), 1U);
+  simulation.ran_before(Time::from_ns(40));
+  replay(Time::from_ns(30), Time::from_ns(35));
+  EXPECT_EQ(simulation.pending_count(), 0U);
+  EXPECT_DEATH(replay(Time::from_ns(34), Time::from_ns(36)), "the one before reached 35000 ps");
 }
 
 }  // namespace
