@@ -17,7 +17,7 @@ from pathlib import Path
 
 from apenet import _core
 from apenet.base.calls import memory_file, named_call
-from apenet.base.errors import HostError, InputError
+from apenet.base.errors import HostError, InputError, LimitError
 from apenet.host import inherited
 from apenet.host.streams import OutputFolder, RankStreams
 from apenet.host.supervisor import Planned, Supervisor
@@ -330,7 +330,7 @@ def _raise_file_limit(ranks: int) -> None:
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     if hard not in (resource.RLIM_INFINITY,) and hard < needed:
-        raise HostError(f"{ranks} ranks need {needed} open files, this user may have {hard} (ulimit -Hn)")
+        raise LimitError(f"{ranks} ranks need {needed} open files, this user may have {hard} (ulimit -Hn)")
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
