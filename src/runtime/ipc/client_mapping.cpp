@@ -123,7 +123,9 @@ std::byte* map_simulation(const char* path) {
   struct stat status {};
   // A program that runs as another user may not open it, and has no shim.
   if (header_fd < 0 && !has_shim()) fail(describe_without_shim({}));
-  if (header_fd < 0 || fstat(header_fd, &status) != 0) fail(mapping_variable, path, expected_access(errno));
+  // Without the value, which holds the number of a process.
+  if (header_fd < 0 || fstat(header_fd, &status) != 0)
+    fail(std::string(mapping_variable) + ": expected " + expected_access(errno));
   const void* first = status.st_size == header_bytes
                           ? mmap(nullptr, header_bytes, PROT_READ, MAP_SHARED, header_fd, 0)
                           : MAP_FAILED;
