@@ -137,11 +137,18 @@ HostWaits::HostWaits(std::vector<int> rank_processes, std::map<int, std::uint32_
              processes_of(family_, rank_processes_.size(), false)) {}
 
 WaitEnd HostWaits::end_of(int process_id, int thread_id) {
+  if (has_time_limit(system_call(process_id, thread_id))) {
+    const auto state = thread_state(process_id, thread_id);
+    if (state && state->state == 'S') return WaitEnd::by_time;
+  }
+  return end_by_others(process_id, thread_id);
+}
+
+WaitEnd HostWaits::end_by_others(int process_id, int thread_id) {
   const auto state = thread_state(process_id, thread_id);
   if (!state) return WaitEnd::outside;
   if (state->state != 'S') return end_of_stop(process_id, state->state);
-  const SystemCall call = system_call(process_id, thread_id);
-  return has_time_limit(call) ? WaitEnd::by_time : end_of_call(process_id, call);
+  return end_of_call(process_id, system_call(process_id, thread_id));
 }
 
 bool HostWaits::has_timer(int process_id) const {

@@ -51,6 +51,8 @@ class HostWaits {
 
   // Who can end the wait of a thread that sleeps or has been stopped.
   [[nodiscard]] WaitEnd end_of(int process_id, int thread_id);
+  // The same of a wait with a time limit, as if it had none.
+  [[nodiscard]] WaitEnd end_by_others(int process_id, int thread_id);
   // Whether a signal of a timer may interrupt the waits of the process.
   [[nodiscard]] bool has_timer(int process_id) const;
 

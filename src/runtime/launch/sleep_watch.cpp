@@ -135,7 +135,7 @@ bool SleepWatch::wait_for_others(const std::vector<std::uint32_t>& ranks,
       if (pulse && pulse->state == 'Z') continue;
       const bool is_stopped = pulse && (pulse->state == 'T' || pulse->state == 't');
       const bool is_inside = pulse && (pulse->state == 'S' || is_stopped) &&
-                             (waits.end_of(process_id, thread_id) <= WaitEnd::unlikely ||
+                             (waits.end_by_others(process_id, thread_id) <= WaitEnd::unlikely ||
                               is_library_thread(process_id, thread_id));
       if (!is_inside) return false;
       proven_.emplace(std::pair(process_id, thread_id), *pulse);

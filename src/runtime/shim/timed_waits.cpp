@@ -47,6 +47,7 @@ using apenet::ipc::OrderedThread;
 using apenet::shim::clock_client;
 using apenet::shim::deadline_ps;
 using apenet::shim::EarlyDeadline;
+using apenet::shim::Ender;
 using apenet::shim::ender_of;
 using apenet::shim::HostConditionWait;
 using apenet::shim::is_clock_of_waits;
@@ -174,11 +175,12 @@ APENET_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, siz
   Client* client = clock_client();
   if (client == nullptr || is_null(deadline))
     return real(queue, message, size, priority, EarlyDeadline(deadline).get());
+  const auto wait = [&](const timespec* until) {
+    const ssize_t result = real(queue, message, size, priority, until);
+    return result < 0 ? -errno : result;
+  };
   const ssize_t received =
-      wait_until(*client, *deadline, CLOCK_REALTIME, ssize_t{-ETIMEDOUT}, [&](const timespec* until) {
-        const ssize_t result = real(queue, message, size, priority, until);
-        return result < 0 ? -errno : result;
-      });
+      wait_until(*client, *deadline, CLOCK_REALTIME, ssize_t{-ETIMEDOUT}, wait, Ender::outside);
   if (received >= 0) return received;
   errno = static_cast<int>(-received);
   return -1;
@@ -191,9 +193,10 @@ APENET_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t size, un
   Client* client = clock_client();
   if (client == nullptr || is_null(deadline))
     return real(queue, message, size, priority, EarlyDeadline(deadline).get());
-  const int error = wait_until(*client, *deadline, CLOCK_REALTIME, ETIMEDOUT, [&](const timespec* until) {
+  const auto wait = [&](const timespec* until) {
     return real(queue, message, size, priority, until) == 0 ? 0 : errno;
-  });
+  };
+  const int error = wait_until(*client, *deadline, CLOCK_REALTIME, ETIMEDOUT, wait, Ender::outside);
   if (error == 0) return 0;
   errno = error;
   return -1;
