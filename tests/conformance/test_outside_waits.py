@@ -60,3 +60,43 @@ def test_a_look_for_a_file_between_two_steps_of_work_takes_no_real_time(apenet, 
     done = apenet("run", "-n", "2", "--", build(OUTSIDE / "stop_file.c"), look, tmp_path / "STOP")
     assert (done.returncode, done.stdout) == (0, "0, 1000 s\n"), done.stderr
     assert SLEPT not in done.stderr
+
+
+def test_a_rank_finds_what_a_process_makes_by_any_call_that_looks_for_it(apenet, build, tmp_path):
+    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "looks_outside.c"), tmp_path)
+    assert (done.returncode, done.stdout) == (0, "20 things\n"), done.stderr
+    assert SLEPT in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("what", "cause"),
+    [
+        ("child", "a child process"),
+        ("there", "a file"),
+        ("gone", "a file"),
+        ("byte", "data in a pipe, socket or file"),
+    ],
+)
+def test_a_run_says_that_looks_without_a_sleep_end_at_a_time_of_the_host(apenet, build, tmp_path, what, cause):
+    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "looks_without_sleep.c"), what, tmp_path / "file")
+    assert done.returncode == 0, done.stderr
+    warning = f"rank 0 checked {cause} until it changed, at a time of the host: the times of this run may not repeat"
+    assert warning in done.stderr
+
+
+def test_what_the_run_itself_makes_comes_at_no_time_of_the_host(apenet, build, tmp_path):
+    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "looks_without_sleep.c"), "own", tmp_path / "file")
+    assert done.returncode == 0, done.stderr
+    assert "may not repeat" not in done.stderr
+
+
+def test_calls_on_sockets_with_a_time_limit_take_it_in_virtual_time(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "socket_limits.c"))
+    kinds = ["read", "readv", "recv", "recvmsg", "accept", "write", "sendmsg"]
+    assert (done.returncode, done.stdout) == (0, "".join(f"{kind} 1.000 s\n" for kind in kinds)), done.stderr
+
+
+@pytest.mark.parametrize("means", ["queue", "semaphore"])
+def test_ranks_meet_in_waits_with_a_time_limit(apenet, build, means):
+    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "limited_meetings.c"), means)
+    assert (done.returncode, done.stdout.split()) == (0, ["met", "met"]), done.stderr

@@ -14,6 +14,7 @@ enum class OutsideCause : std::uint32_t {
   lock,        // a lock or semaphore that another process holds
   descriptor,  // data in a pipe, socket or file
   file,        // a file that appears, vanishes or changes
+  object,      // shared memory, a semaphore or a queue that another process makes
   signal,      // nothing: a signal from outside has ended a sleep
   count,
 };
@@ -24,6 +25,7 @@ enum class OutsideCause : std::uint32_t {
 
 // Owner: the process; the simulator reads it at any time. Sets have a bit for each kind.
 struct OutsideNote {
+  std::atomic<std::uint32_t> changed{0};              // two looks without a sleep between them differed
   std::atomic<std::uint32_t> waited{0};               // sleeps have taken real time
   std::atomic<std::uint32_t> given_up{0};             // they took it for too long, and take none any more
   std::atomic<OutsideCause> now{OutsideCause::none};  // a sleep takes real time at this moment

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, kinds> names{"",
                                                     "a lock",
                                                     "data in a pipe, socket or file",
                                                     "a file",
+                                                    "shared memory, a semaphore or a queue",
                                                     ""};
 
 // Kind 0 is none, and the last one no wait.
@@ -39,20 +40,26 @@ std::string_view waits_outside_for(const RankTable& ranks, std::uint32_t rank) {
 
 std::vector<std::string> outside_warnings(const RankTable& table) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> waited;  // by what they waited for
+  std::map<std::uint32_t, std::vector<std::uint32_t>> changed;
   std::map<std::uint32_t, std::vector<std::uint32_t>> given_up;
   std::vector<std::uint32_t> interrupted;
   for (std::uint32_t rank = 0; rank < table.size(); ++rank) {
     const ipc::OutsideNote& note = table.outside(rank);
     waited[note.waited & all_kinds].push_back(rank);
+    changed[note.changed & all_kinds & ~note.waited].push_back(rank);
     given_up[note.given_up & all_kinds].push_back(rank);
     if ((note.waited & ipc::bit_of(ipc::OutsideCause::signal)) != 0) interrupted.push_back(rank);
   }
   waited.erase(0);
+  changed.erase(0);
   given_up.erase(0);
   std::vector<std::string> lines;
   for (const auto& [set, ranks] : waited)
     lines.push_back(name_ranks(ranks) + " slept in real time, waiting for " + list_of(set) +
                     ": the times of this run may not repeat");
+  for (const auto& [set, ranks] : changed)
+    lines.push_back(name_ranks(ranks) + " checked " + list_of(set) +
+                    " until it changed, at a time of the host: the times of this run may not repeat");
   for (const auto& [set, ranks] : given_up)
     lines.push_back(name_ranks(ranks) + " slept in real time for as long as the stall timeout, waiting for " +
                     list_of(set) +

@@ -29,8 +29,14 @@ using ipc::ThreadOrder;
 
 constexpr pid_t any_child = -1;
 
+void note_end_of_child(int flags) {
+  if ((flags & WNOHANG) != 0) note_find(OutsideCause::child, 1);
+  forget_look();  // it may have made what the rank looks for next
+}
+
 pid_t waited(pid_t child, int status, int flags) {
-  if (child == 0 && (flags & WNOHANG) != 0) note_look(ipc::OutsideCause::child, 1);
+  if (child == 0 && (flags & WNOHANG) != 0) note_look(OutsideCause::child, 1);
+  if (child > 0) note_end_of_child(flags);
   if (child > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
     note_reaped(child, flags, WIFEXITED(status) && WEXITSTATUS(status) != loader_failed);
   return child;
@@ -139,6 +145,7 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   if (const std::optional<pid_t> ordered = wait_in_order(process, flags, wait)) {
     child = *ordered;
     if (child > 0 && status != nullptr) *status = own_status;
+    if (child > 0) forget_look();
     if (child > 0)
       note_reaped(child, flags, WIFEXITED(own_status) && WEXITSTATUS(own_status) != loader_failed);
     if (child > 0) end_order();
@@ -199,6 +206,7 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
     };
     const pid_t awaited = type == P_ALL ? -1 : static_cast<pid_t>(process);
     if (const std::optional<pid_t> child = wait_in_order(awaited, flags, wait)) {
+      if (*child > 0) apenet::shim::forget_look();
       if (*child > 0 && info != nullptr) *info = own;
       const bool has_exited = own.si_code == CLD_EXITED;
       if (*child > 0 && (flags & WNOWAIT) == 0)
@@ -213,7 +221,8 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
   if (info == nullptr) info = &own;
   if (result != 0) return result;
   if (info->si_pid == 0 && (flags & WNOHANG) != 0)
-    apenet::shim::note_look(apenet::ipc::OutsideCause::child, 1);
+    apenet::shim::note_look(apenet::shim::OutsideCause::child, 1);
+  if (info->si_pid > 0) apenet::shim::note_end_of_child(flags);
   const bool has_exited = info->si_code == CLD_EXITED;
   const bool has_ended = has_exited || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED;
   if (info->si_pid > 0 && has_ended && (flags & WNOWAIT) == 0) {

@@ -47,10 +47,15 @@ struct FileWait {
   [[nodiscard]] bool is_endless() const { return most_ps == end_of_time_ps; }
 };
 
-// Passes the result of a look at files without a wait.
+// Passes the result of a look at files, or of a wait for them in the host.
 int asked_files(std::span<const pollfd> files, int result) {
-  if (result == 0 && !files.empty() && counts_looks() && !are_own_files(files))
-    note_look(ipc::OutsideCause::descriptor, static_cast<std::uint32_t>(files[0].fd) + std::uint64_t{1});
+  if (files.empty() || result < 0 || !counts_looks() || are_own_files(files)) return result;
+  const std::uint64_t key = static_cast<std::uint32_t>(files[0].fd) + std::uint64_t{1};
+  if (result == 0) {
+    note_look(OutsideCause::descriptor, key);
+  } else {
+    note_find(OutsideCause::descriptor, key);
+  }
   return result;
 }
 
@@ -148,8 +153,9 @@ template <typename Look>
 int wait_in_host(ipc::Client& client, const FileWait& wait, Look look) {
   if (!wait.is_endless()) {
     const timespec limit = to_timespec(wait.most_ps);
-    return wait_for(
-        client, wait.most_ps, [](int result) { return result == 0; }, [&] { return look(&limit); });
+    const int result = wait_for(
+        client, wait.most_ps, [](int ready) { return ready == 0; }, [&] { return look(&limit); });
+    return asked_files(wait.files, result);
   }
   const HostPace pace(&client);
   return look(nullptr);

@@ -1,6 +1,7 @@
 // Calls that may wait in the host for something that the simulator does not know. Timers of the process run
 // in the host meanwhile, and their signals end the calls as on Linux (virtual_timers.hpp).
 #include <mqueue.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/msg.h>
 #include <sys/socket.h>
@@ -11,7 +12,9 @@
 #include <type_traits>
 
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/socket_limits.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
 #define APENET_HOST_WAIT(result, name, parameters, arguments)                                  \
@@ -21,10 +24,11 @@
     return real arguments;                                                                     \
   }
 
-// `bytes`: that it writes at a time.
-#define APENET_WRITE(result, name, parameters, bytes, arguments)                               \
+// `bytes`: that it writes at a time. flags: as send() has them.
+#define APENET_WRITE(result, name, parameters, bytes, flags, arguments)                        \
   APENET_EXPORT result name parameters {                                                       \
     static const auto real = apenet::shim::next<std::add_pointer_t<result parameters>>(#name); \
+    if (!apenet::shim::await_socket(file, POLLOUT, flags)) return -1;                          \
     const apenet::shim::FileChange change(file, bytes);                                        \
     const apenet::shim::HostPace pace(apenet::shim::pacing_client());                          \
     return real arguments;                                                                     \
@@ -40,17 +44,22 @@ std::size_t bytes_in(const iovec* parts, int count) {
 }  // namespace
 }  // namespace apenet::shim
 
-APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count, (file, data, count))
+APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count, 0, (file, data, count))
 APENET_WRITE(ssize_t, writev, (int file, const iovec* parts, int count), apenet::shim::bytes_in(parts, count),
-             (file, parts, count))
-APENET_HOST_WAIT(ssize_t, readv, (int file, const iovec* parts, int count), (file, parts, count))
-APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count,
+             0, (file, parts, count))
+APENET_EXPORT ssize_t readv(int file, const iovec* parts, int count) {
+  static const auto real = apenet::shim::next<ssize_t (*)(int, const iovec*, int)>("readv");
+  if (!apenet::shim::await_socket(file, POLLIN)) return -1;
+  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
+  return real(file, parts, count);
+}
+APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count, flags,
              (file, data, count, flags))
 APENET_WRITE(ssize_t, sendto,
              (int file, const void* data, std::size_t count, int flags, const sockaddr* address,
               socklen_t length),
-             count, (file, data, count, flags, address, length))
-APENET_WRITE(int, eventfd_write, (int file, eventfd_t value), sizeof value, (file, value))
+             count, flags, (file, data, count, flags, address, length))
+APENET_WRITE(int, eventfd_write, (int file, eventfd_t value), sizeof value, 0, (file, value))
 APENET_HOST_WAIT(ssize_t, msgrcv, (int queue, void* message, std::size_t bytes, long type, int flags),
                  (queue, message, bytes, type, flags))
 APENET_HOST_WAIT(int, msgsnd, (int queue, const void* message, std::size_t bytes, int flags),

@@ -15,6 +15,7 @@
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/family.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/signal_gate.hpp"
 
@@ -40,12 +41,15 @@ constexpr std::size_t kept_path_bytes = 256;
 struct OutsideLooks {
   std::uint32_t certain = 0;  // a set of kinds: the thread waits for them for certain
   OutsideCause what = OutsideCause::none;
-  std::uint64_t key = 0;          // of the last look, or 0
-  std::uint64_t key_before = 0;   // of the last look before the last sleep
-  std::uint64_t work_before = 0;  // what the rank had done by then
-  int process = 0;                // of the last look at a process
-  bool is_there = false;          // the file of the last look at one
-  std::int64_t owed_ps = 0;       // virtual time of sleeps whose real time has yet to pass
+  std::uint64_t key = 0;           // of the last look, or 0
+  std::uint64_t key_before = 0;    // of the last look before the last sleep
+  std::uint64_t work_before = 0;   // what the rank had done by then
+  int process = 0;                 // of the last look at a process
+  bool is_there = false;           // the file of the last look at one
+  std::uint64_t subject = 0;       // of the last look, whether a sleep came after it or not; 0: forgotten
+  bool has_missed = false;         // that look has not found it
+  std::uint64_t work_of_look = 0;  // what the rank had done by then
+  std::int64_t owed_ps = 0;        // virtual time of sleeps whose real time has yet to pass
   std::int64_t interval_ps = least_interval_ps;
   std::array<char, kept_path_bytes> path{};  // of the last look at a file; empty if it is longer
 };
@@ -102,6 +106,30 @@ std::uint64_t hash_of(const char* text) {
   return hash;
 }
 
+std::uint64_t subject_of(OutsideCause what, std::uint64_t key) {
+  return mixed(static_cast<std::uint64_t>(what), key) | 1U;
+}
+
+// The answer of a look. A child or another process changes at a time of the host, whatever the rank does.
+void note_answer(ipc::Client& client, OutsideCause what, std::uint64_t key, bool is_found) {
+  OutsideLooks& own = outside_looks;
+  const std::uint64_t subject = subject_of(what, key);
+  const std::uint64_t work = work_of(client);
+  const bool is_process = what == OutsideCause::child || what == OutsideCause::process;
+  // A process that acts in the rank's order may have changed it.
+  const bool is_of_host = is_process || (own.work_of_look == work && !thread_order().is_shared());
+  if (own.subject == subject && own.has_missed == is_found && is_of_host)
+    client.block().outside.changed |= bit_of(what);
+  own.subject = subject;
+  own.has_missed = !is_found;
+  own.work_of_look = work;
+}
+
+std::uint64_t key_of_file(int folder, const char* path) {
+  const bool is_relative = folder != AT_FDCWD && path[0] != '/';
+  return mixed(hash_of(path), is_relative ? static_cast<std::uint64_t>(folder) : 0);
+}
+
 bool is_there(const char* path) {
   return host_call(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
 }
@@ -131,19 +159,45 @@ void note_look(OutsideCause what, std::uint64_t key) {
     outside_looks.what = what;
     outside_looks.key = key;
   }
+  note_answer(*client, what, key, false);
 }
 
-void note_file_look(int folder, const char* path, bool is_there, std::uint64_t state) {
-  if (looking_client() == nullptr || is_null(path)) return;
+void note_file_look(int folder, const char* path, Presence presence, std::uint64_t state) {
+  ipc::Client* client = looking_client();
+  if (client == nullptr || is_null(path)) return;
   OutsideLooks& own = outside_looks;
-  const bool is_relative = folder != AT_FDCWD && path[0] != '/';
+  const std::uint64_t key = key_of_file(folder, path);
   own.what = OutsideCause::file;
-  own.key = mixed(mixed(hash_of(path), is_relative ? static_cast<std::uint64_t>(folder) : 0), state) | 1U;
-  own.is_there = is_there;
+  own.key = mixed(key, state) | 1U;
+  own.is_there = presence == Presence::there;
+  note_answer(*client, OutsideCause::file, key, presence == Presence::there);
+  const bool is_relative = folder != AT_FDCWD && path[0] != '/';
   const std::size_t length = strnlen(path, kept_path_bytes);
-  const bool is_kept = length < kept_path_bytes && !is_relative;
+  const bool is_kept = length < kept_path_bytes && !is_relative && presence != Presence::refused;
   if (is_kept) std::memcpy(own.path.data(), path, length);
   own.path[is_kept ? length : 0] = '\0';
+}
+
+void note_find(OutsideCause what, std::uint64_t key) {
+  if (outside_looks.subject == 0 || outside_looks.subject != subject_of(what, key)) return;
+  if (ipc::Client* client = looking_client()) note_answer(*client, what, key, true);
+}
+
+void note_file_find(int folder, const char* path) {
+  if (outside_looks.subject != 0 && !is_null(path)) note_find(OutsideCause::file, key_of_file(folder, path));
+}
+
+void note_object_look(const char* name, bool is_found) {
+  if (is_null(name)) return;
+  if (is_found) {
+    note_find(OutsideCause::object, hash_of(name));
+  } else if (errno == ENOENT || errno == EACCES) {
+    note_look(OutsideCause::object, hash_of(name));
+  }
+}
+
+void forget_look() {
+  outside_looks.subject = 0;
 }
 
 OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client), ps_(ps) {

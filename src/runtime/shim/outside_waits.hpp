@@ -29,15 +29,31 @@
 
 namespace apenet::shim {
 
+using ipc::OutsideCause;
+
 [[nodiscard]] std::int64_t host_now_ns();
 
 // Whether looks count now: the rank has virtual time, and its program looks, not a library.
 [[nodiscard]] bool counts_looks();
 // The calling thread has looked at something outside and has not found what it may wait for. key: of the
 // thing and its state, not zero; a process id for OutsideCause::process. Cheap, and keeps errno.
-void note_look(ipc::OutsideCause what, std::uint64_t key);
+void note_look(OutsideCause what, std::uint64_t key);
+// What the name of a file leads to.
+enum class Presence : std::uint8_t {
+  absent,
+  there,
+  refused,  // there, but not as the program needs it
+};
 // The same for a file, with the arguments of openat(). state: changes when the file does.
-void note_file_look(int folder, const char* path, bool is_there, std::uint64_t state);
+void note_file_look(int folder, const char* path, Presence presence, std::uint64_t state);
+// The calling thread has found what it may have missed at its last look. A find after a miss comes at a time
+// of the host, unless the rank has worked between both.
+void note_find(OutsideCause what, std::uint64_t key);
+void note_file_find(int folder, const char* path);
+// The result of opening shared memory, a semaphore or a queue that another process makes. Keeps errno.
+void note_object_look(const char* name, bool is_found);
+// What the thread looks at next may have been changed by the rank itself.
+void forget_look();
 
 // Whether another process may have the semaphore. The mark is the C library's: the word after the value.
 [[nodiscard]] inline bool is_shared(const sem_t* semaphore) {
@@ -62,7 +78,7 @@ class OutsideWait {
 
  private:
   struct Reason {
-    ipc::OutsideCause what = ipc::OutsideCause::none;
+    OutsideCause what = OutsideCause::none;
     bool is_guess = false;
     bool works = false;         // takes time of a processor: the time is not limited
     std::uint64_t subject = 0;  // of the guess

@@ -27,6 +27,7 @@
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/process_files.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/socket_limits.hpp"
 #include "runtime/shim/timer_files.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
@@ -397,6 +398,7 @@ APENET_EXPORT int epoll_create1(int flags) noexcept {
 APENET_EXPORT ssize_t sendmsg(int socket, const msghdr* message, int flags) {
   static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
   if (message != nullptr && message->msg_controllen > 0) apenet::shim::forget_own_files();
+  if (!apenet::shim::await_socket(socket, POLLOUT, flags)) return -1;
   const apenet::shim::FileChange change(socket, SIZE_MAX);  // its length is not known before it is read
   const apenet::shim::HostPace pace(apenet::shim::pacing_client());
   return real(socket, message, flags);

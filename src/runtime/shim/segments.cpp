@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "runtime/shim/nameless_memory.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace {
@@ -44,7 +45,10 @@ int apenet::shim::make_nameless_memory(const char* what) {
 APENET_EXPORT int shm_open(const char* name, int flags, mode_t mode) {
   static const auto real = apenet::shim::next<int (*)(const char*, int, mode_t)>("shm_open");
   const bool makes = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
-  return makes && is_of_mpi(name) ? apenet::shim::make_nameless_memory(name + 1) : real(name, flags, mode);
+  if (makes && is_of_mpi(name)) return apenet::shim::make_nameless_memory(name + 1);
+  const int segment = real(name, flags, mode);
+  if ((flags & O_CREAT) == 0) apenet::shim::note_object_look(name, segment >= 0);
+  return segment;
 }
 
 APENET_EXPORT int shm_unlink(const char* name) {
