@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,12 +12,14 @@ from rich.table import Table
 
 from apenet.base.errors import InputError
 from apenet.cli.commands import HelpfulCommand
-from apenet.cli.common import JsonOption, RailOption, SetOption, output, print_json, print_tables
+from apenet.cli.common import JsonOption, RailOption, SetOption, output, path_of, print_json, print_tables
+from apenet.fit.data_sheet import BASES, Sheet, new_machine, stream_gb_s
 from apenet.machine import Machine, machines
 from apenet.machine import machine as read_machine
 from apenet.machine.keys import Key, keys, sections
+from apenet.machine.quantity import quantities
 
-app = typer.Typer(help="Show or check one machine.", no_args_is_help=True)
+app = typer.Typer(help="Show, check or write one machine.", no_args_is_help=True)
 
 
 def _traits(machine: Machine) -> dict[str, Any]:
@@ -95,6 +99,40 @@ def check(
     output().print(f"{file}: {machine.name} is a machine that can be run: {traits}", markup=False)
     for line in _arrangement(machine):
         output().print(line, markup=False, highlight=False)
+
+
+@app.command(cls=HelpfulCommand)
+def new(
+    file: Annotated[
+        Path, typer.Argument(metavar="NAME.toml", parser=path_of("FILE", "a file"), help="The file to write.")
+    ],
+    nodes: Annotated[str, typer.Option("--nodes", metavar="N|XxYxZ", help="Number of nodes, or a torus's dimensions.")],
+    topology: Annotated[str, typer.Option("--topology", metavar="|".join(BASES), help="How they are connected.")],
+    link: Annotated[
+        str, typer.Option("--link", metavar="RATE", help="A link's rate in one direction: 200Gbit, 25GB/s.")
+    ],
+    latency: Annotated[
+        str | None,
+        typer.Option(
+            "--latency", metavar="TIME", help="Half the round trip of 8 bytes between neighbours, without MPI."
+        ),
+    ] = None,
+    bus: Annotated[
+        str | None, typer.Option("--bus", metavar="pcieGxL", help="The card's bus, such as pcie4x16.")
+    ] = None,
+    leaf: Annotated[
+        int | None, typer.Option("--leaf", metavar="N", help="Nodes on a leaf switch of a fat tree.")
+    ] = None,
+    uplinks: Annotated[
+        int | None, typer.Option("--uplinks", metavar="N", help="Uplinks of a leaf switch; by default one a node.")
+    ] = None,
+) -> None:
+    """Write a machine file from a data sheet. What the sheet does not say is assumed, and marked so."""
+    machine = new_machine(file, Sheet(nodes, topology, link, latency, bus, leaf, uplinks))
+    classes = Counter(quantity.origin for _, quantity in quantities(machine.file))
+    counts = ", ".join(f"{classes[name]} {name}" for name in ("derived", "fitted", "assumed") if classes[name])
+    output().print(f"{file}: {machine.shape}, {topology}; {counts} (apenet machine show {file})", markup=False)
+    output().print(f"a stream between neighbours carries {stream_gb_s(machine):.4g} GB/s", markup=False)
 
 
 @app.command("keys", cls=HelpfulCommand)
