@@ -1,5 +1,6 @@
 #include "runtime/launch/failure_watch.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -21,8 +22,10 @@ void FailureWatch::note(const RankError& error) {
   failures_.add(error.rank(), {.time_ps = ranks_.clock_ps(error.rank()), .what = error.deed()});
 }
 
-void FailureWatch::note_end(std::uint32_t rank, const RankProcesses::End& end, bool is_leader) {
+void FailureWatch::note_end(std::uint32_t rank, const RankProcesses& processes) {
   if (excused_[rank]) return;
+  const RankProcesses::End end = processes.end_of_rank(rank);
+  const bool is_leader = processes.end_of_leader(rank).how != RankReport::End::running;
   const ipc::Identity& identity = shared_.block(rank).identity;
   const bool has_left = identity.finalised != 0 || identity.closed != 0;
   RankFailure failure{.time_ps = ranks_.clock_ps(rank), .ends_others = !has_left};
@@ -35,6 +38,10 @@ void FailureWatch::note_end(std::uint32_t rank, const RankProcesses::End& end, b
     failure.what = "exited with status " + std::to_string(end.status);
   } else if (identity.initialised != 0 && !has_left && !failures_.has(rank)) {
     failure.what = "exited without calling MPI_Finalize";
+    // The others go on as long as they do not wait for it. Behind a script, it may have crashed.
+    failure.may_pass =
+        !processes.is_behind_leader(rank) && !validation::library(identity).starts_with("Open MPI");
+    failure.ends_others = !failure.may_pass;
   } else if (identity.initialising != 0 && !failures_.has(rank)) {
     // For example killed while running under a script that exits with status 0.
     failure.what = "ended inside MPI_Init";
@@ -44,6 +51,11 @@ void FailureWatch::note_end(std::uint32_t rank, const RankProcesses::End& end, b
     return;
   }
   failures_.add(rank, std::move(failure));
+}
+
+std::vector<std::uint32_t> FailureWatch::passing() const {
+  if (std::find(excused_.begin(), excused_.end(), true) != excused_.end()) return {};
+  return failures_.passing();
 }
 
 bool FailureWatch::notice_refusal(std::uint32_t rank, const std::string& printed) {

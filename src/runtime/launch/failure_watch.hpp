@@ -20,8 +20,8 @@ class FailureWatch {
       : shared_(shared), ranks_(ranks), pmi_(pmi), count_(count), excused_(count) {}
 
   void note(const RankError& error);
-  // Call when the rank's MPI process has ended. is_leader: `end` is that of the process started for the rank.
-  void note_end(std::uint32_t rank, const RankProcesses::End& end, bool is_leader);
+  // Call when the rank's MPI process has ended.
+  void note_end(std::uint32_t rank, const RankProcesses& processes);
   // Notices the ranks that have called MPI_Abort.
   void notice_aborts();
   // Notices whether a process of the rank has refused to go on. printed: what it has said of that.
@@ -31,6 +31,9 @@ class FailureWatch {
   // From now on the simulator ends this rank itself.
   void excuse(std::uint32_t rank) { excused_[rank] = true; }
   [[nodiscard]] bool is_excused(std::uint32_t rank) const { return excused_[rank]; }
+  // The ranks that failed in ways that the library's own launcher lets pass, if nothing else went wrong: no
+  // other failure, and no rank that the simulator has ended.
+  [[nodiscard]] std::vector<std::uint32_t> passing() const;
   [[nodiscard]] const Failures& failures() const { return failures_; }
 
  private:

@@ -24,6 +24,15 @@ std::optional<VirtualInstant> Failures::first_to_end_others() const {
   return first;
 }
 
+std::vector<std::uint32_t> Failures::passing() const {
+  std::vector<std::uint32_t> ranks;
+  for (const auto& [rank, failure] : failures_) {
+    if (!failure.may_pass) return {};
+    ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 void Failures::report(SessionReport& report) const {
   if (failures_.empty()) return;
   std::vector<VirtualInstant> order;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/launch/session_options.hpp"
 #include "runtime/scheduler/rank_names.hpp"
@@ -25,6 +26,7 @@ struct RankFailure {
   int exit_status = 1;
   std::string what{};       // for example "exited with status 3"
   bool is_refusal = false;  // reported once for all ranks that have it
+  bool may_pass = false;    // the library's own launcher does not mind
   bool ends_others = true;  // false: the rank had already left the simulation, so no other rank waits for it
 };
 
@@ -39,6 +41,8 @@ class Failures {
   [[nodiscard]] bool empty() const { return failures_.empty(); }
   // The first failure that requires the other ranks to be ended.
   [[nodiscard]] std::optional<VirtualInstant> first_to_end_others() const;
+  // The ranks with failures, if all of these may pass.
+  [[nodiscard]] std::vector<std::uint32_t> passing() const;
   // Sets outcome, status and message of the report if any rank failed.
   void report(SessionReport& report) const;
 

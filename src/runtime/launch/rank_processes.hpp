@@ -74,6 +74,8 @@ class RankProcesses {
   [[nodiscard]] bool is_leaderless(std::uint32_t rank) const {
     return processes_[rank].id == 0 || processes_[rank].has_ended();
   }
+  // The MPI process is a child of another process, which gets its status.
+  [[nodiscard]] bool is_behind_leader(std::uint32_t rank) const { return processes_[count_ + rank].id != 0; }
   // `process_id`: of the rank's MPI process, or 0 if it has none.
   [[nodiscard]] bool has_ended(std::uint32_t rank, int process_id) const;
   [[nodiscard]] const End& end_of_leader(std::uint32_t rank) const { return processes_[rank].end; }

@@ -149,8 +149,7 @@ void RankServer::on_end(std::uint32_t rank) {
   output_.read(rank, 1);
   if (processes_.is_leaderless(rank)) output_.end(rank);
   if (failure_watch_.notice_refusal(rank, output_.refusal(rank))) return;
-  const bool is_leader = processes_.end_of_leader(rank).how != RankReport::End::running;
-  failure_watch_.note_end(rank, processes_.end_of_rank(rank), is_leader);
+  failure_watch_.note_end(rank, processes_);
 }
 
 // The leader has ended without an error and without MPI, and a process that it has left behind may still call

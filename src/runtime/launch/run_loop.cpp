@@ -319,7 +319,12 @@ void RunLoop::report_on(SessionReport& report) {
     report.warnings.push_back(name_ranks(drain_.given_up()) +
                               " still ran when the run was ended: what they printed depends on the host");
   server_.failure_watch().notice_strangers();
-  verdict_.report(report, server_.failures());
+  const std::vector<std::uint32_t> passing = server_.failure_watch().passing();
+  if (!passing.empty())
+    report.warnings.push_back(
+        name_ranks(passing) +
+        " exited without calling MPI_Finalize, which MPI requires: mpiexec lets that pass");
+  verdict_.report(report, passing.empty() ? server_.failures() : Failures{});
 }
 
 }  // namespace apenet
