@@ -62,3 +62,24 @@ def test_an_mpi_that_is_not_mpich_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("apenet.host.fortran.find_mpicc", lambda: mpicc)
     with pytest.raises(HostError, match=r"mpicc: expected the compiler of MPICH 4\.3 or later"):
         compile_program([SOURCES / "ring_f08.f90", "-o", tmp_path / "ring"], [], mpi=True)
+
+
+@pytest.mark.parametrize("mode", ["thread", "openmp", "manager"])
+def test_a_deadlock_among_threads_names_call_and_line(apenet, tmp_path, mode):
+    source = SOURCES / "threads_wait.f90"
+    program = tmp_path / "threads_wait"
+    made = apenet("cc", "--mpi", "--compiler", "gfortran", "-g", "-O0", "-fopenmp", "-o", program, source)
+    assert made.returncode == 0, made.stderr
+    lines = source.read_text(encoding="utf-8").splitlines()
+    waits = "nobody answers" if mode == "manager" else "MPI_Recv("
+    line = 1 + next(number for number, text in enumerate(lines) if waits in text)
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--stall-timeout", "0.3", "--", program, mode)
+    assert done.returncode == 1, done.stderr
+    if mode == "manager":
+        assert "deadlock: every thread of the ranks waits" in done.stderr
+        assert f"ranks 0, 1: reads from a pipe (threads_wait.f90:{line})" in done.stderr
+        return
+    tag = 5 if mode == "thread" else 6
+    for rank in range(2):
+        assert f"rank {rank}: MPI_Recv from rank {1 - rank}, tag {tag} (threads_wait.f90:{line})" in done.stderr
+    assert "in a cycle: rank 0 -> rank 1 -> rank 0" in done.stderr
