@@ -229,6 +229,14 @@ class Engine {
   [[nodiscard]] std::uint32_t held() const { return held_; }
   [[nodiscard]] std::uint32_t unfinished() const { return unfinished_; }
   [[nodiscard]] const Transfer* oldest_transfer() const { return transfers_.front(); }
+  // Whether a send that is over for the caller still needs this process: no receiver has answered it.
+  [[nodiscard]] bool has_injected(const Inbox& from) {
+    bool has = false;
+    transfers_.for_each([&](const Transfer* transfer) {
+      has = has || (transfer->inbox == &from && transfer->copy != nullptr);
+    });
+    return has;
+  }
   // Remote writes and reads: unlike messages they end without the peer's help.
   [[nodiscard]] std::uint32_t accesses_under_way() const { return accesses_; }
 

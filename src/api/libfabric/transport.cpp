@@ -62,11 +62,19 @@ std::uint16_t Transport::attach(Endpoint& endpoint, std::uint32_t wanted) {
 
 void Transport::detach(Endpoint& endpoint) {
   note_unreceived();
+  finish_injected(endpoint);
   endpoints_[endpoint.number()] = nullptr;
   note_left_sends(endpoint);
   endpoint.engine().forget(endpoint);
   atomics_.forget(endpoint);
   if (Recorder* recording = recorder()) recording->close();
+}
+
+// The sends are over for the library, which may have none under way that it knows of: MPI_Finalize would
+// leave messages behind that the program has sent.
+void Transport::finish_injected(Endpoint& endpoint) {
+  if (!client_.started() || client_.notes().finalise.is_called.get() == 0) return;
+  while (endpoint.engine().has_injected(endpoint)) progress();
 }
 
 // Other processes may wait for what is under way: the report of a deadlock says that its sender has left it.

@@ -100,6 +100,7 @@ class Transport {
   void take(const ipc::Event& event);
   void report_malformed(const char* what);
   void write_wait_note();
+  void finish_injected(Endpoint& endpoint);
   void note_left_sends(Endpoint& endpoint);
   void add_unreceived();
   static void write_wait_note(const Engine& engine, ipc::WaitNote& note);
