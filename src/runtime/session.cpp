@@ -226,8 +226,10 @@ void Session::Parts::report_on(SessionReport& report) {
   for (std::string& warning : observation.finish()) report.warnings.push_back(std::move(warning));
   if (const std::string ranks = ranks_where([](const ipc::Block& block) { return block.lock.had_several(); });
       !ranks.empty()) {
-    report.warnings.push_back("several threads called MPI, slept or read the clock in " + ranks +
-                              ": the host determines their order, so this run may not repeat exactly");
+    report.warnings.push_back(
+        "several threads called MPI, slept or read the clock in " + ranks +
+        ", or processes that a rank started did beside it: the host determines their order, so this run may "
+        "not repeat exactly");
   }
   if (const std::string ranks =
           ranks_where([](const ipc::Block& block) { return block.identity.lent_device_memory != 0; });
