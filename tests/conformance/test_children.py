@@ -33,3 +33,21 @@ def test_children_take_virtual_time(apenet, build):
     seen = [(name, round(float(time.split()[0]), 1), int(value)) for name, time, value in found]
     assert seen == CASES
     assert apenet("run", "-n", "1", "--", program).stdout == done.stdout
+
+
+def test_a_rank_reads_its_child_in_virtual_time(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "pipes.c"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "read: 100.0 ms, 1",
+        "read: 100.0 ms, 2",
+        "end: 100.0 ms, 2",
+        "limit: 30.0 ms, 0",
+        "poll: 70.0 ms, 1",
+        "left: 0.0 ms, 1",
+        "select: 100.0 ms, 9900",
+        "two: 100.0 ms, 2",
+        "child: 100.0 ms, 1",
+        "children: 200.0 ms, 0",
+    ]
+    assert "warning" not in done.stderr

@@ -194,6 +194,7 @@ void ThreadOrder::note_wait(const OrderedThread& own) {
 Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
   const std::int64_t longest_ns = has_processes() ? most_process_pause_ns : most_pause_ns;
   std::int64_t pause_ns = has_processes() ? first_process_pause_ns : first_pause_ns;
+  std::int64_t looked_ns = 0;
   const Mark mark(own);
   HostPace pace;
   while (own.acts != ThreadActs::acting) {
@@ -201,7 +202,8 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     const std::uint32_t before = word.load();
     const bool is_next = table_->acting == 0 && first_to_wait() == &own;
     // Nobody but those who wait sees that a process has ended.
-    const bool looks = is_next || own.awaits_process || (has_processes() && first_to_wait() == &own);
+    const bool awaits_end = own.awaits_process || own.object == name_of(files());  // or what it closes
+    const bool looks = is_next || (has_processes() && (awaits_end || first_to_wait() == &own));
     const bool is_idle = own.ends == WaitEnds::by_signal || has_processes() ||
                          own.deadline_ps != OrderedThread::no_deadline_ps;
     timespec pause = pause_of(looks                             ? pause_ns
@@ -243,7 +245,8 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       own.ends = WaitEnds::by_thread;
       unblock(own, {.clock_ps = now_ps()}, Woken::interrupted);
       dispatch();
-    } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr && own.readiness->is_there()) {
+    } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr &&
+               (!looks || (looked_ns += pause.tv_nsec) >= idle_pause_ns) && own.readiness->is_there()) {
       table_->has_overtaken = true;
       own.ends = WaitEnds::by_thread;
       unblock(own, {.clock_ps = now_ps()}, Woken::signalled);
@@ -340,6 +343,7 @@ Woken ThreadOrder::enter_at(OrderedThread& own, std::int64_t clock_ps, WaitEnds 
   own.deadline_ps = clock_ps;
   own.woken = Woken::no;
   own.ends = ends;
+  wake_readers(own.key);
   note_settled();
   dispatch();
   return park(own, guard);

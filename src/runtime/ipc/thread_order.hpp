@@ -138,6 +138,8 @@ struct OrderTable {
   std::uint32_t next_number = 0;
   std::atomic<bool> has_started{false};
   std::atomic<bool> has_overtaken{false};
+  // Changes when a process begins, and when one goes outside.
+  std::atomic<std::uint32_t> process_changes{0};
   std::atomic<std::uint32_t> processes{0};  // entries of first threads of processes
   std::atomic<std::int64_t> now_ps{0};
   std::atomic<std::uint64_t> progress{1};
@@ -214,6 +216,7 @@ class ThreadOrder {
   [[nodiscard]] bool has_child(std::uint32_t process);
   [[nodiscard]] bool has_child_outside(std::uint32_t process);
   [[nodiscard]] bool has_processes() const { return table_->processes.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] std::uint32_t process_changes() const { return table_->process_changes.load(); }
   // Between actions of the rank's only thread: if no process is left, there is nothing to order any more.
   bool retire(OrderedThread& own);
   // Call before a look for an ended child: signals of others may have ended one that waits.
@@ -369,6 +372,7 @@ class ThreadOrder {
   void note_process_ended(std::uint32_t process, const ActionKey* killed_at = nullptr);
   void end_process(OrderedThread& first);
   void wake_parents(std::uint32_t parent);
+  void wake_readers(const ActionKey& from);
   void look_at_other(OrderedThread& first);
   void look_for_ends(const OrderedThread& own);
   void repair();

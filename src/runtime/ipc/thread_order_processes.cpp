@@ -71,6 +71,7 @@ OrderedThread* ThreadOrder::create_process(const OrderedThread& creator) {
   fresh->parent = own_process();
   fresh->leads = true;
   table_->processes.fetch_add(1);
+  table_->process_changes.fetch_add(1);
   return fresh;
 }
 
@@ -189,6 +190,7 @@ Woken ThreadOrder::await_end(OrderedThread& own, std::uint32_t process, std::int
   own.woken = Woken::no;
   own.ends = WaitEnds::by_signal;
   if (is_acting(own)) table_->acting = 0;
+  wake_readers(own.key);
   dispatch();
   return park(own, guard);
 }
@@ -227,6 +229,11 @@ void ThreadOrder::forget_process(OrderedThread& process) {
   drop(process);
   wake_parents(parent);
   dispatch();
+}
+
+// A thread waits: what its process has written past the shim, as the C library's streams do, is there by now.
+void ThreadOrder::wake_readers(const ActionKey& from) {
+  if (has_processes()) wake_blocked(name_of(&table_->files), UINT32_MAX, from);
 }
 
 // Who waits for the end of a child waits in the host, if that one does.
@@ -333,8 +340,10 @@ void ThreadOrder::note_process_ended(std::uint32_t process, const ActionKey* kil
 void ThreadOrder::end_process(OrderedThread& first) {
   if (first.key.clock_ps > now_ps()) table_->now_ps.store(first.key.clock_ps, std::memory_order_relaxed);
   first.acts = ThreadActs::ended;
+  table_->process_changes.fetch_add(1);
   first.ticket = ++table_->tickets;
   const ActionKey key = first.key;
+  wake_blocked(name_of(&table_->files), UINT32_MAX, key);  // it has closed its ends of pipes
   OrderedThread* told = nullptr;
   bool has_parent = false;
   for_each([&](OrderedThread& thread) {
@@ -348,7 +357,6 @@ void ThreadOrder::end_process(OrderedThread& first) {
     }
   });
   if (told != nullptr) ask_one(*told, SIGCHLD, key);
-  wake_blocked(name_of(&table_->files), UINT32_MAX, key);
   if (!has_parent) drop(first);
 }
 
@@ -368,12 +376,15 @@ void ThreadOrder::look_for_ends(const OrderedThread& own) {
   const OrderedThread* const acts = acting();
   if (acts != nullptr && acts->process != own_process() && has_process_ended(acts->process))
     note_process_ended(acts->process);
-  if (!own.awaits_process) return;
+  const bool reads = own.object == name_of(files());
+  if (!own.awaits_process && !reads) return;
   std::array<std::uint32_t, 64> ended{};
   std::size_t count = 0;
   for_each([&](const OrderedThread& thread) {
     const bool is_over = thread.acts == ThreadActs::ending || thread.acts == ThreadActs::ended;
-    if (!is_over && count < ended.size() && is_child(thread, 0) && has_ended(thread))
+    const bool is_looked_at = is_child(thread, 0) || (reads && thread.leads && thread.process != 0 &&
+                                                      thread.process != own_process());
+    if (!is_over && is_looked_at && count < ended.size() && has_ended(thread))
       ended[count++] = thread.process;
   });
   for (std::size_t i = 0; i < count; ++i) note_process_ended(ended[i]);
@@ -403,7 +414,10 @@ void ThreadOrder::look_at_other(OrderedThread& first) {
   if (is_blocked ? ++first.looks < most_looks : used_ns < most_cpu_ns) return;
   if (!first.is_known_outside) first.awaits_host = is_blocked;
   leave_out(first);
+  table_->process_changes.fetch_add(1);
+  // Who waits for what it may do waits in the host.
   wake_parents(first.parent);
+  wake_blocked(name_of(&table_->files), UINT32_MAX, ActionKey{});
   dispatch();
 }
 

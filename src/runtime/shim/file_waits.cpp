@@ -114,18 +114,6 @@ int wait_for_own_files(ipc::Client& client, const FileWait& wait, Look look) {
   }
 }
 
-class PolledFiles final : public ipc::HostReadiness {
- public:
-  explicit PolledFiles(std::span<pollfd> files) : files_(files) {}
-  [[nodiscard]] bool is_there() override {
-    constexpr int no_wait = 0;
-    return ipc::host_call(SYS_poll, files_.data(), files_.size(), no_wait) != 0;
-  }
-
- private:
-  std::span<pollfd> files_;
-};
-
 // Without a limit, beside other threads of the order: one of them makes a file ready.
 template <typename Look>
 int wait_in_order(ipc::OrderedThread& own, const FileWait& wait, Look look) {
@@ -150,8 +138,25 @@ int wait_in_order(ipc::OrderedThread& own, const FileWait& wait, Look look) {
 
 // Children work in the host's time, and other threads while they wait for something outside.
 template <typename Look>
-int wait_in_host(ipc::Client& client, const FileWait& wait, Look look) {
+int wait_in_host(ipc::Client& client, FileWait wait, Look look) {
+  constexpr timespec none{};
+  const std::int64_t began_ps = now_ps(client);
+  const std::int64_t until_ps =
+      wait.is_endless() ? ipc::OrderedThread::no_deadline_ps
+                        : order_deadline_ps(began_ps + std::min(wait.most_ps, end_of_time_ps - began_ps));
+  const OrderedFileWait ordered =
+      wait.mask == nullptr ? wait_for_order(client, wait.files, until_ps) : OrderedFileWait::in_host;
+  if (ordered == OrderedFileWait::interrupted) {
+    errno = EINTR;
+    return -1;
+  }
+  if (ordered != OrderedFileWait::in_host) {
+    if (wait.left_ps != nullptr)
+      *wait.left_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
+    return look(&none);
+  }
   if (!wait.is_endless()) {
+    wait.most_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
     const timespec limit = to_timespec(wait.most_ps);
     const int result = wait_for(
         client, wait.most_ps, [](int ready) { return ready == 0; }, [&] { return look(&limit); });

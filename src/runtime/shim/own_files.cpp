@@ -165,11 +165,12 @@ bool has_file(int process, int descriptor, const OwnFile& own) {
   }
 }
 
-// Whoever has inherited it was forked after it was made.
-bool is_held_elsewhere(const OwnFile& own) {
+// Whoever has inherited it was forked after it was made. counts_order: also processes that act in the order.
+bool is_held_elsewhere(const OwnFile& own, bool counts_order = true) {
   bool is_held = false;
   for_numbers(ProcessPath{"/proc"}, [&](int process) {
     if (is_held || process == getpid()) return;
+    if (!counts_order && thread_order().acts_in_order(static_cast<std::uint32_t>(process))) return;
     ProcessText buffer;
     const std::string_view began = stat_field(read_of(process, process, "stat", buffer), 22);
     if (number_at<std::int64_t>(began.data(), began.data() + began.size()) < own.made_ticks) return;
@@ -193,6 +194,11 @@ bool is_unshared(OwnFile& own) {
   own.found_ns = 0;
   own.starts = starts;
   return true;
+}
+
+bool is_of_order(const pollfd& file) {
+  const OwnFile* const own = find_own(name_of(file.fd));
+  return own != nullptr && own->kind != FileKind::eventfd && !is_held_elsewhere(*own, false);
 }
 
 // Or at its end: a read does not wait.
@@ -301,13 +307,52 @@ bool are_own_files(std::span<const pollfd> files) {
                             [](const pollfd& one) { return one.fd < 0 || is_own_file(one.fd); });
 }
 
+OrderedFileWait wait_for_order(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps) {
+  ipc::ThreadOrder& order = thread_order();
+  ipc::OrderedThread* const own = order.has_processes() ? ordered_thread() : nullptr;
+  const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
+  if (own == nullptr || !order.has_started() || has_timer || files.empty()) return OrderedFileWait::in_host;
+  const int error = errno;
+  PolledFiles looked_at(files);
+  OrderedFileWait outcome = OrderedFileWait::in_host;
+  bool is_known = false;  // that they are of the order, at `changes`
+  std::uint32_t changes = 0;
+  const auto are_of_order = [&] {
+    if (is_known && changes == order.process_changes()) return true;
+    changes = order.process_changes();
+    is_known = std::all_of(files.begin(), files.end(), is_of_order);
+    return is_known;
+  };
+  for (bool waits = true; waits;) {
+    order.enter(*own);
+    ipc::Woken woken = ipc::Woken::no;
+    if (looked_at.is_there()) {
+      outcome = OrderedFileWait::ready;
+    } else if (are_of_order()) {
+      woken = order.block(*own, order.files(), until_ps, nullptr, ipc::WaitEnds::by_signal, &looked_at);
+      if (woken == ipc::Woken::timed_out) outcome = OrderedFileWait::timed_out;
+      if (woken == ipc::Woken::interrupted) outcome = OrderedFileWait::interrupted;
+    }
+    if (woken == ipc::Woken::timed_out) client.pass_until_ps(own->key.clock_ps);
+    order.leave(*own, !is_in_call());
+    waits = woken == ipc::Woken::signalled;
+  }
+  errno = error;
+  return outcome;
+}
+
 InsideWait::InsideWait(ipc::Client& /*client*/) {
   begin();
 }
 
 InsideWait::InsideWait(int file) {
-  if (ipc::is_single_threaded()) return;
   ipc::Client* client = ipc::Client::known();
+  if (client != nullptr && thread_order().has_processes() && host_calls == 0 &&
+      (host_call(SYS_fcntl, file, F_GETFL) & O_NONBLOCK) == 0 && find_own(name_of(file)) != nullptr) {
+    pollfd one{.fd = file, .events = POLLIN, .revents = 0};
+    wait_for_order(*client, {&one, 1}, ipc::OrderedThread::no_deadline_ps);
+  }
+  if (ipc::is_single_threaded()) return;
   const bool counts = client != nullptr && client->started() && host_calls == 0 && !reads_clock_free;
   if (!counts || !is_own_file(file)) return;
   own_ = ordered_thread();

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "runtime/ipc/client.hpp"
+#include "runtime/ipc/host_call.hpp"
 
 namespace apenet::shim {
 
@@ -24,6 +25,24 @@ void note_process_start();
 [[nodiscard]] bool is_own_file(int file);
 // Whether each is one, and at least one is a descriptor.
 [[nodiscard]] bool are_own_files(std::span<const pollfd> files);
+
+// Looks at files without a wait.
+class PolledFiles final : public ipc::HostReadiness {
+ public:
+  explicit PolledFiles(std::span<pollfd> files) : files_(files) {}
+  [[nodiscard]] bool is_there() override {
+    constexpr int no_wait = 0;
+    return ipc::host_call(SYS_poll, files_.data(), files_.size(), no_wait) != 0;
+  }
+
+ private:
+  std::span<pollfd> files_;
+};
+
+// A wait, in the order, for pipes and sockets that only processes of the order hold (thread_order.hpp).
+enum class OrderedFileWait : std::uint8_t { in_host, ready, timed_out, interrupted };
+// in_host: it is the host's matter, perhaps after some time. until_ps: on the clock of the order.
+OrderedFileWait wait_for_order(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps);
 
 // A call that reads a file which only this process can make ready. If it does not wait, it is an action of
 // the thread. Otherwise it waits in the host, and beside it sleeps of other threads take no real time.
