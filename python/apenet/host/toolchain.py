@@ -61,10 +61,10 @@ def find_program(name: str) -> Path:
             "program", name, f"the program that ranks run: drop {launcher}, apenet run -n RANKS starts them itself"
         )
     found = shutil.which(name, path=search_path())
-    if found is not None:
-        return Path(found).absolute()
-    path = Path(name)
-    kind = other_kind(path) if "/" in name else None
+    path = Path(found or name)
+    kind = other_kind(path) if found is not None or "/" in name else None
+    if found is not None and kind is None:
+        return path.absolute()
     if kind is not None:
         raise InputError("program", name, f"an executable file, not {kind}")
     if os.path.isfile(path):  # noqa: PTH113 (which raises for names that are too long)

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -316,3 +317,10 @@ def test_options_may_stand_before_the_test(apenet):
     content = json.loads(done.stdout)
     assert (content["test"], content["path"], content["seed"]) == ("pingpong", "put", 3)
     assert "Usage: apenet bench TEST" in apenet("bench", "-m", "ape16", "--help").stdout
+
+
+def test_a_program_that_is_an_executable_pipe_is_refused(apenet, tmp_path):
+    os.mkfifo(tmp_path / "program", 0o700)
+    done = apenet("run", "-n", "2", "--", tmp_path / "program", timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.endswith("expected an executable file, not a pipe\n")
