@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "runtime/launch/open_files.hpp"
 
@@ -13,5 +14,9 @@ namespace apenet {
 [[nodiscard]] WaitEnd end_of_semaphores(int process_id, int set, const std::function<bool(int)>& is_of_run);
 // The same of a message queue.
 [[nodiscard]] WaitEnd end_of_messages(int process_id, int queue, const std::function<bool(int)>& is_of_run);
+
+// The objects as a report names them: by their key, because their number is the host's.
+[[nodiscard]] std::string name_of_semaphores(int process_id, int set);
+[[nodiscard]] std::string name_of_messages(int process_id, int queue);
 
 }  // namespace apenet

@@ -16,6 +16,7 @@
 #include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/open_files.hpp"
 #include "runtime/launch/remote_memory.hpp"
+#include "runtime/launch/system_v.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {
@@ -200,11 +201,6 @@ std::string name_signals(std::uint64_t set) {
   return text;
 }
 
-// An object that has a number and no name.
-std::string numbered(const std::string& object, std::uint64_t number) {
-  return object + " " + std::to_string(static_cast<int>(number));
-}
-
 std::string describe_opening(const std::string& path) {
   const std::string what = path.empty() ? "a file" : path;
   return "is blocked in opening " + what + ", such as a fifo whose other end is not open";
@@ -240,11 +236,13 @@ std::string describe_call(int process_id, const SystemCall& call, const OpenFile
       return "writes to " + file();
     case SYS_semop:
     case SYS_semtimedop:
-      return "waits in semop for " + numbered("the System V semaphores", call.arguments[0]);
+      return "waits in semop for " + name_of_semaphores(process_id, static_cast<int>(call.arguments[0]));
     case SYS_msgrcv:
-      return "waits in msgrcv for a message of " + numbered("the System V queue", call.arguments[0]);
+      return "waits in msgrcv for a message of " +
+             name_of_messages(process_id, static_cast<int>(call.arguments[0]));
     case SYS_msgsnd:
-      return "waits in msgsnd for room in " + numbered("the System V queue", call.arguments[0]);
+      return "waits in msgsnd for room in " +
+             name_of_messages(process_id, static_cast<int>(call.arguments[0]));
     case SYS_mq_timedreceive:
       return "waits in mq_receive for a message of the queue " +
              descriptor_link(process_id, call.arguments[0]);
