@@ -321,6 +321,6 @@ def test_options_may_stand_before_the_test(apenet):
 
 def test_a_program_that_is_an_executable_pipe_is_refused(apenet, tmp_path):
     os.mkfifo(tmp_path / "program", 0o700)
-    done = apenet("run", "-n", "2", "--", tmp_path / "program", timeout=60)
+    done = apenet("run", "-n", "2", "--", tmp_path / "program", timeout_s=60)
     assert done.returncode == 2
     assert done.stderr.endswith("expected an executable file, not a pipe\n")
