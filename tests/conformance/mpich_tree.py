@@ -4,7 +4,10 @@
       [--time-limit SECONDS] [--lists NAME...]
 
 FOLDER is test/mpi of a tree of MPICH 5.0, configured with the MPICH of this environment:
-`./autogen.sh && ./configure --with-mpi=PREFIX --enable-fortran=no`. A test is named by its folder and program, the
+`./autogen.sh && ./configure --with-mpi=PREFIX --enable-fortran=no && make -C util && make -C dtpools`. In a checkout
+whose main tree is not configured, before that: `cp -r ../../confdb . && export MPICH_CONFDB=$PWD/confdb`.
+
+A test is named by its folder and program, the
 number of ranks, its arguments and its variables. With --results, tests of which FILE holds a result are not run again.
 mpich_expected.toml lists the tests that do not pass, with the reasons. The exit status is 1 if another one does
 not, and 2 if no test is run.
