@@ -374,7 +374,7 @@ TEST(Boundary, AMissingMappingIsReportedInOneLine) {
         setenv(ipc::rank_variable, "0", 1);
         ipc::Client::instance();
       },
-      testing::ExitedWithCode(2), "APENET_MAPPING = '/proc/self/fd/9999': expected the mapping");
+      testing::ExitedWithCode(2), "APENET_MAPPING: expected the mapping of a running simulation");
 }
 
 TEST(Boundary, OnlyAProcessOfTheRunRepresentsARank) {
