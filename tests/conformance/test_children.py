@@ -51,3 +51,11 @@ def test_a_rank_reads_its_child_in_virtual_time(apenet, build):
         "children: 200.0 ms, 0",
     ]
     assert "warning" not in done.stderr
+
+
+def test_sleeps_between_looks_keep_their_length(apenet, build):
+    """The host tells a sleeping rank of its child's end at any time; that is not the child's end in virtual time."""
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "polls.c"))
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.splitlines()) == {"10 looks, 1001.00 us"}
+    assert len(done.stdout.splitlines()) == 40
