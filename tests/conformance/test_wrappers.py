@@ -240,7 +240,7 @@ def test_a_refusal_is_reported_once_for_all_ranks(apenet):
 
 def test_a_library_of_an_older_version_is_refused_once(apenet):
     """It prints its refusal itself."""
-    why = "APENET_MAPPING = '/proc/1/fd/5': expected a simulation of the same apenet version"
+    why = "APENET_MAPPING: '/proc/1/fd/5': expected a simulation of the same apenet version"
     done = apenet("run", "-n", "3", "--machine", "ape16", "--", "sh", "-c", f'echo "apenet: {why}" >&2; exit 2')
     assert done.returncode == 2
     said = done.stderr.splitlines()
@@ -258,7 +258,7 @@ def test_a_program_of_another_user_is_refused_once(apenet, bench, closes):
         done = apenet("run", "-n", "2", "--machine", "ape16", "--", "python", "-c", become, program)
     assert done.returncode == 2
     said = done.stderr.splitlines()
-    assert said[0].startswith("apenet: failed: rank 0 was refused: APENET_MAPPING = ")
+    assert said[0].startswith("apenet: failed: rank 0 was refused: APENET_MAPPING: ")
     assert "which another user, also of a user namespace, may not open" in said[0]
     assert said[1:] == ["apenet:   then rank 1 ended for the same reason"]
 

@@ -35,7 +35,7 @@ inline timespec pause_of(std::int64_t ns) {
 
 // Serialises the threads. What a signal's handler does that comes while its own thread holds the lock belongs
 // to the action that it has interrupted. A thread that is about to wait lets none in: a handler may leave a
-// wait by a jump.
+// wait by a jump. errno stays: many calls that act in the order, as those of locks, do not set it.
 class ThreadOrder::Guard {
  public:
   enum class Signals : std::uint8_t { come, wait };
@@ -46,7 +46,10 @@ class ThreadOrder::Guard {
         keeps_signals_(signals == Signals::wait && !is_nested_) {
     lock();
   }
-  ~Guard() { unlock(); }
+  ~Guard() {
+    unlock();
+    errno = error_;
+  }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
@@ -124,6 +127,7 @@ class ThreadOrder::Guard {
     }
   }
 
+  int error_ = errno;
   ThreadOrder& order_;
   OrderTable& table_;
   bool is_nested_;
