@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -132,15 +133,27 @@ void* move_old(void* memory, std::size_t bytes) {
   return moved;
 }
 
+// Whether this thread allocates in the heap that ends here. The first that it gets may be what other threads
+// have allocated and this one has freed: the C library keeps seven of a size.
+bool allocates_below(std::uintptr_t end, std::uintptr_t most_bytes) {
+  constexpr std::size_t most_probes = 16;
+  std::array<void*, most_probes> probes{};
+  bool is_found = false;
+  for (std::size_t i = 0; i < most_probes && !is_found; ++i) {
+    probes[i] = std::malloc(smallest);
+    const auto address = reinterpret_cast<std::uintptr_t>(probes[i]);
+    is_found = address < end && end - address <= most_bytes;
+  }
+  for (void* const probe : probes) std::free(probe);
+  return is_found;
+}
+
 }  // namespace
 
 EarlyMemory settle_heap() {
-  void* probe = std::malloc(smallest);
-  const auto address = reinterpret_cast<std::uintptr_t>(probe);
-  const std::uintptr_t end = heap_end();
-  std::free(probe);
   constexpr std::uintptr_t most_heap = std::uintptr_t{1} << 40U;
-  if (address >= end || end - address > most_heap) return {};
+  const std::uintptr_t end = heap_end();
+  if (!allocates_below(end, most_heap)) return {};
   const std::uintptr_t begin = leave_gap(end);
   if (begin == 0) return {};
   Filler filler(begin);
