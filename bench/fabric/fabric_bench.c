@@ -251,12 +251,12 @@ static void overhead_client(struct endpoint* endpoint, const struct plan* plan, 
     const double posted = now_us();
     await_sends(endpoint, endpoint->sends_posted);
     pause_us(OVERHEAD_PAUSE_US);
-    const double look = now_us();
+    const double polled = now_us();
     const int had_come = endpoint->receives_done == endpoint->receives_posted;
     await_receives(endpoint, endpoint->receives_posted);
     if (sample < WARM_UP_SAMPLES) continue;
     sends[sample - WARM_UP_SAMPLES] = posted - begin;
-    receives[sample - WARM_UP_SAMPLES] = had_come ? -1 : now_us() - look;
+    receives[sample - WARM_UP_SAMPLES] = had_come ? -1 : now_us() - polled;
   }
 }
 

@@ -7,7 +7,7 @@ PROGRAMS = Path(__file__).with_name("children")
 # The name of a case, the virtual time that it takes in ms, and what the program finds.
 CASES = [
     ("fork", 250, 3),
-    ("looks", 320, 8),
+    ("polls", 320, 8),
     ("any of four", 400, 1302),
     ("programs", 2000, 0),
     ("programs at once", 200, 0),
@@ -53,9 +53,9 @@ def test_a_rank_reads_its_child_in_virtual_time(apenet, build):
     assert "warning" not in done.stderr
 
 
-def test_sleeps_between_looks_keep_their_length(apenet, build):
+def test_sleeps_between_polls_keep_their_length(apenet, build):
     """The host tells a sleeping rank of its child's end at any time; that is not the child's end in virtual time."""
     done = apenet("run", "-n", "1", "--", build(PROGRAMS / "polls.c"))
     assert done.returncode == 0, done.stderr
-    assert set(done.stdout.splitlines()) == {"10 looks, 1001.00 us"}
+    assert set(done.stdout.splitlines()) == {"10 polls, 1001.00 us"}
     assert len(done.stdout.splitlines()) == 40

@@ -128,7 +128,7 @@ def test_the_report_of_a_deadlock(run, case):
 
 
 @pytest.mark.parametrize("case", POLLS)
-def test_ranks_that_only_poll_are_reported_after_so_many_looks(run, case):
+def test_ranks_that_only_poll_are_reported_after_so_many_polls(run, case):
     """A hundred thousand for this stall timeout, counted: the same virtual time in each run."""
     done = run("deadlocks", case, stall_timeout="0.1")
     assert done.returncode == 1, done.stderr

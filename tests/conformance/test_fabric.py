@@ -44,10 +44,10 @@ def test_a_pingpong_repeats(apenet, build_fabric, tmp_path):
     assert runs[0] == runs[1]
 
 
-def test_a_script_may_look_before_its_program_plays(apenet, build_fabric, tmp_path):
+def test_a_script_may_query_before_its_program_plays(apenet, build_fabric, tmp_path):
     script = tmp_path / "script.sh"
     script.write_text(
-        f"#!/bin/sh\n{build_fabric('look')} && {build_fabric('look')} && exec {build_fabric('pingpong')}\n"
+        f"#!/bin/sh\n{build_fabric('query')} && {build_fabric('query')} && exec {build_fabric('pingpong')}\n"
     )
     script.chmod(0o755)
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", script)
@@ -56,8 +56,8 @@ def test_a_script_may_look_before_its_program_plays(apenet, build_fabric, tmp_pa
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_a_program_that_only_looks_ends_with_its_own_status(apenet, build_fabric, status):
-    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build_fabric("look"), str(status))
+def test_a_program_that_only_queries_ends_with_its_own_status(apenet, build_fabric, status):
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build_fabric("query"), str(status))
     assert done.returncode == status, done.stderr
     if status == 0:
         assert "no rank opened an endpoint" in done.stderr

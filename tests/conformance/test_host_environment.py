@@ -100,8 +100,8 @@ def profiled(request, tmp_path):
         pytest.skip("no Open MPI here")
     compiler, folder = request.param / "mpicc", HERE / "profiler"
     commands = (
-        [compiler, "-o", tmp_path / "alone", folder / "looks.c"],
-        [compiler, "-o", tmp_path / "linked", folder / "looks.c", folder / "profiler.c"],
+        [compiler, "-o", tmp_path / "alone", folder / "polls.c"],
+        [compiler, "-o", tmp_path / "linked", folder / "polls.c", folder / "profiler.c"],
         [compiler, "-shared", "-fPIC", "-o", tmp_path / "profiler.so", folder / "profiler.c"],
     )
     for command in commands:
@@ -122,7 +122,7 @@ def test_a_profiler_changes_no_time(apenet, profiled, arguments):
         )
     )
     assert alone.returncode == (3 if arguments else 0), alone.stderr
-    assert "40 looks" not in alone.stdout
+    assert "40 polls" not in alone.stdout
     for profiled_run in (linked, preloaded):
         assert profiled_run.returncode == alone.returncode
         lines = profiled_run.stdout.splitlines()

@@ -58,15 +58,15 @@ def test_ranks_communicate_while_one_waits_for_its_child(apenet, build):
     assert "busy in the host" not in done.stderr
 
 
-@pytest.mark.parametrize("look", ["access", "stat"])
-def test_a_look_for_a_file_between_two_steps_of_work_takes_no_real_time(apenet, build, tmp_path, look):
-    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "stop_file.c"), look, tmp_path / "STOP")
+@pytest.mark.parametrize("check", ["access", "stat"])
+def test_a_check_for_a_file_between_two_steps_of_work_takes_no_real_time(apenet, build, tmp_path, check):
+    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "stop_file.c"), check, tmp_path / "STOP")
     assert (done.returncode, done.stdout) == (0, "0, 1000 s\n"), done.stderr
     assert SLEPT not in done.stderr
 
 
-def test_a_rank_finds_what_a_process_makes_by_any_call_that_looks_for_it(apenet, build, tmp_path):
-    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "looks_outside.c"), tmp_path)
+def test_a_rank_finds_what_a_process_makes_by_any_call_that_checks_for_it(apenet, build, tmp_path):
+    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "checks_outside.c"), tmp_path)
     assert (done.returncode, done.stdout) == (0, "20 things\n"), done.stderr
     assert SLEPT in done.stderr
 
@@ -80,15 +80,15 @@ def test_a_rank_finds_what_a_process_makes_by_any_call_that_looks_for_it(apenet,
         ("byte", "data in a pipe, socket or file"),
     ],
 )
-def test_a_run_says_that_looks_without_a_sleep_end_at_a_time_of_the_host(apenet, build, tmp_path, what, cause):
-    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "looks_without_sleep.c"), what, tmp_path / "file")
+def test_a_run_says_that_checks_without_a_sleep_end_at_a_time_of_the_host(apenet, build, tmp_path, what, cause):
+    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "checks_without_sleep.c"), what, tmp_path / "file")
     assert done.returncode == 0, done.stderr
     warning = f"rank 0 checked {cause} until it changed, at a time of the host: the times of this run may not repeat"
     assert warning in done.stderr
 
 
 def test_what_the_run_itself_makes_comes_at_no_time_of_the_host(apenet, build, tmp_path):
-    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "looks_without_sleep.c"), "own", tmp_path / "file")
+    done = apenet("run", "-n", "2", "--", build(OUTSIDE / "checks_without_sleep.c"), "own", tmp_path / "file")
     assert done.returncode == 0, done.stderr
     assert "may not repeat" not in done.stderr
 

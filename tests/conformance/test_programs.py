@@ -66,7 +66,7 @@ def test_places_of_ranks_that_share_a_node(apenet, build):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["communicators", "endless_looks", "late_looks", "probe_cancel", "requests"])
+@pytest.mark.parametrize("name", ["communicators", "endless_polls", "late_polls", "probe_cancel", "requests"])
 def test_ideal_machine(apenet, build, name):
     source = Path(__file__).with_name("c") / f"{name}.c"
     run(apenet, build(source), 4, "--machine", "ideal")

@@ -46,7 +46,7 @@ def test_a_communicator_chooses_its_card(times_us):
     ((alone, _), _) = times_us("quong", "--rail", "first")
     assert one == alone
     ((alone, _), _) = times_us("quong", "--rail", "ib")
-    assert infiniband == pytest.approx(alone, rel=0.02)  # beside the looks at the other card
+    assert infiniband == pytest.approx(alone, rel=0.02)  # beside the polls of the other card
 
 
 def test_equal_cards_take_equal_times(times_us):

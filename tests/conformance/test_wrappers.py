@@ -128,7 +128,7 @@ def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench,
 
 
 def test_a_program_that_nobody_has_seen_leaves_a_trace(apenet, bench):
-    """No look at running processes is needed: a program without MPI is not found by any."""
+    """No check of running processes is needed: a program without MPI is not found by any."""
     raw = bench.launcher("raw")
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", raw, "all", "/bin/true")
     assert done.returncode == 2

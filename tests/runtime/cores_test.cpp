@@ -83,12 +83,12 @@ TEST(CoreChoice, ReturnsToOneCoreAndThenWaitsBeforeTheNextChange) {
   const RoundsTaken pings{.passed = 25ms, .ran = 20ms, .rounds = 500, .wakes = 500};
   choice.decide(computes, 4, 4);
   ASSERT_EQ(choice.decide(pings, 0.5, 4), Place::one_core);
-  int looks = 1;
-  while (choice.decide(computes, 4, 4) == Place::one_core) ++looks;
-  EXPECT_EQ(looks, 4);  // 100 ms
+  int polls = 1;
+  while (choice.decide(computes, 4, 4) == Place::one_core) ++polls;
+  EXPECT_EQ(polls, 4);  // 100 ms
   choice.decide(pings, 0.5, 4);
-  for (looks = 1; choice.decide(computes, 4, 4) == Place::one_core;) ++looks;
-  EXPECT_EQ(looks, 8);
+  for (polls = 1; choice.decide(computes, 4, 4) == Place::one_core;) ++polls;
+  EXPECT_EQ(polls, 8);
 }
 
 TEST(Cores, OneCoreWhileTheRunLasts) {

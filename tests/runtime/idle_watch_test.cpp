@@ -1,5 +1,5 @@
 // Tests when IdleWatch calls a standstill a deadlock: with processes that sleep in the host, and with a
-// simulator that looks late.
+// simulator that polls late.
 #include "runtime/launch/idle_watch.hpp"
 #include "runtime/fork_with_test.hpp"
 
@@ -99,7 +99,7 @@ class Sleeper {
   int process_id_ = 0;
 };
 
-// Only the wait for threads that all sleep can end: a busy host cannot make a look so late that another one
+// Only the wait for threads that all sleep can end: a busy host cannot make a poll so late that another one
 // ends.
 SessionOptions patience(std::chrono::milliseconds wait) {
   SessionOptions options;
@@ -119,13 +119,13 @@ const IdleWatch::Questions& questions() {
   return unanswered;
 }
 
-// Looks until the watch reports a deadlock, at most `most` times. Calls `between` after each look that does
-// not. Returns the number of looks, or 0 if no deadlock was reported.
-int looks_until_stuck(IdleWatch& watch, int process_id, int most, const std::function<void()>& between) {
+// Polls until the watch reports a deadlock, at most `most` times. Calls `between` after each poll that does
+// not. Returns the number of polls, or 0 if no deadlock was reported.
+int checks_until_stuck(IdleWatch& watch, int process_id, int most, const std::function<void()>& between) {
   watch.note(0);
   pause_for(110);  // the watch does not examine shorter waits
-  for (int look = 1; look <= most; ++look) {
-    if (watch.is_stuck(true, {process_id}, pause_for, questions())) return look;
+  for (int polls = 1; polls <= most; ++polls) {
+    if (watch.is_stuck(true, {process_id}, pause_for, questions())) return polls;
     between();
   }
   return 0;
@@ -134,39 +134,39 @@ int looks_until_stuck(IdleWatch& watch, int process_id, int most, const std::fun
 TEST(IdleWatch, ReportsADeadlockWhenAllThreadsSleep) {
   const Sleeper sleeper(3);
   IdleWatch watch(patience(100ms));
-  EXPECT_NE(looks_until_stuck(watch, sleeper.process_id(), 200, [] { pause_for(5); }), 0);
+  EXPECT_NE(checks_until_stuck(watch, sleeper.process_id(), 200, [] { pause_for(5); }), 0);
 }
 
-// As when the host gives the simulator no processor: time passes between the looks.
+// As when the host gives the simulator no processor: time passes between the polls.
 TEST(IdleWatch, DoesNotCountTimeWithoutLooks) {
   const Sleeper sleeper(1);
   IdleWatch watch(patience(100ms));
-  EXPECT_GT(looks_until_stuck(watch, sleeper.process_id(), 20, [] { pause_for(150); }), 5);
+  EXPECT_GT(checks_until_stuck(watch, sleeper.process_id(), 20, [] { pause_for(150); }), 5);
 }
 
 // As a thread that waits for a lock which another thread releases for a moment and takes again.
 TEST(IdleWatch, WaitsForAThreadThatTriesToGetALock) {
   Sleeper sleeper(2);
   IdleWatch watch(patience(1s));
-  EXPECT_EQ(looks_until_stuck(watch, sleeper.process_id(), 20, [&] { sleeper.wake(1); }), 0);
-  EXPECT_NE(looks_until_stuck(watch, sleeper.process_id(), 200, [] {}), 0) << "it has given up";
+  EXPECT_EQ(checks_until_stuck(watch, sleeper.process_id(), 20, [&] { sleeper.wake(1); }), 0);
+  EXPECT_NE(checks_until_stuck(watch, sleeper.process_id(), 200, [] {}), 0) << "it has given up";
 }
 
 // As with a lock that is never free for long enough.
 TEST(IdleWatch, StopsWaitingForAThreadThatNeverGetsTheLock) {
   Sleeper sleeper(2);
   IdleWatch watch(patience(300ms));
-  const int looks = looks_until_stuck(watch, sleeper.process_id(), 200, [&] { sleeper.wake(1); });
-  EXPECT_GT(looks, 40);
+  const int polls = checks_until_stuck(watch, sleeper.process_id(), 200, [&] { sleeper.wake(1); });
+  EXPECT_GT(polls, 40);
 }
 
-// The only thread of a rank wakes because the simulator releases it between two looks.
+// The only thread of a rank wakes because the simulator releases it between two polls.
 TEST(IdleWatch, DoesNotTakeTheOnlyThreadForOneThatTriesToGetALock) {
   Sleeper sleeper(1);
   IdleWatch watch(patience(100ms));
-  const int looks = looks_until_stuck(watch, sleeper.process_id(), 200, [&] { sleeper.wake(0); });
-  EXPECT_NE(looks, 0);
-  EXPECT_LT(looks, 30);
+  const int polls = checks_until_stuck(watch, sleeper.process_id(), 200, [&] { sleeper.wake(0); });
+  EXPECT_NE(polls, 0);
+  EXPECT_LT(polls, 30);
 }
 
 extern "C" void* apenet_test_helper(void* again);

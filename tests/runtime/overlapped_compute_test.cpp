@@ -28,7 +28,7 @@ class Flag {
   void raise() { raised_->store(1); }
   // Returns false if nobody raises it for a long time.
   [[nodiscard]] bool await() const {
-    for (int looks = 0; looks < 100'000 && raised_->load() == 0; ++looks) usleep(100);
+    for (int polls = 0; polls < 100'000 && raised_->load() == 0; ++polls) usleep(100);
     return raised_->load() != 0;
   }
 

@@ -54,7 +54,7 @@ TEST(SessionEnd, AKilledRankEndsTheRunAndTheOutputOfOthersIsKept) {
   EXPECT_EQ(ran.output, "still here\n");
 }
 
-// Nothing is left that could send to the other rank, which looks for messages and works in between.
+// Nothing is left that could send to the other rank, which polls for messages and works in between.
 TEST(SessionEnd, ARankThatPollsComesToRestWhenAnotherHasFailed) {
   const auto killed = [](ipc::Client& client) {
     receive_word(client);
@@ -62,9 +62,9 @@ TEST(SessionEnd, ARankThatPollsComesToRestWhenAnotherHasFailed) {
   };
   const auto polls = [](ipc::Client& client) {
     send_word(client, 0, 1);
-    for (int looks = 0;; ++looks) {
+    for (int polls = 0;; ++polls) {
       client.settle();
-      if (looks % 10 == 0) std::printf("%lld\n", static_cast<long long>(client.clock_ps()));
+      if (polls % 10 == 0) std::printf("%lld\n", static_cast<long long>(client.clock_ps()));
       std::fflush(stdout);
       client.charge(100'000);
     }
@@ -104,7 +104,7 @@ TEST(SessionEnd, AnExitWithoutFinalizePassesWithAWarningIfNobodyWaits) {
             "rank 0 exited without calling MPI_Finalize, which MPI requires: mpiexec lets that pass");
 }
 
-// The simulator looks every 20 ms for processes that scripts have started. Where it does is by chance.
+// The simulator checks every 20 ms for processes that scripts have started. Where it does is by chance.
 TEST(SessionEnd, AProgramBehindAScriptMayEndBeforeAnyoneHasLookedForIt) {
   const auto sends = [](ipc::Client& client) {
     send_word(client, 1, 1);

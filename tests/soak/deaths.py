@@ -27,7 +27,7 @@ RANKS = 3
 HANG_S = 60
 GONE_S = 10
 
-PHASES = ("before-init", "in-init", "messages", "computes", "looks", "host", "finalized")
+PHASES = ("before-init", "in-init", "messages", "computes", "polls", "host", "finalized")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGABRT)
 # The ways to start the ranks: the words before the program.
 SHAPES = {

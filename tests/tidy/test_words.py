@@ -12,7 +12,8 @@ GONE = {
     "room, house (of code)": r"\bapenet_room\b|\bCMake room\b|\broom of src|\bhouse\b",
     "step aside, compute aside": r"(step|comput)\w*[ _]aside|aside_test",
     "facts, habits": r"(?<!arti)facts\b|(?-i:[a-z]Facts?)\b|\bhabits?\b",
-    "looks, kicks, in vain": r"\bkick(s|ed|ing)?\b|\bin[ _]vain|\bvain_|(begin|end|ipc::)_?look(ing)?\b",
+    "looks, kicks, in vain": r"\bkick(s|ed|ing)?\b|\bin[ _]vain|\bvain_|(begin|end|ipc::)_?look(ing)?\b"
+    r"|[a-z]_looks?\b|\blooks?_(at|of|until|outside)|\blooks ?[=<>]",
     "hold-ups, settling, stage": r"hold[_-]?ups?_?\b(?! to)|\bsettling|[Ll]aunch/stage|on_stage",
     "left out, absent, away": r"(?<!chrome_trace\.)\bleave_out_|waits_for_absent|is_away",
     "at rest": r"\bat[ _]rest\b|comes? to rest",
@@ -91,6 +92,19 @@ def test_no_comment_begins_with_a_genitive():
     found = [f"{name(path)}: {line}" for path in TEXTS for line in text(path).splitlines() if re.match(GENITIVE, line)]
     assert found == []
     assert re.match(GENITIVE, "  // Of the last credit of a router's queue.")
+
+
+TRAILING_GENITIVE = r"\S[ \t]*(//|(?<!\w)#|/\*)[ \t]*(of|whose|whom)\b"
+
+
+def test_no_trailing_comment_begins_with_a_genitive():
+    """What stands behind a declaration names its subject, too."""
+    suffixes = {".cpp", ".hpp", ".c", ".h", ".cu", ".inc", ".py", ".pyi"}
+    sources = [path for path in TEXTS if path.suffix in suffixes and name(path) not in ABOUT_WORDS]
+    lines = [(name(path), line) for path in sources for line in text(path).splitlines()]
+    found = [f"{path}: {line}" for path, line in lines if re.search(TRAILING_GENITIVE, line)]
+    assert found == []
+    assert re.search(TRAILING_GENITIVE, "int key = 0;  // of the last check, or 0")
 
 
 def test_the_glossary_explains_each_term_once():

@@ -25,7 +25,7 @@ enum class OutsideCause : std::uint32_t {
 
 // Owner: the process; the simulator reads it at any time. Sets have a bit for each kind.
 struct OutsideNote {
-  std::atomic<std::uint32_t> changed{0};              // two looks without a sleep between them differed
+  std::atomic<std::uint32_t> changed{0};              // two checks without a sleep between them differed
   std::atomic<std::uint32_t> waited{0};               // sleeps have taken real time
   std::atomic<std::uint32_t> given_up{0};             // they took it for too long, and take none any more
   std::atomic<OutsideCause> now{OutsideCause::none};  // a sleep takes real time at this moment

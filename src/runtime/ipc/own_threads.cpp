@@ -50,7 +50,7 @@ struct Seen {
 };
 
 // Allocates nothing: the program may sleep in a signal handler.
-Seen look_at(std::int32_t id) {
+Seen read_thread(std::int32_t id) {
   std::array<char, 64> path{};
   std::memcpy(path.data(), tasks_path, sizeof tasks_path - 1);
   char* const end = std::to_chars(path.data() + sizeof tasks_path - 1, path.data() + 40, id).ptr;
@@ -133,7 +133,7 @@ bool is_end(char state) {
 
 }  // namespace
 
-OtherThread look_at_thread_of(std::int32_t process, std::int32_t id) {
+OtherThread read_thread_of(std::int32_t process, std::int32_t id) {
   ShownText text{};
   const std::string_view state = field_behind_name(shown_of(process, id, "/stat", text), 0);
   if (state.empty() || is_end(state.front())) return {};
@@ -157,21 +157,21 @@ bool has_process_ended(std::uint32_t process) {
 }
 
 ThreadState state_of_thread(std::int32_t id) {
-  return look_at(id).state;
+  return read_thread(id).state;
 }
 
 bool waits_for_thread(std::int32_t id) {
-  return look_at(id).call.number == SYS_futex;
+  return read_thread(id).call.number == SYS_futex;
 }
 
-// A thread that was found blocked may have been woken since by one that was not yet looked at. Then that one
+// A thread that was found blocked may have been woken since by one that was not yet checked. Then that one
 // has stopped to run meanwhile, which the host counts.
 bool are_others_blocked() {
   const std::int32_t own = own_thread_id();
   const std::int64_t switches = switches_of_others();
   bool are_blocked = true;
   for_each_thread([&](std::int32_t id) {
-    if (id != own && look_at(id).state == ThreadState::runs) are_blocked = false;
+    if (id != own && read_thread(id).state == ThreadState::runs) are_blocked = false;
     return are_blocked;
   });
   return are_blocked && switches == switches_of_others();

@@ -21,7 +21,7 @@ struct OtherThread {
   bool is_stopped = false;  // by a signal or a tracer; counts as ThreadState::blocked
   std::int64_t cpu_ns = 0;
 };
-[[nodiscard]] OtherThread look_at_thread_of(std::int32_t process, std::int32_t id);
+[[nodiscard]] OtherThread read_thread_of(std::int32_t process, std::int32_t id);
 [[nodiscard]] bool has_process_ended(std::uint32_t process);
 
 // It waits in a futex.

@@ -187,7 +187,7 @@ struct EventConsumer {
 };
 
 // The library that offers a file descriptor for its events. A wait of the program for files calls it, and
-// then looks at the files again: select and poll if the descriptor is among them, epoll always, because what
+// then polls the files again: select and poll if the descriptor is among them, epoll always, because what
 // is in its set is not known. most_ps: virtual time; negative: any. Owner: the process.
 struct FileWaiter {
   bool (*wait)(void* library, std::int64_t most_ps) noexcept = nullptr;

@@ -74,7 +74,7 @@ class RegionTable {
                    std::uint32_t access, std::uint64_t& address) const {
     AccessFault fault = AccessFault::unknown_key;
     std::uint32_t at = home(domain, key);
-    for (std::uint32_t looks = 0; looks < region_places; ++looks, at = next(at)) {
+    for (std::uint32_t tried = 0; tried < region_places; ++tried, at = next(at)) {
       Region region;
       std::memcpy(&region, &places_[at], sizeof(region));
       std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -96,7 +96,7 @@ class RegionTable {
   // A part of the region, for messages. Returns false if there is none.
   bool part_of(std::uint32_t domain, std::uint64_t key, Region& part) const {
     std::uint32_t at = home(domain, key);
-    for (std::uint32_t looks = 0; looks < region_places; ++looks, at = next(at)) {
+    for (std::uint32_t tried = 0; tried < region_places; ++tried, at = next(at)) {
       std::memcpy(&part, &places_[at], sizeof(part));
       std::atomic_signal_fence(std::memory_order_seq_cst);
       if (part.access == 0) return false;

@@ -13,11 +13,11 @@
 namespace apenet::ipc {
 namespace {
 
-// After so many actions at one time, the next one takes time: threads that look at memory, or take a lock,
+// After so many actions at one time, the next one takes time: threads that poll memory, or take a lock,
 // again and again come to the time at which another one sleeps.
 constexpr std::uint32_t most_actions = 4096;
 constexpr std::int64_t actions_take_ps = 1'000'000;
-// A library that looks at memory lets others go first meanwhile.
+// A library that polls memory lets others go first meanwhile.
 constexpr std::uint32_t idle_yields_of_step = 64;
 
 constexpr std::int64_t idle_pause_ns = 500'000'000;
@@ -194,7 +194,7 @@ void ThreadOrder::note_wait(const OrderedThread& own) {
 Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
   const std::int64_t longest_ns = has_processes() ? most_process_pause_ns : most_pause_ns;
   std::int64_t pause_ns = has_processes() ? first_process_pause_ns : first_pause_ns;
-  std::int64_t looked_ns = 0;
+  std::int64_t checked_ns = 0;
   const Mark mark(own);
   HostPace pace;
   while (own.acts != ThreadActs::acting) {
@@ -203,10 +203,10 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     const bool is_next = table_->acting == 0 && first_to_wait() == &own;
     // Nobody but those who wait sees that a process has ended.
     const bool awaits_end = own.awaits_process || own.object == name_of(files());  // or what it closes
-    const bool looks = is_next || (has_processes() && (awaits_end || first_to_wait() == &own));
+    const bool checks = is_next || (has_processes() && (awaits_end || first_to_wait() == &own));
     const bool is_idle = own.ends == WaitEnds::by_signal || has_processes() ||
                          own.deadline_ps != OrderedThread::no_deadline_ps;
-    timespec pause = pause_of(looks                             ? pause_ns
+    timespec pause = pause_of(checks                            ? pause_ns
                               : own.acts == ThreadActs::at_gate ? most_pause_ns
                               : is_idle                         ? idle_pause_ns
                                                                 : 0);
@@ -226,7 +226,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     guard.unlock();
     // With a time limit, the host always tells of a signal that was handled.
     const bool is_limited = pause.tv_sec != 0 || pause.tv_nsec != 0;
-    if (!is_interrupted && !is_asked)  // its own look may have found what asks it
+    if (!is_interrupted && !is_asked)  // its own check may have found what asks it
       is_interrupted = futex_wait(word, before, is_limited ? &pause : nullptr) < 0 && errno == EINTR;
     const bool has_come = word.load() != before;
     guard.lock();
@@ -246,7 +246,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       unblock(own, {.clock_ps = now_ps()}, Woken::interrupted);
       dispatch();
     } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr &&
-               (!looks || (looked_ns += pause.tv_nsec) >= idle_pause_ns) && own.readiness->is_there()) {
+               (!checks || (checked_ns += pause.tv_nsec) >= idle_pause_ns) && own.readiness->is_there()) {
       table_->has_overtaken = true;
       own.ends = WaitEnds::by_thread;
       unblock(own, {.clock_ps = now_ps()}, Woken::signalled);
@@ -254,9 +254,9 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     } else if (has_come) {
       pause_ns = has_processes() ? first_process_pause_ns : first_pause_ns;
     } else {
-      if (has_processes()) look_for_ends(own);
-      if (is_next && table_->has_started) look_at(least());
-      if (looks) pause_ns = std::min(2 * pause_ns, longest_ns);
+      if (has_processes()) check_ended(own);
+      if (is_next && table_->has_started) check_thread(least());
+      if (checks) pause_ns = std::min(2 * pause_ns, longest_ns);
     }
   }
   return own.woken;

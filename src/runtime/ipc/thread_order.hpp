@@ -81,7 +81,7 @@ struct OrderedThread {
   static constexpr std::int64_t no_deadline_ps = INT64_MAX;
 
   ActionKey key;
-  std::uint32_t process = 0;  // of the host; 0: is about to be started
+  std::uint32_t process = 0;  // its id in the host; 0: is about to be started
   std::uint32_t parent = 0;   // the process that has started this one, whose first thread it is; 0: the rank
   bool leads = false;         // the first thread of a process that another one has started
   bool is_stopped = false;    // by a signal of another process of the order: nobody waits for it
@@ -89,7 +89,7 @@ struct OrderedThread {
   Woken woken = Woken::no;
   WaitEnds ends = WaitEnds::by_thread;
   bool is_known_outside = false;  // it said so
-  bool has_come_back = false;     // from outside, since it last looked for ended children
+  bool has_come_back = false;     // from outside, since it last checked for ended children
   bool awaits_host = false;       // ThreadActs::outside: for something else than a thread
   int asked_signal = 0;           // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
@@ -110,7 +110,7 @@ struct OrderedThread {
   std::int64_t deadline_ps = no_deadline_ps;
   std::uint32_t owner = 0;      // place of the owner of the lock for which it waits, from 1; 0: not known
   bool awaits_process = false;  // for the end of one
-  HostReadiness* readiness = nullptr;  // looked at now and then; nullptr: only threads of the order wake it
+  HostReadiness* readiness = nullptr;  // checked now and then; nullptr: only threads of the order wake it
   OrderObject taking;                  // ThreadActs::at_gate: the object at which it has been woken
   // Its last empty poll, in a library that waits: ThreadOrder::progress_, its ticket, and that of the poll
   // before with the same progress, in the same call.
@@ -119,16 +119,16 @@ struct OrderedThread {
   std::uint64_t polled = 0;
   std::uint64_t polled_before = no_poll;
   // When the host was last asked about it.
-  ActionKey looked_at{};
+  ActionKey checked_key{};
   std::int64_t cpu_ns = -1;
-  std::uint32_t looks = 0;  // in a row that found it blocked
+  std::uint32_t checks = 0;  // in a row that found it blocked
 };
 
 // The threads of a rank and of the processes that it has started. Zero bytes are an empty one, but for what
 // begin() sets.
 struct OrderTable {
-  static constexpr std::uint32_t room = 1024;
-  using Words = std::array<ThreadWord, room>;
+  static constexpr std::uint32_t most_threads = 1024;
+  using Words = std::array<ThreadWord, most_threads>;
 
   std::atomic<std::uint32_t> owner{0};  // the rank's process, which has begun the order; 0: none
   // Futex: the process that holds it, and a mark if others wait.
@@ -148,13 +148,13 @@ struct OrderTable {
   bool is_settling = false;    // the thread that acts waits in settle_others()
   std::int64_t passed_ns = 0;  // real time that limited waits have taken, since a thread was last woken
   std::uint8_t files = 0;      // an object: files that only these processes make ready
-  std::array<OrderedThread, room> threads{};
+  std::array<OrderedThread, most_threads> threads{};
   Words words{};
 };
 
 class ThreadOrder {
  public:
-  static constexpr std::uint32_t room = OrderTable::room;
+  static constexpr std::uint32_t most_threads = OrderTable::most_threads;
 
   constexpr ThreadOrder() = default;
   ThreadOrder(const ThreadOrder&) = delete;
@@ -166,7 +166,7 @@ class ThreadOrder {
   [[nodiscard]] OrderedThread* find(pthread_t thread);
   [[nodiscard]] OrderedThread* find_by_id(std::int32_t id);
 
-  // The calling thread creates another one, with its time. Returns nullptr if there is no room.
+  // The calling thread creates another one, with its time. Returns nullptr if the table is full.
   OrderedThread* create(OrderedThread* creator);
   // The calling thread takes an entry, at this time.
   OrderedThread* adopt(std::int64_t clock_ps);
@@ -192,7 +192,7 @@ class ThreadOrder {
   // processes see. Does nothing if another process has begun an order there, or if this one is in use.
   void share(OrderTable& table);
   [[nodiscard]] bool is_shared() const { return table_ != &own_table_; }
-  // Within an action: a process begins, with the caller's time. Returns nullptr if there is no room.
+  // Within an action: a process begins, with the caller's time. Returns nullptr if the table is full.
   OrderedThread* create_process(const OrderedThread& creator);
   // The number of that process. 0: it has not been started, or is in no order.
   void note_process(OrderedThread& created, std::uint32_t process);
@@ -219,10 +219,10 @@ class ThreadOrder {
   [[nodiscard]] std::uint32_t process_changes() const { return table_->process_changes.load(); }
   // Between actions of the rank's only thread: if no process is left, there is nothing to order any more.
   bool retire(OrderedThread& own);
-  // Call before a look for an ended child: signals of others may have ended one that waits.
-  void look_for_killed();
+  // Call before a check for an ended child: signals of others may have ended one that waits.
+  void check_killed();
   // The processes of the order, without the caller's.
-  using Processes = std::array<std::uint32_t, room>;
+  using Processes = std::array<std::uint32_t, most_threads>;
   [[nodiscard]] std::size_t list_processes(Processes& found);
   // Its parent has waited for it, or it goes on outside the order.
   void forget_process(OrderedThread& process);
@@ -244,7 +244,7 @@ class ThreadOrder {
   // of its own. Very many of these at one time take time.
   void leave(OrderedThread& own, std::int64_t clock_ps, bool is_of_program = false);
   void leave(OrderedThread& own, bool is_of_program) { leave(own, own.key.clock_ps, is_of_program); }
-  // Around a call of a library whose threads tell each other by memory (an MPI library's look at whether
+  // Around a call of a library whose threads tell each other by memory (an MPI library's check whether
   // their requests are complete): all of it is one action, apart from its waits. An action between them is
   // part of it.
   void enter_call(OrderedThread& own);
@@ -291,12 +291,12 @@ class ThreadOrder {
   // Within an action: waits until it is known when each other thread acts next. The answers of the next three
   // do not depend on the host then.
   void settle_others(OrderedThread& own);
-  // Whether a thread waits for a lock of this one, and may find what the looks have not.
+  // Whether a thread waits for a lock of this one, and may find what the checks have not.
   [[nodiscard]] bool must_yield(const OrderedThread& own);
   // Something has come, or was posted: a poll that was empty may find it.
   [[nodiscard]] std::uint64_t progress() const { return table_->progress.load(std::memory_order_relaxed); }
   void note_progress() { table_->progress.fetch_add(1, std::memory_order_relaxed); }
-  // Within an action: the thread waits in a library, has found nothing, and looks again unless it waits in
+  // Within an action: the thread waits in a library, has found nothing, and checks again unless it waits in
   // the simulation.
   void note_empty_poll(OrderedThread& own);
   // It begins another call: what it has seen before may have changed in memory.
@@ -329,7 +329,7 @@ class ThreadOrder {
   void dispatch();
   void grant(OrderedThread& thread, Woken woken);
   Woken park(OrderedThread& own, Guard& guard);
-  void look_at(OrderedThread* thread);
+  void check_thread(OrderedThread* thread);
   [[nodiscard]] OrderedThread* first_running(const OrderedThread* besides);
   void note_settled();
   [[nodiscard]] bool begins(OrderedThread& own, const Guard& guard);
@@ -367,14 +367,14 @@ class ThreadOrder {
   void wake_one(OrderedThread& thread);
   [[nodiscard]] std::uint32_t own_process();
   void ask_one(OrderedThread& thread, int signal, const ActionKey& from);
-  void leave_out(OrderedThread& thread);
+  void note_outside(OrderedThread& thread);
   // thread_order_processes.cpp.
   void note_process_ended(std::uint32_t process, const ActionKey* killed_at = nullptr);
   void end_process(OrderedThread& first);
   void wake_parents(std::uint32_t parent);
   void wake_readers(const ActionKey& from);
-  void look_at_other(OrderedThread& first);
-  void look_for_ends(const OrderedThread& own);
+  void check_other_process(OrderedThread& first);
+  void check_ended(const OrderedThread& own);
   void repair();
   [[nodiscard]] bool is_child(const OrderedThread& thread, std::uint32_t process);
   [[nodiscard]] bool has_ended(const OrderedThread& first);
@@ -389,7 +389,7 @@ class ThreadOrder {
   };
   std::array<LateWake, 16> late_{};  // by handlers of signals
   std::uint32_t late_count_ = 0;
-  std::array<std::atomic<pthread_t>, room> selves_{};
+  std::array<std::atomic<pthread_t>, most_threads> selves_{};
   OrderTable own_table_{};
   OrderTable* table_ = &own_table_;
   Words* words_ = &own_table_.words;

@@ -26,7 +26,7 @@ OrderedThread* ThreadOrder::add(std::int64_t clock_ps) {
   const std::uint32_t used = table_->used.load(std::memory_order_relaxed);
   std::uint32_t at = 0;
   while (at < used && table_->threads[at].acts != ThreadActs::free) ++at;
-  if (at == room) return nullptr;
+  if (at == most_threads) return nullptr;
   OrderedThread& fresh = *std::construct_at(&table_->threads[at]);
   fresh.key = {.clock_ps = clock_ps, .round = 0, .number = table_->next_number++};
   fresh.process = own_process();

@@ -22,8 +22,8 @@ inline constexpr std::int64_t most_pause_ns = 20'000'000;
 // The same for one that may be of another process.
 inline constexpr std::int64_t first_process_pause_ns = 250'000;
 inline constexpr std::int64_t most_process_pause_ns = 4'000'000;
-// Looks in a row that must find a thread blocked, without CPU time between them.
-inline constexpr std::uint32_t looks_of_blocked = 3;
+// Checks in a row that must find a thread blocked, without CPU time between them.
+inline constexpr std::uint32_t checks_until_blocked = 3;
 // A thread that runs for so long without an action may spin until another one changes memory.
 inline constexpr std::int64_t most_cpu_ns = 10'000'000'000;
 // Who waits for the lock makes sure, at such intervals, that the process lives that holds it.

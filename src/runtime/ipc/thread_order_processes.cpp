@@ -21,7 +21,7 @@ constexpr timespec join_pause{.tv_sec = 0, .tv_nsec = 100'000};
 constexpr int most_join_pauses = 20'000;
 
 // A process that has been stopped is waited for, some two seconds: whoever has stopped it may let it go on.
-constexpr std::uint32_t looks_of_stopped = 500;
+constexpr std::uint32_t checks_until_stopped = 500;
 
 // The first thread of the rank, or of a process that another one has started.
 bool is_first(const OrderedThread& thread) {
@@ -119,7 +119,7 @@ OrderedThread* ThreadOrder::join(OrderTable& table) {
     return nullptr;
   }
   Guard guard(*this);
-  for_each([&](OrderedThread& thread) {  // of the program that this one has replaced
+  for_each([&](OrderedThread& thread) {  // threads of the program that this one has replaced
     if (thread.process != own_id || &thread == own) return;
     if (is_acting(thread)) table_->acting = 0;
     drop(thread);
@@ -255,7 +255,7 @@ bool ThreadOrder::retire(OrderedThread& own) {
   return true;
 }
 
-void ThreadOrder::look_for_killed() {
+void ThreadOrder::check_killed() {
   Guard guard(*this);
   std::array<std::uint32_t, 64> ended{};
   std::size_t count = 0;
@@ -372,7 +372,7 @@ bool ThreadOrder::has_ended(const OrderedThread& first) {
 }
 
 // Asks the host about the one that acts, and about those for which the thread waits: nobody else would.
-void ThreadOrder::look_for_ends(const OrderedThread& own) {
+void ThreadOrder::check_ended(const OrderedThread& own) {
   const OrderedThread* const acts = acting();
   if (acts != nullptr && acts->process != own_process() && has_process_ended(acts->process))
     note_process_ended(acts->process);
@@ -382,17 +382,16 @@ void ThreadOrder::look_for_ends(const OrderedThread& own) {
   std::size_t count = 0;
   for_each([&](const OrderedThread& thread) {
     const bool is_over = thread.acts == ThreadActs::ending || thread.acts == ThreadActs::ended;
-    const bool is_looked_at = is_child(thread, 0) || (reads && thread.leads && thread.process != 0 &&
-                                                      thread.process != own_process());
-    if (!is_over && is_looked_at && count < ended.size() && has_ended(thread))
-      ended[count++] = thread.process;
+    const bool is_checked = is_child(thread, 0) ||
+                            (reads && thread.leads && thread.process != 0 && thread.process != own_process());
+    if (!is_over && is_checked && count < ended.size() && has_ended(thread)) ended[count++] = thread.process;
   });
   for (std::size_t i = 0; i < count; ++i) note_process_ended(ended[i]);
 }
 
 // A thread of another process.
-void ThreadOrder::look_at_other(OrderedThread& first) {
-  const OtherThread seen = look_at_thread_of(static_cast<std::int32_t>(first.process), first.id);
+void ThreadOrder::check_other_process(OrderedThread& first) {
+  const OtherThread seen = read_thread_of(static_cast<std::int32_t>(first.process), first.id);
   if (seen.state == ThreadState::ended) {
     if (has_process_ended(first.process)) {
       note_process_ended(first.process);
@@ -400,20 +399,20 @@ void ThreadOrder::look_at_other(OrderedThread& first) {
       drop(first);
       dispatch();
     } else {
-      leave_out(first);  // its other threads go on
+      note_outside(first);  // its other threads go on
     }
     return;
   }
-  const bool is_same = first.looked_at == first.key && first.cpu_ns >= 0;
+  const bool is_same = first.checked_key == first.key && first.cpu_ns >= 0;
   const std::int64_t used_ns = is_same ? seen.cpu_ns - first.cpu_ns : 0;
   const bool is_blocked = seen.state != ThreadState::runs;
-  if (!is_same || (is_blocked && used_ns > 0)) first.looks = 0;
+  if (!is_same || (is_blocked && used_ns > 0)) first.checks = 0;
   if (!is_same || is_blocked) first.cpu_ns = seen.cpu_ns;
-  first.looked_at = first.key;
-  const std::uint32_t most_looks = seen.is_stopped ? looks_of_stopped : looks_of_blocked;
-  if (is_blocked ? ++first.looks < most_looks : used_ns < most_cpu_ns) return;
+  first.checked_key = first.key;
+  const std::uint32_t most_checks = seen.is_stopped ? checks_until_stopped : checks_until_blocked;
+  if (is_blocked ? ++first.checks < most_checks : used_ns < most_cpu_ns) return;
   if (!first.is_known_outside) first.awaits_host = is_blocked;
-  leave_out(first);
+  note_outside(first);
   table_->process_changes.fetch_add(1);
   // Who waits for what it may do waits in the host.
   wake_parents(first.parent);

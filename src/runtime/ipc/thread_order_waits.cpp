@@ -7,16 +7,16 @@
 
 namespace apenet::ipc {
 // Asks the host about a thread for which others wait.
-void ThreadOrder::look_at(OrderedThread* first) {
+void ThreadOrder::check_thread(OrderedThread* first) {
   if (first == nullptr || first->acts != ThreadActs::running || first->id == 0) return;
   if (first->process != own_process()) {
-    look_at_other(*first);
+    check_other_process(*first);
     return;
   }
   const ThreadState state = state_of_thread(first->id);
   if (state == ThreadState::ended) {  // the first thread of the process, which no function of ours began
     if (first->leads) {
-      leave_out(*first);  // its other threads go on
+      note_outside(*first);  // its other threads go on
     } else {
       drop(*first);
       dispatch();
@@ -24,19 +24,19 @@ void ThreadOrder::look_at(OrderedThread* first) {
     return;
   }
   const std::int64_t cpu_ns = cpu_ns_of(first->id);
-  const bool is_same = first->looked_at == first->key && first->cpu_ns >= 0;
+  const bool is_same = first->checked_key == first->key && first->cpu_ns >= 0;
   const std::int64_t used_ns = is_same ? cpu_ns - first->cpu_ns : 0;
-  if (!is_same || (state != ThreadState::runs && used_ns > 0)) first->looks = 0;
+  if (!is_same || (state != ThreadState::runs && used_ns > 0)) first->checks = 0;
   if (!is_same || state != ThreadState::runs) first->cpu_ns = cpu_ns;
-  first->looked_at = first->key;
+  first->checked_key = first->key;
   const bool is_blocked = state == ThreadState::blocked || state == ThreadState::limited;
-  if (is_blocked ? ++first->looks < looks_of_blocked : used_ns < most_cpu_ns) return;
+  if (is_blocked ? ++first->checks < checks_until_blocked : used_ns < most_cpu_ns) return;
   if (!first->is_known_outside) first->awaits_host = is_blocked && !waits_for_thread(first->id);
-  leave_out(*first);
+  note_outside(*first);
 }
 
 // The others go on without the thread.
-void ThreadOrder::leave_out(OrderedThread& thread) {
+void ThreadOrder::note_outside(OrderedThread& thread) {
   thread.acts = ThreadActs::outside;
   note_settled();
   dispatch();
@@ -69,7 +69,7 @@ void ThreadOrder::settle_others(OrderedThread& own) {
     const bool has_changed = futex_wait(word, before, &pause) == 0;
     guard.lock();
     if (has_changed) continue;
-    look_at(first);
+    check_thread(first);
     pause_ns = std::min(2 * pause_ns, most_pause_ns);
   }
   table_->is_settling = false;

@@ -54,7 +54,7 @@ void RouteOrders::handle_event(const Event& event) {
     return end(rank, ipc::AccessFault::bad_address);
   try {
     if (!carry_out(rank, order, words))
-      simulation_.schedule(source_, simulation_.now() + between_looks, *this, rank);
+      simulation_.schedule(source_, simulation_.now() + poll_interval, *this, rank);
   } catch (const RouteRefusal& refusal) {
     answer(rank, outcome_of(refusal.kind()), bytes_of(refusal.what()));
   }

@@ -29,9 +29,9 @@ struct RouteChange {
 class RouteOrders final : private EventHandler {
  public:
   // From the program that sets routes, the last packets of a few messages may still be on their way. Assumed,
-  // as is `between_looks`: no source says how a host learns that the torus is empty.
+  // as is `poll_interval`: no source says how a host learns that the torus is empty.
   static constexpr Time patience = Time::from_ps(1'000'000'000);
-  static constexpr Time between_looks = Time::from_ps(1'000'000);
+  static constexpr Time poll_interval = Time::from_ps(1'000'000);
 
   // answered(): the answer is in the memory of the rank, or there is a fault.
   using Answered =

@@ -53,7 +53,7 @@ bool write_build_id(std::span<const std::byte> notes, Module& module) {
   return false;
 }
 
-int look_at(dl_phdr_info* object, std::size_t /*bytes*/, void* data) {
+int check_object(dl_phdr_info* object, std::size_t /*bytes*/, void* data) {
   auto& search = *static_cast<Search*>(data);
   if (!holds(*object, search.address)) return 0;
   search.is_found = true;
@@ -107,7 +107,7 @@ std::uint32_t CallSites::find(const void* caller, const char* function) {
 
 std::uint32_t CallSites::module_of(const void* address) {
   Search search{.address = reinterpret_cast<std::uint64_t>(address), .found = {}};
-  dl_iterate_phdr(look_at, &search);
+  dl_iterate_phdr(check_object, &search);
   if (!search.is_found) return most_modules;
   const auto known = std::find_if(modules_.begin(), modules_.begin() + module_count_,
                                   [&](const Module& module) { return module.begin == search.found.begin; });

@@ -36,7 +36,7 @@ class NewProcess {
 // The process, or the child of a vfork, becomes a program without a shim: the host's matter.
 void leave_order_for_program();
 
-// A signal of the calling thread to processes, or a look at one: an action, if processes act in its order.
+// A signal of the calling thread to processes, or a check of one: an action, if processes act in its order.
 class SignalAction {
  public:
   SignalAction();

@@ -1,4 +1,4 @@
-// Waits for child processes: the time limits and looks of any wait in the host (outside_waits.hpp), and what
+// Waits for child processes: the time limits and checks of any wait in the host (outside_waits.hpp), and what
 // the end of a child says of the program that it was (process_images.hpp).
 #include <signal.h>
 #include <sys/resource.h>
@@ -30,12 +30,12 @@ using ipc::ThreadOrder;
 constexpr pid_t any_child = -1;
 
 void note_end_of_child(int flags) {
-  if ((flags & WNOHANG) != 0) note_find(OutsideCause::child, 1);
-  forget_look();  // it may have made what the rank looks for next
+  if ((flags & WNOHANG) != 0) note_found(OutsideCause::child, 1);
+  forget_check();  // it may have made what the rank checks next
 }
 
 pid_t waited(pid_t child, int status, int flags) {
-  if (child == 0 && (flags & WNOHANG) != 0) note_look(OutsideCause::child, 1);
+  if (child == 0 && (flags & WNOHANG) != 0) note_check(OutsideCause::child, 1);
   if (child > 0) note_end_of_child(flags);
   if (child > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
     note_reaped(child, flags, WIFEXITED(status) && WEXITSTATUS(status) != loader_failed);
@@ -78,8 +78,8 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
   const auto awaited = process == any_child ? 0 : static_cast<std::uint32_t>(process);
   for (;;) {
     order.enter(*own);
-    order.look_for_killed();
-    const bool looks = std::exchange(own->has_come_back, false) && order.is_ending(awaited);
+    order.check_killed();
+    const bool checks = std::exchange(own->has_come_back, false) && order.is_ending(awaited);
     if (OrderedThread* const ended = order.find_ended(awaited)) {
       const auto child = static_cast<pid_t>(ended->process);
       const pid_t result = real(child, flags & ~WNOHANG);
@@ -91,14 +91,14 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
       order.leave(*own, true);
       return {};
     }
-    if ((flags & WNOHANG) != 0 && !looks) {
+    if ((flags & WNOHANG) != 0 && !checks) {
       const pid_t outside = ended_outside(process);
       const pid_t result = outside == 0 ? 0 : real(outside, flags);
       OrderedThread* const entry = order.find_process(static_cast<std::uint32_t>(outside));
       if (result > 0 && entry != nullptr) order.forget_process(*entry);
       const bool waits_for_host = result == 0 && order.has_child_outside(awaited);
       order.leave(*own, true);
-      if (waits_for_host) note_look(ipc::OutsideCause::child, 1);
+      if (waits_for_host) note_check(ipc::OutsideCause::child, 1);
       return result;
     }
     VirtualTimers& timers = VirtualTimers::of_process();
@@ -145,7 +145,7 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   if (const std::optional<pid_t> ordered = wait_in_order(process, flags, wait)) {
     child = *ordered;
     if (child > 0 && status != nullptr) *status = own_status;
-    if (child > 0) forget_look();
+    if (child > 0) forget_check();
     if (child > 0)
       note_reaped(child, flags, WIFEXITED(own_status) && WEXITSTATUS(own_status) != loader_failed);
     if (child > 0) end_order();
@@ -206,7 +206,7 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
     };
     const pid_t awaited = type == P_ALL ? -1 : static_cast<pid_t>(process);
     if (const std::optional<pid_t> child = wait_in_order(awaited, flags, wait)) {
-      if (*child > 0) apenet::shim::forget_look();
+      if (*child > 0) apenet::shim::forget_check();
       if (*child > 0 && info != nullptr) *info = own;
       const bool has_exited = own.si_code == CLD_EXITED;
       if (*child > 0 && (flags & WNOWAIT) == 0)
@@ -221,7 +221,7 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
   if (info == nullptr) info = &own;
   if (result != 0) return result;
   if (info->si_pid == 0 && (flags & WNOHANG) != 0)
-    apenet::shim::note_look(apenet::shim::OutsideCause::child, 1);
+    apenet::shim::note_check(apenet::shim::OutsideCause::child, 1);
   if (info->si_pid > 0) apenet::shim::note_end_of_child(flags);
   const bool has_exited = info->si_code == CLD_EXITED;
   const bool has_ended = has_exited || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED;

@@ -56,9 +56,9 @@ extern constinit thread_local bool is_leaving __attribute__((tls_model("initial-
 // CPU time used. A process polls while it waits for MPI, so only sleeping takes no CPU time.
 [[nodiscard]] std::int64_t cpu_ps(ipc::Client& client);
 
-// The program sleeps, and the other processes continue: a program that sleeps between two looks at its memory
-// finds there what has arrived. Returns what is left of the time if a signal's handler has ended the sleep,
-// or one of the files is ready.
+// The program sleeps, and the other processes continue: a program that sleeps between two checks of its
+// memory finds there what has arrived. Returns what is left of the time if a signal's handler has ended the
+// sleep, or one of the files is ready.
 std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps, ipc::OwnFileWait* files = nullptr);
 // The same until virtual_ps, if that lies in the future, whatever signals come.
 void sleep_until(ipc::Client& client, std::int64_t virtual_ps);

@@ -61,7 +61,7 @@ APENET_EXPORT int connect(int socket, const sockaddr* address, socklen_t length)
   // The server may be about to start, outside the simulation.
   const bool is_absent = result != 0 && (errno == ECONNREFUSED || errno == ENOENT || errno == EHOSTUNREACH ||
                                          errno == ENETUNREACH || errno == ETIMEDOUT);
-  if (is_absent) apenet::shim::note_look(apenet::ipc::OutsideCause::connection, 1);
-  if (result == 0) apenet::shim::note_find(apenet::ipc::OutsideCause::connection, 1);
+  if (is_absent) apenet::shim::note_check(apenet::ipc::OutsideCause::connection, 1);
+  if (result == 0) apenet::shim::note_found(apenet::ipc::OutsideCause::connection, 1);
   return result;
 }

@@ -19,7 +19,7 @@ namespace {
 
 using ipc::host_call;
 
-// Further descendants are not looked at, and count as unknown.
+// Further descendants are not checked, and count as unknown.
 constexpr std::size_t most_members = 64;
 
 // Calls visit(thread id) for each thread of the process.
@@ -103,7 +103,7 @@ class Members {
 };
 
 // Returns whether the process has ended.
-bool look_at_process(int process, Activity& activity) {
+bool read_process(int process, Activity& activity) {
   ProcessText buffer;
   const std::string_view stat = read_of(process, process, "stat", buffer);
   const char state = state_in(stat);
@@ -135,7 +135,7 @@ bool has_children() {
 }
 
 // Those that act in the order of this process are not counted: it waits for them there.
-Family look_at_family() {
+Family read_family() {
   const int before = errno;
   Family family;
   Members members;
@@ -147,7 +147,7 @@ Family look_at_family() {
   for (std::size_t i = 0; i < members.count(); ++i) {
     const int process = members.at(i);
     if (thread_order().acts_in_order(static_cast<std::uint32_t>(process))) continue;
-    const bool has_ended = look_at_process(process, family.activity);
+    const bool has_ended = read_process(process, family.activity);
     family.descendants =
         mixed(family.descendants, static_cast<std::uint64_t>(process) * 2 + (has_ended ? 1 : 0));
     if (!has_ended) members.add_children_of(process);

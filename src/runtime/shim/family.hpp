@@ -27,6 +27,6 @@ struct Family {
 
 // Whether the process has children, even ones that have ended.
 [[nodiscard]] bool has_children();
-[[nodiscard]] Family look_at_family();
+[[nodiscard]] Family read_family();
 
 }  // namespace apenet::shim

@@ -38,23 +38,23 @@ using ipc::end_of_time_ps;
 constexpr std::int64_t ps_per_ms = ps_per_s / 1000;
 constexpr std::int64_t us_per_s = 1'000'000;
 
-// A wait for files, as a call of the program describes it. Of an epoll set the only file is the set.
+// A wait for files, as a call of the program describes it. For an epoll set the only file is the set.
 struct FileWait {
   std::span<pollfd> files;
   std::int64_t most_ps = end_of_time_ps;  // which stands for no limit
-  const sigset_t* mask = nullptr;         // of the signals that are blocked meanwhile; nullptr: as otherwise
+  const sigset_t* mask = nullptr;         // signals that are blocked meanwhile; nullptr: as otherwise
   std::int64_t* left_ps = nullptr;        // what is left of the time, if the wait is a sleep
   [[nodiscard]] bool is_endless() const { return most_ps == end_of_time_ps; }
 };
 
-// Passes the result of a look at files, or of a wait for them in the host.
+// Passes the result of a poll of files, or of a wait for them in the host.
 int asked_files(std::span<const pollfd> files, int result) {
-  if (files.empty() || result < 0 || !counts_looks() || are_own_files(files)) return result;
+  if (files.empty() || result < 0 || !counts_checks() || are_own_files(files)) return result;
   const std::uint64_t key = static_cast<std::uint32_t>(files[0].fd) + std::uint64_t{1};
   if (result == 0) {
-    note_look(OutsideCause::descriptor, key);
+    note_check(OutsideCause::descriptor, key);
   } else {
-    note_find(OutsideCause::descriptor, key);
+    note_found(OutsideCause::descriptor, key);
   }
   return result;
 }
@@ -72,7 +72,7 @@ class HostFileWait final : public ipc::OwnFileWait {
     are_ready_ = true;
     return Outcome::ready;
   }
-  // Since the last call. The program's own look tells which.
+  // Since the last call. The program's own poll tells which.
   [[nodiscard]] bool take_ready() { return std::exchange(are_ready_, false); }
 
  private:
@@ -80,9 +80,9 @@ class HostFileWait final : public ipc::OwnFileWait {
   bool are_ready_ = false;
 };
 
-// look(limit): the program's call in the host; nullptr: without a limit.
-template <typename Look>
-int wait_for_own_files(ipc::Client& client, const FileWait& wait, Look look) {
+// poll_host(limit): the program's call in the host; nullptr: without a limit.
+template <typename Poll>
+int wait_for_own_files(ipc::Client& client, const FileWait& wait, Poll poll_host) {
   constexpr timespec none{};
   const VirtualTimers& timers = VirtualTimers::of_process();
   const bool is_alone = ipc::is_single_threaded();
@@ -92,7 +92,7 @@ int wait_for_own_files(ipc::Client& client, const FileWait& wait, Look look) {
     if (client.has_due_timer()) apenet_timers_due();
     // A handler may have stopped the last timer.
     const bool is_endless = wait.is_endless() && timers.first_ps() == VirtualTimer::never_ps;
-    const int result = look(is_endless ? nullptr : &none);
+    const int result = poll_host(is_endless ? nullptr : &none);
     std::int64_t left_ps = wait.most_ps - (now_ps(client) - began_ps);
     if (wait.left_ps != nullptr) *wait.left_ps = std::max<std::int64_t>(left_ps, 0);
     if (result != 0 || left_ps <= 0) return result;
@@ -115,15 +115,15 @@ int wait_for_own_files(ipc::Client& client, const FileWait& wait, Look look) {
 }
 
 // Without a limit, beside other threads of the order: one of them makes a file ready.
-template <typename Look>
-int wait_in_order(ipc::OrderedThread& own, const FileWait& wait, Look look) {
+template <typename Poll>
+int wait_in_order(ipc::OrderedThread& own, const FileWait& wait, Poll poll_host) {
   constexpr timespec none{};
   ipc::ThreadOrder& order = thread_order();
   PolledFiles files(wait.files);
   for (;;) {
     pthread_testcancel();
     order.enter(own);
-    const int result = look(&none);
+    const int result = poll_host(&none);
     const int error = errno;
     ipc::Woken woken = ipc::Woken::no;
     if (result == 0)
@@ -137,8 +137,8 @@ int wait_in_order(ipc::OrderedThread& own, const FileWait& wait, Look look) {
 }
 
 // Children work in the host's time, and other threads while they wait for something outside.
-template <typename Look>
-int wait_in_host(ipc::Client& client, FileWait wait, Look look) {
+template <typename Poll>
+int wait_in_host(ipc::Client& client, FileWait wait, Poll poll_host) {
   constexpr timespec none{};
   const std::int64_t began_ps = now_ps(client);
   const std::int64_t until_ps =
@@ -153,45 +153,46 @@ int wait_in_host(ipc::Client& client, FileWait wait, Look look) {
   if (ordered != OrderedFileWait::in_host) {
     if (wait.left_ps != nullptr)
       *wait.left_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
-    return look(&none);
+    return poll_host(&none);
   }
   if (!wait.is_endless()) {
     wait.most_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
     const timespec limit = to_timespec(wait.most_ps);
     const int result = wait_for(
-        client, wait.most_ps, [](int ready) { return ready == 0; }, [&] { return look(&limit); });
+        client, wait.most_ps, [](int ready) { return ready == 0; }, [&] { return poll_host(&limit); });
     return asked_files(wait.files, result);
   }
   const HostPace pace(&client);
-  return look(nullptr);
+  return poll_host(nullptr);
 }
 
-template <typename Look>
-int wait_for_files(ipc::Client& client, const FileWait& wait, Look look) {
+template <typename Poll>
+int wait_for_files(ipc::Client& client, const FileWait& wait, Poll poll_host) {
   constexpr timespec none{};
-  if (wait.most_ps == 0) return asked_files(wait.files, look(&none));
-  if (client.progress().leaves() || !are_own_files(wait.files)) return wait_in_host(client, wait, look);
+  if (wait.most_ps == 0) return asked_files(wait.files, poll_host(&none));
+  if (client.progress().leaves() || !are_own_files(wait.files)) return wait_in_host(client, wait, poll_host);
   const bool is_alone = ipc::is_single_threaded();
   const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
   if (wait.is_endless() && !is_alone) {
     ipc::OrderedThread* const own = ordered_thread();
-    if (own != nullptr && !has_timer && wait.mask == nullptr) return wait_in_order(*own, wait, look);
+    if (own != nullptr && !has_timer && wait.mask == nullptr) return wait_in_order(*own, wait, poll_host);
     const InsideWait inside(client);
     const HostPace pace(&client, HostPace::Ender::thread);
-    return look(nullptr);
+    return poll_host(nullptr);
   }
   const bool needs_host = !is_alone || wait.is_endless() || wait.mask != nullptr ? has_children() : false;
   if ((wait.is_endless() && !has_timer) || needs_host || (!is_alone && wait.mask != nullptr))
-    return wait_in_host(client, wait, look);
-  return wait_for_own_files(client, wait, look);
+    return wait_in_host(client, wait, poll_host);
+  return wait_for_own_files(client, wait, poll_host);
 }
 
-// Calls look(), which asks without a wait for files, and finds none. Sleeps then. left_ps: of the time, or
-// nullptr.
-template <typename Look>
-int sleep_without_files(ipc::Client& client, std::int64_t ps, Look look, std::int64_t* left_ps = nullptr) {
+// Calls poll_host(), which asks without a wait for files, and finds none. Sleeps then. left_ps: of the time,
+// or nullptr.
+template <typename Poll>
+int sleep_without_files(ipc::Client& client, std::int64_t ps, Poll poll_host,
+                        std::int64_t* left_ps = nullptr) {
   constexpr timespec none{};
-  const int result = look(&none);
+  const int result = poll_host(&none);
   if (result != 0) return result;
   const std::optional<std::int64_t> left = sleep_ps(client, ps);
   if (left_ps != nullptr) *left_ps = left.value_or(0);
@@ -200,7 +201,7 @@ int sleep_without_files(ipc::Client& client, std::int64_t ps, Look look, std::in
   return -1;
 }
 
-// A library of the process offers a descriptor for its events (ipc::FileWaiter). look() asks the host,
+// A library of the process offers a descriptor for its events (ipc::FileWaiter). poll_host() asks the host,
 // without a wait, which files are ready. If none is, waits for an event of the library and asks again. Other
 // files that become ready meanwhile do not end this wait.
 bool has_card_descriptor(const ipc::Client* client) {
@@ -219,17 +220,17 @@ bool waits_for_card(const ipc::Client* client, int count, const fd_set* reads) {
   return own < count && own < FD_SETSIZE && FD_ISSET(own, reads);
 }
 
-template <typename Look>
-int wait_for_card(const ipc::Client& client, std::int64_t most_ps, Look look) {
+template <typename Poll>
+int wait_for_card(const ipc::Client& client, std::int64_t most_ps, Poll poll_host) {
   constexpr timespec none{};
-  const int result = look(&none);
+  const int result = poll_host(&none);
   if (result != 0 || most_ps == 0) return result;
   const ipc::FileWaiter& waiter = client.file_waiter();
   waiter.wait(waiter.library, most_ps);
-  return look(&none);
+  return poll_host(&none);
 }
 
-// Sets of files as the program gave them, for a second look.
+// Sets of files as the program gave them, for a second poll.
 class FileSets {
  public:
   FileSets(int count, fd_set* reads, fd_set* writes, fd_set* errors)
@@ -315,7 +316,7 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
   }
   FileSets sets(count, reads, writes, errors);
   timeval left{};
-  const auto look = [&](const timespec* limit) {
+  const auto poll_host = [&](const timespec* limit) {
     sets.restore();
     if (limit == nullptr) return real(count, reads, writes, errors, nullptr);
     left = {.tv_sec = limit->tv_sec, .tv_usec = limit->tv_nsec / 1000};
@@ -327,14 +328,14 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
                 .tv_nsec = timeout->tv_usec % apenet::shim::us_per_s * 1000};
   }
   const std::int64_t most_ps = to_limit_ps(timeout == nullptr ? nullptr : &duration);
-  if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
   std::int64_t left_ps = -1;  // the host tells
   int result = 0;
   if (count == 0 && timeout != nullptr) {
-    result = sleep_without_files(*client, most_ps, look, &left_ps);
+    result = sleep_without_files(*client, most_ps, poll_host, &left_ps);
   } else {
     const FileWait wait{.files = sets.polled(), .most_ps = most_ps, .left_ps = &left_ps};
-    result = wait_for_files(*client, wait, look);
+    result = wait_for_files(*client, wait, poll_host);
   }
   if (timeout == nullptr) return result;
   if (left_ps >= 0) {
@@ -360,14 +361,14 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
     return real(count, reads, writes, errors, timeout, mask);
   }
   FileSets sets(count, reads, writes, errors);
-  const auto look = [&](const timespec* limit) {
+  const auto poll_host = [&](const timespec* limit) {
     sets.restore();
     return real(count, reads, writes, errors, limit, mask);
   };
   const std::int64_t most_ps = to_limit_ps(timeout);
-  if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), look);
-  if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, look);
-  return wait_for_files(*client, {.files = sets.polled(), .most_ps = most_ps, .mask = mask}, look);
+  if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
+  if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, poll_host);
+  return wait_for_files(*client, {.files = sets.polled(), .most_ps = most_ps, .mask = mask}, poll_host);
 }
 
 APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
@@ -375,11 +376,11 @@ APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
   if (client == nullptr) return real(fds, count, timeout_ms);
-  const auto look = [&](const timespec* limit) { return real(fds, count, to_ms(limit)); };
+  const auto poll_host = [&](const timespec* limit) { return real(fds, count, to_ms(limit)); };
   const std::int64_t most_ps = to_limit_ps(timeout_ms);
-  if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), look);
-  if (count == 0 && timeout_ms >= 0) return sleep_without_files(*client, most_ps, look);
-  return wait_for_files(*client, {.files = {fds, fds == nullptr ? 0 : count}, .most_ps = most_ps}, look);
+  if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
+  if (count == 0 && timeout_ms >= 0) return sleep_without_files(*client, most_ps, poll_host);
+  return wait_for_files(*client, {.files = {fds, fds == nullptr ? 0 : count}, .most_ps = most_ps}, poll_host);
 }
 
 APENET_EXPORT int __poll(pollfd* fds, nfds_t count, int timeout_ms) {
@@ -395,12 +396,12 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
     const HostPace pace(client);
     return real(fds, count, timeout, mask);
   }
-  const auto look = [&](const timespec* limit) { return real(fds, count, limit, mask); };
+  const auto poll_host = [&](const timespec* limit) { return real(fds, count, limit, mask); };
   const std::int64_t most_ps = to_limit_ps(timeout);
-  if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), look);
-  if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, look);
+  if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
+  if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, poll_host);
   const std::span<pollfd> files(fds, fds == nullptr ? 0 : count);
-  return wait_for_files(*client, {.files = files, .most_ps = most_ps, .mask = mask}, look);
+  return wait_for_files(*client, {.files = files, .most_ps = most_ps, .mask = mask}, poll_host);
 }
 
 // Called by programs built with _FORTIFY_SOURCE. `bytes` is the size of the array; the C library reports an
@@ -426,11 +427,13 @@ APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int tim
   Client* client = clock_client();
   static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
   if (client == nullptr) return real(epoll, events, count, timeout_ms, mask);
-  const auto look = [&](const timespec* limit) { return real(epoll, events, count, to_ms(limit), mask); };
+  const auto poll_host = [&](const timespec* limit) {
+    return real(epoll, events, count, to_ms(limit), mask);
+  };
   const std::int64_t most_ps = to_limit_ps(timeout_ms);
-  if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
   pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
-  return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, look);
+  return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
 }
 
 APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {
@@ -448,9 +451,9 @@ APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const 
     const HostPace pace(client);
     return real(epoll, events, count, timeout, mask);
   }
-  const auto look = [&](const timespec* limit) { return real(epoll, events, count, limit, mask); };
+  const auto poll_host = [&](const timespec* limit) { return real(epoll, events, count, limit, mask); };
   const std::int64_t most_ps = to_limit_ps(timeout);
-  if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), look);
+  if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
   pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
-  return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, look);
+  return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
 }

@@ -22,7 +22,7 @@ constexpr std::size_t most_libraries = 16;
 struct DriverCode {
   LibraryCode libraries[most_libraries];
   std::atomic<std::size_t> count{0};
-  std::atomic<std::uint64_t> libraries_loaded{0};  // by the process, when the driver's were last looked for
+  std::atomic<std::uint64_t> libraries_loaded{0};  // by the process, at the last search for the driver's
 };
 
 DriverCode& driver_code() {
@@ -44,7 +44,7 @@ struct DriverSearch {
 
 // Called for each library; a result other than zero ends the search. If nothing has been loaded since the
 // last search, it ends at the first library.
-int look_for_driver(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
+int find_driver(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
   DriverCode& code = driver_code();
   DriverSearch& search = *static_cast<DriverSearch*>(data);
   if (!search.has_begun && code.libraries_loaded.exchange(info->dlpi_adds) == info->dlpi_adds) return 1;
@@ -69,7 +69,7 @@ bool is_in_driver(const void* code) {
   if (client == nullptr || !client->started() || client->costs(0).gpu_copy_bytes_per_second == 0)
     return false;
   DriverSearch search;
-  dl_iterate_phdr(look_for_driver, &search);
+  dl_iterate_phdr(find_driver, &search);
   const DriverCode& driver = driver_code();
   const auto address = reinterpret_cast<std::uint64_t>(code);
   return std::any_of(driver.libraries, driver.libraries + driver.count.load(),

@@ -9,7 +9,7 @@
 namespace apenet::shim {
 
 // Whether the address is in the code of libcuda.so.1 or of a library that it loads (libnvidia-*.so). They are
-// looked for on machines with a GPU while virtual time runs.
+// searched for on machines with a GPU while virtual time runs.
 bool is_in_driver(const void* code);
 
 class HostCaller {

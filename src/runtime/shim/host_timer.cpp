@@ -143,10 +143,10 @@ void begin_thread(const VirtualTimer& timer) {
 void make_readable(const VirtualTimer& timer) {
   set_host_timer(timer, {.left_ps = ps_per_ns});
   pollfd file{.fd = timer.host, .events = POLLIN, .revents = 0};
-  constexpr int most_looks = 1000;
-  const timespec look{.tv_sec = 0, .tv_nsec = 1'000'000};
-  for (int i = 0; i < most_looks; ++i) {
-    if (host_call(SYS_ppoll, &file, 1, reinterpret_cast<std::uint64_t>(&look)) != 0) return;
+  constexpr int most_checks = 1000;
+  const timespec interval{.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int i = 0; i < most_checks; ++i) {
+    if (host_call(SYS_ppoll, &file, 1, reinterpret_cast<std::uint64_t>(&interval)) != 0) return;
   }
 }
 

@@ -12,10 +12,10 @@ namespace apenet::shim {
 
 void await_launcher_threads() {
   if (ipc::is_single_threaded()) return;
-  constexpr int most_looks = 2000;
+  constexpr int most_checks = 2000;
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 100'000};
   timespec* const remaining = nullptr;
-  for (int look = 0; look < most_looks && !ipc::are_others_blocked(); ++look)
+  for (int check = 0; check < most_checks && !ipc::are_others_blocked(); ++check)
     ipc::host_call(SYS_nanosleep, &moment, remaining);
 }
 

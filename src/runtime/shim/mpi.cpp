@@ -106,9 +106,9 @@ class Initialising {
   ipc::Client* client_;
 };
 
-// Open MPI's initialisation does so only if it has to wait for other ranks, and its first look allocates
+// Open MPI's initialisation does so only if it has to wait for other ranks, and its first check allocates
 // memory.
-void look_for_messages() {
+void check_for_messages() {
   if (const std::uint64_t progress = openmpi_object("opal_progress")) call(reinterpret_cast<void*>(progress));
 }
 
@@ -121,7 +121,7 @@ void begin(ipc::Client& client, bool has_world) {
   note_version(client);
   note_library(client.notes(), has_world);
   if (has_world) check_world(client);
-  if (abi() == Abi::openmpi) look_for_messages();
+  if (abi() == Abi::openmpi) check_for_messages();
   client.start();
   // All ranks have initialised MPI: the launcher has told the helper threads all that it will.
   if (abi() == Abi::openmpi) await_launcher_threads();

@@ -33,7 +33,7 @@ bool host_may_act(std::int64_t passed_ns) {
   const ipc::Client* const client = ipc::Client::attached();
   if (client == nullptr) return false;
   return passed_ns < client->header().outside_patience_ns ||
-         (has_children() && look_at_family().activity == Activity::works);
+         (has_children() && read_family().activity == Activity::works);
 }
 
 }  // namespace

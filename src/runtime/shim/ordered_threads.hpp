@@ -43,7 +43,7 @@ class OrderedAction {
 [[nodiscard]] bool is_drained(int file);
 
 // A write to a file: an action, unless it may wait in the host. Threads that wait for files of the process
-// look at them again.
+// check them again.
 class FileChange {
  public:
   FileChange(int file, std::size_t bytes);

@@ -26,37 +26,37 @@ using ipc::bit_of;
 using ipc::host_call;
 using ipc::OutsideCause;
 
-// Virtual time of sleeps between two looks at the family and the threads. While they are found idle, the
-// interval grows: a look takes some 20 us for each process.
+// Virtual time of sleeps between two checks of the family and the threads. While they are found idle, the
+// interval grows: a check takes some 20 us for each process.
 constexpr std::int64_t least_interval_ps = 10'000'000;
 constexpr std::int64_t most_interval_ps = 10'000'000'000;
 
-// Real time between two looks during a sleep.
+// Real time between two checks during a sleep.
 constexpr std::int64_t first_slice_ns = 200'000;
 constexpr std::int64_t most_slice_ns = 10'000'000;
 
 constexpr std::size_t kept_path_bytes = 256;
 
-// What a thread has looked at since its last sleep, and before that.
-struct OutsideLooks {
+// What a thread has checked since its last sleep, and before that.
+struct OutsideChecks {
   std::uint32_t certain = 0;  // a set of kinds: the thread waits for them for certain
   OutsideCause what = OutsideCause::none;
-  std::uint64_t key = 0;           // of the last look, or 0
-  std::uint64_t key_before = 0;    // of the last look before the last sleep
-  std::uint64_t work_before = 0;   // what the rank had done by then
-  int process = 0;                 // of the last look at a process
-  bool is_there = false;           // the file of the last look at one
-  std::uint64_t subject = 0;       // of the last look, whether a sleep came after it or not; 0: forgotten
-  bool has_missed = false;         // that look has not found it
-  std::uint64_t work_of_look = 0;  // what the rank had done by then
-  std::int64_t owed_ps = 0;        // virtual time of sleeps whose real time has yet to pass
+  std::uint64_t key = 0;            // the last check's, or 0
+  std::uint64_t key_before = 0;     // that of the last check before the last sleep
+  std::uint64_t work_before = 0;    // what the rank had done by then
+  int process = 0;                  // the process that was last checked
+  bool is_there = false;            // whether the file that was last checked is there
+  std::uint64_t subject = 0;        // the last check's, whether a sleep came after it or not; 0: forgotten
+  bool has_missed = false;          // that check has not found it
+  std::uint64_t work_at_check = 0;  // what the rank had done by then
+  std::int64_t owed_ps = 0;         // virtual time of sleeps whose real time has yet to pass
   std::int64_t interval_ps = least_interval_ps;
-  std::array<char, kept_path_bytes> path{};  // of the last look at a file; empty if it is longer
+  std::array<char, kept_path_bytes> path{};  // the file that was last checked; empty if it is longer
 };
 
-constinit thread_local OutsideLooks outside_looks __attribute__((tls_model("initial-exec")));
+constinit thread_local OutsideChecks outside_checks __attribute__((tls_model("initial-exec")));
 
-// Real time that guesses have taken since the state that they look at has changed.
+// Real time that guesses have taken since the state that they depend on has changed.
 struct Patience {
   std::atomic<std::uint64_t> state{0};
   std::atomic<std::int64_t> spent_ns{0};
@@ -72,7 +72,7 @@ void turn_patience_to(std::uint64_t state) {
   if (patience().state.exchange(state) != state) patience().spent_ns = 0;
 }
 
-// Changes when the rank sends or receives messages, or computes: a program that works between two looks at a
+// Changes when the rank sends or receives messages, or computes: a program that works between two checks of a
 // file does not wait for it.
 std::uint64_t work_of(ipc::Client& client) {
   const ipc::Block& block = client.block();
@@ -83,7 +83,7 @@ std::uint64_t work_of(ipc::Client& client) {
 // How active the processes that the rank has started must be for it to wait for them. A thread that has not
 // asked for them since its last sleep does not wait for a process that nobody may ever wake.
 Activity least_activity() {
-  return outside_looks.certain != 0 ? Activity::unknown : Activity::limited;
+  return outside_checks.certain != 0 ? Activity::unknown : Activity::limited;
 }
 
 // Returns false if a signal has interrupted it.
@@ -93,8 +93,8 @@ bool sleep_in_host(std::int64_t ns) {
   return host_call(SYS_nanosleep, &duration, remaining) == 0;
 }
 
-// The rank whose looks count, or nullptr.
-ipc::Client* looking_client() {
+// The rank whose checks count, or nullptr.
+ipc::Client* checking_client() {
   ipc::Client* client = ipc::Client::known();
   if (client == nullptr || !client->started() || host_calls > 0 || is_in_call()) return nullptr;
   return client;
@@ -110,19 +110,20 @@ std::uint64_t subject_of(OutsideCause what, std::uint64_t key) {
   return mixed(static_cast<std::uint64_t>(what), key) | 1U;
 }
 
-// The answer of a look. A child or another process changes at a time of the host, whatever the rank does.
+// Records the result of a check. A child or another process changes at a time of the host, whatever the rank
+// does.
 void note_answer(ipc::Client& client, OutsideCause what, std::uint64_t key, bool is_found) {
-  OutsideLooks& own = outside_looks;
+  OutsideChecks& own = outside_checks;
   const std::uint64_t subject = subject_of(what, key);
   const std::uint64_t work = work_of(client);
   const bool is_process = what == OutsideCause::child || what == OutsideCause::process;
   // A process that acts in the rank's order may have changed it.
-  const bool is_of_host = is_process || (own.work_of_look == work && !thread_order().is_shared());
+  const bool is_of_host = is_process || (own.work_at_check == work && !thread_order().is_shared());
   if (own.subject == subject && own.has_missed == is_found && is_of_host)
     client.block().outside.changed |= bit_of(what);
   own.subject = subject;
   own.has_missed = !is_found;
-  own.work_of_look = work;
+  own.work_at_check = work;
 }
 
 std::uint64_t key_of_file(int folder, const char* path) {
@@ -142,30 +143,30 @@ std::int64_t host_now_ns() {
   return now.tv_sec * ns_per_s + now.tv_nsec;
 }
 
-bool counts_looks() {
-  return looking_client() != nullptr;
+bool counts_checks() {
+  return checking_client() != nullptr;
 }
 
-void note_look(OutsideCause what, std::uint64_t key) {
-  ipc::Client* client = looking_client();
+void note_check(OutsideCause what, std::uint64_t key) {
+  ipc::Client* client = checking_client();
   if (client == nullptr) return;
   if (what == OutsideCause::process) {
     if (client->is_rank_process(static_cast<std::uint32_t>(key))) return;
-    outside_looks.process = static_cast<int>(key);
+    outside_checks.process = static_cast<int>(key);
   }
   if (what == OutsideCause::child || what == OutsideCause::process || what == OutsideCause::connection) {
-    outside_looks.certain |= bit_of(what);
+    outside_checks.certain |= bit_of(what);
   } else {
-    outside_looks.what = what;
-    outside_looks.key = key;
+    outside_checks.what = what;
+    outside_checks.key = key;
   }
   note_answer(*client, what, key, false);
 }
 
-void note_file_look(int folder, const char* path, Presence presence, std::uint64_t state) {
-  ipc::Client* client = looking_client();
+void note_file_check(int folder, const char* path, Presence presence, std::uint64_t state) {
+  ipc::Client* client = checking_client();
   if (client == nullptr || is_null(path)) return;
-  OutsideLooks& own = outside_looks;
+  OutsideChecks& own = outside_checks;
   const std::uint64_t key = key_of_file(folder, path);
   own.what = OutsideCause::file;
   own.key = mixed(key, state) | 1U;
@@ -178,36 +179,37 @@ void note_file_look(int folder, const char* path, Presence presence, std::uint64
   own.path[is_kept ? length : 0] = '\0';
 }
 
-void note_find(OutsideCause what, std::uint64_t key) {
-  if (outside_looks.subject == 0 || outside_looks.subject != subject_of(what, key)) return;
-  if (ipc::Client* client = looking_client()) note_answer(*client, what, key, true);
+void note_found(OutsideCause what, std::uint64_t key) {
+  if (outside_checks.subject == 0 || outside_checks.subject != subject_of(what, key)) return;
+  if (ipc::Client* client = checking_client()) note_answer(*client, what, key, true);
 }
 
-void note_file_find(int folder, const char* path) {
-  if (outside_looks.subject != 0 && !is_null(path)) note_find(OutsideCause::file, key_of_file(folder, path));
+void note_file_found(int folder, const char* path) {
+  if (outside_checks.subject != 0 && !is_null(path))
+    note_found(OutsideCause::file, key_of_file(folder, path));
 }
 
-void note_object_look(const char* name, bool is_found) {
+void note_object_check(const char* name, bool is_found) {
   if (is_null(name)) return;
   if (is_found) {
-    note_find(OutsideCause::object, hash_of(name));
+    note_found(OutsideCause::object, hash_of(name));
   } else if (errno == ENOENT || errno == EACCES) {
-    note_look(OutsideCause::object, hash_of(name));
+    note_check(OutsideCause::object, hash_of(name));
   }
 }
 
-void forget_look() {
-  outside_looks.subject = 0;
+void forget_check() {
+  outside_checks.subject = 0;
 }
 
 OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client), ps_(ps) {
-  OutsideLooks& own = outside_looks;
+  OutsideChecks& own = outside_checks;
   own.owed_ps = std::min(own.owed_ps, ipc::end_of_time_ps - ps) + ps;
-  const bool has_looked = own.certain != 0 || own.key != 0;
-  if ((!has_looked && own.owed_ps < own.interval_ps) || client.progress().leaves()) return;
+  const bool has_checked = own.certain != 0 || own.key != 0;
+  if ((!has_checked && own.owed_ps < own.interval_ps) || client.progress().leaves()) return;
   has_children_ = has_children();
-  // Most ranks have no children, and look at nothing.
-  if (has_looked || has_children_) {
+  // Most ranks have no children, and check nothing.
+  if (has_checked || has_children_) {
     began_ns_ = host_now_ns();
   } else {
     own.owed_ps = 0;
@@ -215,11 +217,11 @@ OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client)
 }
 
 OutsideWait::Reason OutsideWait::find_reason() const {
-  const OutsideLooks& own = outside_looks;
+  const OutsideChecks& own = outside_checks;
   const std::uint32_t certain = own.certain & ~bit_of(OutsideCause::child);
   if (certain != 0) return {.what = static_cast<OutsideCause>(std::countr_zero(certain))};
   if (has_children_) {
-    const Family family = look_at_family();
+    const Family family = read_family();
     if (family.activity >= least_activity()) {
       return {.what = OutsideCause::child,
               .is_guess = own.certain == 0,
@@ -235,10 +237,10 @@ OutsideWait::Reason OutsideWait::find_reason() const {
 
 // Whether the rank still waits, after some real time.
 bool OutsideWait::holds(Reason& reason) const {
-  const OutsideLooks& own = outside_looks;
+  const OutsideChecks& own = outside_checks;
   switch (reason.what) {
     case OutsideCause::child: {
-      const Family family = look_at_family();
+      const Family family = read_family();
       reason.works = family.activity == Activity::works;
       return family.descendants == reason.state && family.activity >= least_activity();
     }
@@ -253,7 +255,7 @@ bool OutsideWait::holds(Reason& reason) const {
 
 // Takes real time until all that is owed has passed, or until what the rank waits for has changed.
 void OutsideWait::take(Reason reason) {
-  OutsideLooks& own = outside_looks;
+  OutsideChecks& own = outside_checks;
   ipc::OutsideNote& note = client_.block().outside;
   const std::int64_t owed_ns = own.owed_ps / ps_per_ns;
   std::int64_t slice_ns = first_slice_ns;
@@ -274,7 +276,7 @@ void OutsideWait::take(Reason reason) {
   }
   note.now = OutsideCause::none;
   note.waited |= bit_of(reason.what);
-  // The program may have looked at something else in the handler of the signal. If it goes on to wait, it
+  // The program may have checked something else in the handler of the signal. If it goes on to wait, it
   // sleeps for the rest, too.
   own.owed_ps = is_interrupted ? std::max<std::int64_t>(owed_ns - passed_ns, 0) * ps_per_ns : 0;
 }
@@ -284,7 +286,7 @@ std::optional<std::int64_t> OutsideWait::sleep_beside_children() {
   Reason reason = find_reason();
   if (reason.what != OutsideCause::child) return {};
   turn_patience_to(reason.is_guess ? reason.subject : 0);
-  OutsideLooks& own = outside_looks;
+  OutsideChecks& own = outside_checks;
   ipc::OutsideNote& note = client_.block().outside;
   const std::int64_t owed_before_ps = own.owed_ps - ps_;
   std::int64_t slept_ps = 0;
@@ -326,7 +328,7 @@ std::optional<std::int64_t> OutsideWait::sleep_beside_children() {
 }
 
 void OutsideWait::pass(std::int64_t left_ps) {
-  OutsideLooks& own = outside_looks;
+  OutsideChecks& own = outside_checks;
   ps_ -= left_ps;
   own.owed_ps = std::max<std::int64_t>(own.owed_ps - left_ps, 0);
   if (began_ns_ != 0) {

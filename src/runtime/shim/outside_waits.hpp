@@ -1,17 +1,17 @@
 // OutsideWait: sleeps of a rank that waits for something outside the simulation also take real time.
 //
-// A sleep only advances the clock. A program that looks for something outside, sleeps, looks again, and gives
-// up after a time limit would reach the limit before the outside had any time at all. So such a sleep takes
-// as long in the host as in virtual time, or until what the rank waits for has changed.
+// A sleep only advances the clock. A program that checks for something outside, sleeps, checks again, and
+// gives up after a time limit would reach the limit before the outside had any time at all. So such a sleep
+// takes as long in the host as in virtual time, or until what the rank waits for has changed.
 //
 // Nobody tells the shim why a program sleeps. The reasons that count are:
 //
 // - processes that the rank has started are active (shim/family.hpp);
-// - the thread has just looked for a process or a connection, and has not got what it looked for;
-// - the thread has looked at the same file, lock or descriptor before this sleep and the one before, and
-//   found it unchanged. A single look means nothing: programs look for many files that they do not wait for.
+// - the thread has just checked for a process or a connection, and has not found it;
+// - the thread has checked the same file, lock or descriptor before this sleep and the one before, and
+//   found it unchanged. A single check means nothing: programs check many files that they do not wait for.
 //   Nor do two between which the rank has sent or received messages, or computed: it works, and asks whether
-//   it should stop. The sleep between the two looks is then made up for;
+//   it should stop. The sleep between the two checks is then made up for;
 // - other threads of the rank compute, without a call of the libraries that the simulator knows.
 //
 // Some of these reasons are guesses. Real time that a guess takes in a row is limited by the stall timeout,
@@ -33,11 +33,11 @@ using ipc::OutsideCause;
 
 [[nodiscard]] std::int64_t host_now_ns();
 
-// Whether looks count now: the rank has virtual time, and its program looks, not a library.
-[[nodiscard]] bool counts_looks();
-// The calling thread has looked at something outside and has not found what it may wait for. key: of the
+// Whether checks count now: the rank has virtual time, and its program checks, not a library.
+[[nodiscard]] bool counts_checks();
+// The calling thread has checked something outside and has not found what it may wait for. key: names the
 // thing and its state, not zero; a process id for OutsideCause::process. Cheap, and keeps errno.
-void note_look(OutsideCause what, std::uint64_t key);
+void note_check(OutsideCause what, std::uint64_t key);
 // What the name of a file leads to.
 enum class Presence : std::uint8_t {
   absent,
@@ -45,15 +45,15 @@ enum class Presence : std::uint8_t {
   refused,  // there, but not as the program needs it
 };
 // The same for a file, with the arguments of openat(). state: changes when the file does.
-void note_file_look(int folder, const char* path, Presence presence, std::uint64_t state);
-// The calling thread has found what it may have missed at its last look. A find after a miss comes at a time
-// of the host, unless the rank has worked between both.
-void note_find(OutsideCause what, std::uint64_t key);
-void note_file_find(int folder, const char* path);
+void note_file_check(int folder, const char* path, Presence presence, std::uint64_t state);
+// The calling thread has found what it may have missed at its last check. When it finds it depends on the
+// host, unless the rank has worked between the two checks.
+void note_found(OutsideCause what, std::uint64_t key);
+void note_file_found(int folder, const char* path);
 // The result of opening shared memory, a semaphore or a queue that another process makes. Keeps errno.
-void note_object_look(const char* name, bool is_found);
-// What the thread looks at next may have been changed by the rank itself.
-void forget_look();
+void note_object_check(const char* name, bool is_found);
+// What the thread checks next may have been changed by the rank itself.
+void forget_check();
 
 // Whether another process may have the semaphore. The mark is the C library's: the word after the value.
 [[nodiscard]] inline bool is_shared(const sem_t* semaphore) {
@@ -69,11 +69,11 @@ class OutsideWait {
   OutsideWait(ipc::Client& client, std::int64_t ps);
   OutsideWait(const OutsideWait&) = delete;
   OutsideWait& operator=(const OutsideWait&) = delete;
-  // left_ps: of the sleep, which something has ended early.
+  // left_ps: the rest of a sleep that something has ended early.
   void pass(std::int64_t left_ps);
   // Instead of both, beside active children: the clock and the host's time advance side by side, so that a
-  // signal, as of a child's end, ends the sleep when it comes. Returns what is left of it, or nothing if it
-  // did not sleep.
+  // signal, such as that of a child's end, ends the sleep when it comes. Returns what is left of it, or
+  // nothing if it did not sleep.
   std::optional<std::int64_t> sleep_beside_children();
 
  private:
@@ -81,7 +81,7 @@ class OutsideWait {
     OutsideCause what = OutsideCause::none;
     bool is_guess = false;
     bool works = false;         // takes time of a processor: the time is not limited
-    std::uint64_t subject = 0;  // of the guess
+    std::uint64_t subject = 0;  // what the guess is about
     std::uint64_t state = 0;    // changes when what the rank waits for does
   };
   [[nodiscard]] Reason find_reason() const;
@@ -90,7 +90,7 @@ class OutsideWait {
 
   ipc::Client& client_;
   std::int64_t ps_;
-  std::int64_t began_ns_ = 0;  // in the host; 0: nothing outside needs to be looked at
+  std::int64_t began_ns_ = 0;  // in the host; 0: nothing outside needs to be checked
   bool has_children_ = false;
 };
 

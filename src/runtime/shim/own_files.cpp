@@ -181,7 +181,7 @@ bool is_held_elsewhere(const OwnFile& own, bool counts_order = true) {
   return is_held;
 }
 
-// Whether nobody else has it. A look costs some ms, so that one is not repeated at once.
+// Whether nobody else has it. A check costs some ms, so that one is not repeated at once.
 bool is_unshared(OwnFile& own) {
   const std::uint32_t starts = own_files().starts;
   if (own.starts == starts) return true;
@@ -203,8 +203,8 @@ bool is_of_order(const pollfd& file) {
 
 // Or at its end: a read does not wait.
 bool is_readable(int file) {
-  pollfd look{.fd = file, .events = POLLIN, .revents = 0};
-  return host_call(SYS_poll, &look, 1, 0) == 1;
+  pollfd polled{.fd = file, .events = POLLIN, .revents = 0};
+  return host_call(SYS_poll, &polled, 1, 0) == 1;
 }
 
 bool is_own(int file, int depth);
@@ -313,7 +313,7 @@ OrderedFileWait wait_for_order(ipc::Client& client, std::span<pollfd> files, std
   const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
   if (own == nullptr || !order.has_started() || has_timer || files.empty()) return OrderedFileWait::in_host;
   const int error = errno;
-  PolledFiles looked_at(files);
+  PolledFiles readiness(files);
   OrderedFileWait outcome = OrderedFileWait::in_host;
   bool is_known = false;  // that they are of the order, at `changes`
   std::uint32_t changes = 0;
@@ -326,10 +326,10 @@ OrderedFileWait wait_for_order(ipc::Client& client, std::span<pollfd> files, std
   for (bool waits = true; waits;) {
     order.enter(*own);
     ipc::Woken woken = ipc::Woken::no;
-    if (looked_at.is_there()) {
+    if (readiness.is_there()) {
       outcome = OrderedFileWait::ready;
     } else if (are_of_order()) {
-      woken = order.block(*own, order.files(), until_ps, nullptr, ipc::WaitEnds::by_signal, &looked_at);
+      woken = order.block(*own, order.files(), until_ps, nullptr, ipc::WaitEnds::by_signal, &readiness);
       if (woken == ipc::Woken::timed_out) outcome = OrderedFileWait::timed_out;
       if (woken == ipc::Woken::interrupted) outcome = OrderedFileWait::interrupted;
     }

@@ -26,7 +26,7 @@ void note_process_start();
 // Whether each is one, and at least one is a descriptor.
 [[nodiscard]] bool are_own_files(std::span<const pollfd> files);
 
-// Looks at files without a wait.
+// Asks the host whether files are ready, without a wait.
 class PolledFiles final : public ipc::HostReadiness {
  public:
   explicit PolledFiles(std::span<pollfd> files) : files_(files) {}

@@ -1,5 +1,5 @@
 // What /proc shows of a process, read without the heap, locks or a change of errno's meaning to the caller:
-// sleeps of the program look there, also in handlers of signals, on small stacks.
+// sleeps of the program read them, also in handlers of signals, on small stacks.
 #pragma once
 
 #include <dirent.h>

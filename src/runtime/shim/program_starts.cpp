@@ -120,7 +120,7 @@ bool only_asks_loader(Arguments arguments) {
 class StartNote {
  public:
   // The program is path.
-  explicit StartNote(const char* path) { look(path); }
+  explicit StartNote(const char* path) { check_file(path); }
   // As execvp() finds it.
   struct Searched {
     const char* file;
@@ -161,7 +161,7 @@ class StartNote {
     return true;
   }
 
-  [[gnu::noinline]] void look(const char* path) {
+  [[gnu::noinline]] void check_file(const char* path) {
     if (is_null(path) || kept_value(ipc::mapping_variable) == nullptr) return;
     const int error = errno;
     if (const char* why = ipc::why_unfollowed(path)) {
@@ -174,12 +174,12 @@ class StartNote {
 
   [[gnu::noinline]] void search(const char* file) {
     if (is_null(file) || kept_value(ipc::mapping_variable) == nullptr) return;
-    if (std::strchr(file, '/') != nullptr) return look(file);
+    if (std::strchr(file, '/') != nullptr) return check_file(file);
     const char* folders = own_variable("PATH");
     Path path;
     for_parts(folders != nullptr ? folders : "/bin:/usr/bin", ":", [&](std::string_view folder) {
       if (!join(path, folder, file) || ipc::host_call(SYS_access, path.data(), X_OK) != 0) return true;
-      look(path.data());
+      check_file(path.data());
       return false;
     });
   }

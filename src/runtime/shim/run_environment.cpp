@@ -154,7 +154,7 @@ struct Survey {
   bool is_wrong = false;
 
   explicit Survey(char* const* given) {
-    for (; given != nullptr && given[count] != nullptr; ++count) look(given[count]);
+    for (; given != nullptr && given[count] != nullptr; ++count) check_variable(given[count]);
     const std::span<const Kept> all = known_variables.all();
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!has[i] || (all[i].kind == VariableKind::list && !includes(list[all[i].list], all[i].value())))
@@ -185,7 +185,7 @@ struct Survey {
   }
 
  private:
-  void look(std::string_view text) {
+  void check_variable(std::string_view text) {
     const std::size_t equals = text.find('=');
     const std::string_view value = equals == std::string_view::npos ? text : text.substr(equals + 1);
     if (has_name(text, "LD_PRELOAD")) {
@@ -196,11 +196,11 @@ struct Survey {
     } else if (has_name(text, outside_name) || has_name(text, trace_name)) {
       is_outside = true;
     } else {
-      look_among_kept(text, value);
+      find_among_kept(text, value);
     }
   }
 
-  void look_among_kept(std::string_view text, std::string_view value) {
+  void find_among_kept(std::string_view text, std::string_view value) {
     const std::span<const Kept> all = known_variables.all();
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!has_name(text, all[i].name)) continue;

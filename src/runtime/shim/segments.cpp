@@ -47,7 +47,7 @@ APENET_EXPORT int shm_open(const char* name, int flags, mode_t mode) {
   const bool makes = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
   if (makes && is_of_mpi(name)) return apenet::shim::make_nameless_memory(name + 1);
   const int segment = real(name, flags, mode);
-  if ((flags & O_CREAT) == 0) apenet::shim::note_object_look(name, segment >= 0);
+  if ((flags & O_CREAT) == 0) apenet::shim::note_object_check(name, segment >= 0);
   return segment;
 }
 

@@ -97,7 +97,7 @@ APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   if (result == 0) action.note_sent(process, signal);
   if (action.is_of_order(process)) return result;
   if (signal == 0 && process > 1 && (result == 0 || errno == EPERM))
-    apenet::shim::note_look(apenet::ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
+    apenet::shim::note_check(apenet::ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
   return result;
 }
 

@@ -62,7 +62,7 @@ void SignalGate::await(const sigset_t& blocked) {
   ipc::host_call(SYS_rt_sigsuspend, &blocked, sizeof(HostSet));
 }
 
-// The host looks for signals also if the wait has no length.
+// The host checks for signals also if the wait has no length.
 bool SignalGate::let_in(const sigset_t& blocked, std::int64_t most_ns) {
   constexpr std::int64_t ns_of_second = 1'000'000'000;
   const timespec time{.tv_sec = most_ns / ns_of_second, .tv_nsec = most_ns % ns_of_second};

@@ -40,7 +40,7 @@ bool is_of_any(const void* creator, std::initializer_list<std::string_view> libr
                      [name](std::string_view library) { return name.starts_with(library); });
 }
 
-// Threads of an OpenMP library compute for the one that has created them, and wait for it by looking at
+// Threads of an OpenMP library compute for the one that has created them, and wait for it by polling
 // memory: their time is the rank's.
 bool computes_for_others(const void* creator) {
   return is_of_any(creator, {"libgomp", "libomp", "libiomp"});
@@ -149,7 +149,7 @@ Result begin(void* argument) {
 
 [[noreturn]] void refuse_thread() {
   ipc::Client::refuse(
-      "the rank has more than " + std::to_string(ThreadOrder::room) +
+      "the rank has more than " + std::to_string(ThreadOrder::most_threads) +
       " threads at a time: expected so many at most, each of which has its place in the order");
 }
 

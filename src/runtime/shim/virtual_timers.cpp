@@ -186,8 +186,8 @@ void VirtualTimers::keep_time(ipc::Client& client) {
 
 void VirtualTimers::keep_time_alone(ipc::Client& client) {
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
-  constexpr int most_looks = 2000;  // the first thread may have left its sleep by a jump
-  int looks = 0;
+  constexpr int most_checks = 2000;  // the first thread may have left its sleep by a jump
+  int checks = 0;
   keeper_ = pthread_self();
   do {
     for (std::uint32_t changes = changes_; first_ps() != never_ps; changes = changes_) {
@@ -195,9 +195,9 @@ void VirtualTimers::keep_time_alone(ipc::Client& client) {
       if (left_ps > 0) client.sleep(left_ps);
       if (!client.has_due_timer()) continue;
       fire(client);
-      looks = changes_ == changes ? looks + 1 : 0;
-      if (looks >= most_looks) first_thread_end_ps_ = 0;
-      if (looks > 0) ipc::futex_wait(changes_, changes, &moment);
+      checks = changes_ == changes ? checks + 1 : 0;
+      if (checks >= most_checks) first_thread_end_ps_ = 0;
+      if (checks > 0) ipc::futex_wait(changes_, changes, &moment);
     }
     is_kept_ = false;
   } while (first_ps() != never_ps && !is_kept_.exchange(true));

@@ -2,7 +2,7 @@
 //
 // A timer is due at a time of the rank's clock, or when the process has used so much CPU time. Its signal is
 // sent at the first point at which the clock has come so far: a sleep and a wait for MPI stop there, and each
-// call that reads the clock or leaves a library looks. The handler then runs in the thread, as after any
+// call that reads the clock or leaves a library checks. The handler then runs in the thread, as after any
 // signal of the host, and with the same arguments.
 //
 // The host has each timer, too, disarmed. While a thread waits in the host for something that the simulator

@@ -16,13 +16,13 @@ static void test_loops(struct World world) {
     MPI_Isend(outgoing[i], count, MPI_INT, right, i, MPI_COMM_WORLD, &requests[rounds + i]);
   }
   int open = 2 * rounds;
-  long looks = 0;
+  long polls = 0;
   while (open > 0) {
     int indices[2 * rounds];
     int index = MPI_UNDEFINED;
     int flag = 0;
     int count = 0;
-    if (looks++ % 2 == 0) {
+    if (polls++ % 2 == 0) {
       MPI_Testany(2 * rounds, requests, &index, &flag, MPI_STATUS_IGNORE);
       if (flag && index != MPI_UNDEFINED) --open;
     } else {

@@ -70,10 +70,10 @@ int main(int argc, char** argv) {
   waitpid(sleeper(250, 3), &status, 0);
   show("fork", WEXITSTATUS(status));
 
-  long looks = 0;
-  const pid_t looked_at = sleeper(300, 0);
-  for (; waitpid(looked_at, &status, WNOHANG) == 0; ++looks) sleep_ms(40);
-  show("looks", looks);
+  long polls = 0;
+  const pid_t checked = sleeper(300, 0);
+  for (; waitpid(checked, &status, WNOHANG) == 0; ++polls) sleep_ms(40);
+  show("polls", polls);
 
   pid_t several[4];
   const long sleeps_ms[4] = {300, 100, 400, 200};
@@ -98,9 +98,9 @@ int main(int argc, char** argv) {
     compute();
     _exit(4);
   }
-  looks = 0;
-  for (; waitpid(quick, &status, WNOHANG) == 0; ++looks) sleep_ms(10);
-  show("computes", looks);
+  polls = 0;
+  for (; waitpid(quick, &status, WNOHANG) == 0; ++polls) sleep_ms(10);
+  show("computes", polls);
 
   const pid_t killed = sleeper(100000, 0);
   sleep_ms(500);

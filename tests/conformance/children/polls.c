@@ -1,4 +1,4 @@
-/* A rank sleeps 0.1 ms between two looks for the end of its child, which sleeps 1 ms and then computes. No
+/* A rank sleeps 0.1 ms between two polls for the end of its child, which sleeps 1 ms and then computes. No
    sleep is cut short: nothing handles SIGCHLD. */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -21,14 +21,14 @@ int main(int argc, char** argv) {
     const double began = MPI_Wtime();
     const pid_t child = fork();
     if (child == 0) end_late();
-    int looks = 0;
+    int polls = 0;
     double waited = 0;
     while (waitpid(child, NULL, WNOHANG) == 0) {
       usleep(100);
       waited = MPI_Wtime() - began;
-      ++looks;
+      ++polls;
     }
-    printf("%d looks, %.2f us\n", looks, waited * 1e6);
+    printf("%d polls, %.2f us\n", polls, waited * 1e6);
   }
   MPI_Finalize();
   return 0;

@@ -86,7 +86,7 @@ static void tell(int fd, char c) {
 // Polls a few times for data that has not arrived yet.
 static void poll_nothing(int fd) {
   struct pollfd ready = {.fd = fd, .events = POLLIN};
-  for (int look = 0; look < 5; ++look)
+  for (int i = 0; i < 5; ++i)
     if (poll(&ready, 1, 1) != 0) exit(12);
 }
 

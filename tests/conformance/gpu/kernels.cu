@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr int cells = 1 << 18;  // of a rank, beside the halos
+constexpr int cells = 1 << 18;  // in a rank, beside the halos
 constexpr int steps = 6;
 constexpr int tag_up = 1;
 constexpr int tag_down = 2;

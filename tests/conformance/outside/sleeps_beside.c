@@ -13,7 +13,7 @@
 
 enum { sleeps = 1000 };
 
-// Returns when the process sleeps. Another process looks: what the rank itself looks at would count.
+// Returns when the process sleeps. Another process checks: what the rank itself checks would count.
 static void await_sleep_of(pid_t process) {
   const pid_t watcher = fork();
   if (watcher == 0) {

@@ -1,4 +1,4 @@
-// Two ranks work in steps, look whether they should stop, and sleep. A look between two steps of work is no
+// Two ranks work in steps, check whether they should stop, and sleep. A check between two steps of work is no
 // wait.
 #define _GNU_SOURCE
 #include <mpi.h>

@@ -1,8 +1,8 @@
-// A rank waits for something outside the simulation: it looks, waits a moment, looks again, and gives up
+// A rank waits for something outside the simulation: it polls, waits a moment, polls again, and gives up
 // after a time limit. Arguments: a folder for files; the things to wait for and the ways to wait, each
 // separated by commas, or "all". Prints a line for each case that goes wrong, and the number of cases.
 //
-// A case is right if the thing comes before the limit, after no more looks than the real time that it took
+// A case is right if the thing comes before the limit, after no more polls than the real time that it took
 // has room for, or the virtual time of the process that makes it.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -442,18 +442,18 @@ static void run(const struct thing* thing, const struct way* way) {
   const double host_began_s = host_s(CLOCK_MONOTONIC);
   thing->start();
   const double end_s = MPI_Wtime() + limit_s;
-  int looks = 1;
+  int polls = 1;
   int has_come = thing->has_come();
-  for (; !has_come && MPI_Wtime() < end_s; ++looks) {
+  for (; !has_come && MPI_Wtime() < end_s; ++polls) {
     way->wait();
     has_come = thing->has_come();
   }
   const double host_ms = (host_s(CLOCK_MONOTONIC) - host_began_s) * 1e3;
-  // The first look, the last, and two waits that ended early.
+  // The first poll, the last, and two waits that ended early.
   const double most = (host_ms > thing_ms ? host_ms : thing_ms) / moment_ms + 4;
   if (!has_come)
-    printf("%s by %s: gave up after %d looks, %.0f ms\n", thing->name, way->name, looks, host_ms);
-  if (looks > most) printf("%s by %s: %d looks in %.0f ms\n", thing->name, way->name, looks, host_ms);
+    printf("%s by %s: gave up after %d polls, %.0f ms\n", thing->name, way->name, polls, host_ms);
+  if (polls > most) printf("%s by %s: %d polls in %.0f ms\n", thing->name, way->name, polls, host_ms);
   if (descriptor >= 0) close(descriptor);
   descriptor = -1;
   while (waitpid(-1, NULL, 0) > 0) continue;

@@ -37,8 +37,8 @@ static char state_of(int process) {
 static void await_sleep(int process, const char* mark) {
   const struct timespec moment = {.tv_nsec = 1000000};
   while (access(mark, F_OK) != 0) nanosleep(&moment, NULL);
-  for (int looks = 0; looks < 1000; ++looks) {
-    if (state_of(process) != 'S') looks = 0;
+  for (int polls = 0; polls < 1000; ++polls) {
+    if (state_of(process) != 'S') polls = 0;
   }
 }
 

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   if (stays(phase, "computes")) {
     for (volatile int forever = 1; forever;) continue;
   }
-  if (stays(phase, "looks")) {
+  if (stays(phase, "polls")) {
     int flag = 0;
     for (;;) MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
   }

@@ -1,4 +1,4 @@
-// A rank looks again and again, without a sleep, until something outside has changed. Arguments: what; a
+// A rank checks again and again, without a sleep, until something outside has changed. Arguments: what; a
 // file.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   const char* what = argv[1];
   path = argv[2];
   if (strcmp(what, "own") ==
-      0) {  // the rank, its children and another rank make what it looks for: nothing is the host's
+      0) {  // the rank, its children and another rank make what it checks for: nothing is the host's
     if (rank == 0) {
       char command[500];
       if (is_there() || mkdir(path, 0700) != 0 || !is_there() || rmdir(path) != 0 || is_there()) return 3;

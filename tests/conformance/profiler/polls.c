@@ -1,4 +1,4 @@
-// Messages that arrive late and are received by calls that look, and a rank that aborts the run on request.
+// Messages that arrive late and are received by calls that poll, and a rank that aborts the run on request.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +14,13 @@ int main(int argc, char** argv) {
       MPI_Send(&value, 1, MPI_INT, 1, i, MPI_COMM_WORLD);
     } else {
       MPI_Request request;
-      int looks = 0;
+      int polls = 0;
       MPI_Irecv(&value, 1, MPI_INT, 0, i, MPI_COMM_WORLD, &request);
-      for (int done = 0; !done; ++looks) {
-        if (looks == 40) MPI_Barrier(MPI_COMM_WORLD);
+      for (int done = 0; !done; ++polls) {
+        if (polls == 40) MPI_Barrier(MPI_COMM_WORLD);
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
       }
-      printf("%d looks, %.9f s\n", looks, MPI_Wtime());
+      printf("%d polls, %.9f s\n", polls, MPI_Wtime());
     }
   }
   if (argc > 1 && strcmp(argv[1], "abort") == 0 && rank == 0) MPI_Abort(MPI_COMM_WORLD, 3);

@@ -1,4 +1,4 @@
-// A rank looks for what a process that is no child makes, sleeps, looks again, and gives up after a time
+// A rank checks for what a process that is no child makes, sleeps, checks again, and gives up after a time
 // limit. Argument: a folder for files. Prints a line for each thing that it has not found, and the number of
 // things.
 #define _GNU_SOURCE
@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
   snprintf(path, sizeof path, "%s/thing", argv[1]);
   snprintf(other, sizeof other, "%s/other", argv[1]);
   snprintf(inner, sizeof inner, "%s/inner", path);
-  snprintf(name, sizeof name, "/apenet-looks-%d", (int)getpid());
+  snprintf(name, sizeof name, "/apenet-checks-%d", (int)getpid());
   key = 0x41500000 + getpid();
   int count = 0;
   for (; count < (int)(sizeof things / sizeof *things); ++count) {

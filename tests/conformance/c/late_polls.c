@@ -1,4 +1,4 @@
-// A rank that looks only when everything has arrived: hundreds of messages more than one hand-over from the
+// A rank that polls only when everything has arrived: hundreds of messages more than one hand-over from the
 // simulator holds, received by calls that never wait.
 #define _DEFAULT_SOURCE  // usleep
 #include <unistd.h>
