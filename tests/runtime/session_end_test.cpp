@@ -62,9 +62,9 @@ TEST(SessionEnd, ARankThatPollsComesToRestWhenAnotherHasFailed) {
   };
   const auto polls = [](ipc::Client& client) {
     send_word(client, 0, 1);
-    for (int polls = 0;; ++polls) {
+    for (int i = 0;; ++i) {
       client.settle();
-      if (polls % 10 == 0) std::printf("%lld\n", static_cast<long long>(client.clock_ps()));
+      if (i % 10 == 0) std::printf("%lld\n", static_cast<long long>(client.clock_ps()));
       std::fflush(stdout);
       client.charge(100'000);
     }
