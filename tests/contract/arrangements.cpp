@@ -10,6 +10,7 @@
 #include "network/topology/cube.hpp"
 #include "network/topology/fat_tree.hpp"
 #include "network/topology/graph.hpp"
+#include "network/topology/twisted_torus.hpp"
 
 namespace apenet::testing {
 
@@ -33,6 +34,17 @@ void make_cube(NetworkDescription& description, RandomStream& random) {
   } else {
     description.topology = MeshDescription(dims);
   }
+}
+
+void make_twisted_torus(NetworkDescription& description, RandomStream& random) {
+  const std::uint32_t size = between(random, 2, 5);
+  std::vector<std::uint32_t> dims = {size, 2 * size};
+  for (std::uint32_t nodes = 2 * size * size; nodes * size <= 72 && random.below(3) != 0;
+       nodes *= dims.back())
+    dims.push_back(nodes * 2 * size <= 72 && random.below(2) == 0 ? 2 * size : size);
+  if (random.below(2) == 0) std::reverse(dims.begin(), dims.end());
+  description.links.resize(dims.size());
+  description.topology = TwistedTorusDescription(dims);
 }
 
 void make_fat_tree(NetworkDescription& description, RandomStream& random) {
@@ -84,6 +96,8 @@ void arrange(NetworkDescription& description, Arrangement arrangement, RandomStr
       make_cube(description, random);
       description.routing = "valiant";
       return;
+    case Arrangement::twisted_dimension_order:
+      return make_twisted_torus(description, random);
     case Arrangement::fat_tree_destination_mod:
       make_fat_tree(description, random);
       description.routing = "destination-mod";
@@ -150,6 +164,8 @@ std::string name_of(Arrangement arrangement) {
       return "cube_adaptive";
     case Arrangement::cube_valiant:
       return "cube_valiant";
+    case Arrangement::twisted_dimension_order:
+      return "twisted_dimension_order";
     case Arrangement::fat_tree_destination_mod:
       return "fat_tree_destination_mod";
     case Arrangement::fat_tree_random_up:

@@ -14,6 +14,7 @@ enum class Arrangement {
   cube_table,
   cube_adaptive,
   cube_valiant,
+  twisted_dimension_order,
   fat_tree_destination_mod,
   fat_tree_random_up,
   fat_tree_up_down,

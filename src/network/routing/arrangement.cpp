@@ -8,6 +8,7 @@
 #include "network/routing/deadlock.hpp"
 #include "network/routing/destination_mod.hpp"
 #include "network/routing/table_routing.hpp"
+#include "network/routing/twisted_order.hpp"
 #include "network/routing/up_down.hpp"
 #include "network/routing/valiant.hpp"
 
@@ -20,6 +21,10 @@ using Made = std::unique_ptr<const Routing>;
 template <typename OfTopology>
 Made make_own(const NetworkDescription& network, const Topology& /*topology*/) {
   return std::make_unique<OfTopology>(network.topology);
+}
+
+Made make_dimension_order_of(const NetworkDescription& network, const Topology& /*topology*/) {
+  return make_dimension_order(network.topology);
 }
 
 // Routes around faults have no such limit: the test of the routing proves them, and a run does not check
@@ -48,7 +53,7 @@ struct RegisteredRouting {
 
 // One line registers a routing: what is not here does not exist.
 constexpr std::array registered_routings = {
-    RegisteredRouting{"dimension-order", &make_own<DimensionOrderRouting>},
+    RegisteredRouting{"dimension-order", &make_dimension_order_of},
     RegisteredRouting{"dimension-order-entry-class", &make_own<DimensionOrderEntryRouting>},
     RegisteredRouting{"minimal-adaptive", &make_own<MinimalAdaptiveRouting>},
     RegisteredRouting{"valiant", &make_own<ValiantRouting>},
@@ -65,6 +70,12 @@ bool fits(const RegisteredRouting& routing, const TopologyKind& topology) {
 }
 
 }  // namespace
+
+std::unique_ptr<const Routing> make_dimension_order(const TopologyDescription& topology) {
+  if (topology.as<TwistedTorusDescription>() != nullptr)
+    return std::make_unique<TwistedOrderRouting>(topology);
+  return std::make_unique<DimensionOrderRouting>(topology);
+}
 
 std::vector<std::string_view> routing_names() {
   std::vector<std::string_view> names;

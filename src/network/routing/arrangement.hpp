@@ -26,6 +26,9 @@ namespace apenet {
 [[nodiscard]] std::unique_ptr<const Routing> make_routing(const NetworkDescription& description,
                                                           const Topology& topology);
 
+// Dimension order on a topology whose kind is_direct.
+[[nodiscard]] std::unique_ptr<const Routing> make_dimension_order(const TopologyDescription& topology);
+
 // Throws if the routing can deadlock; the error names the cycle.
 void require_no_deadlock(const NetworkDescription& description, const Topology& topology,
                          const Routing& routing);

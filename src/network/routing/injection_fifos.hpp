@@ -38,7 +38,7 @@ class InjectionFifos {
   std::uint32_t count_;
   InjectionRule rule_;
   std::uint32_t card_channels_;
-  std::unique_ptr<const DimensionOrderRouting> dimension_order_;  // only for rule direction and several FIFOs
+  std::unique_ptr<const Routing> dimension_order_;  // only for rule direction and several FIFOs
   std::vector<std::uint32_t> direction_of_port_;
 };
 

@@ -84,7 +84,10 @@ Topology make_mesh(const CubeShape& shape) {
 namespace {
 
 TopologyKind cube_kind(std::string_view name, std::vector<std::string> routings) {
-  return {.name = name, .routings = std::move(routings), .link_tables = {"x", "y", "z", "u", "v", "w"}};
+  return {.name = name,
+          .routings = std::move(routings),
+          .link_tables = {"x", "y", "z", "u", "v", "w"},
+          .is_direct = true};
 }
 
 constexpr schema::List dims_range{schema::ranges::count, 1, CubeShape::max_dimensions};
@@ -124,6 +127,7 @@ TopologyDescription registered<NoTopologyDescription>() {
 TopologyKind NoTopologyDescription::kind() {
   TopologyKind kind = cube_kind("none", {"dimension-order"});
   kind.has_routers = false;
+  kind.is_direct = false;
   return kind;
 }
 

@@ -44,8 +44,9 @@ struct TopologyKind {
   std::vector<std::string> link_tables = {};  // the tables that [network.link] can have
   bool has_links = true;                      // between routers
   bool has_routers = true;                    // "none" has no routers
-  bool is_grid = false;  // the dims of its nodes are those of the cables: neighbours are one cable apart
-  bool wraps = false;    // a grid whose lines are closed
+  bool is_direct = false;  // a router for each node, with two ports for each of its dims and then the node's
+  bool is_grid = false;    // the dims of its nodes are those of the cables: neighbours are one cable apart
+  bool wraps = false;      // a grid whose lines are closed
 
   // Names of the first tables.
   [[nodiscard]] std::vector<std::string> link_sections(

@@ -68,6 +68,24 @@ def test_order_of_settings_does_not_matter(folder, chosen):
     assert all(file == files[0] for file in files)
 
 
+def test_a_twist_shares_the_load_of_an_all_to_all():
+    times = [
+        bench.alltoall(
+            machine(
+                "torus-slice",
+                [f"network.topology={topology}", "network.routing=dimension-order", "network.dims=[2,2,4]"],
+            ),
+            sizes="65536:65536",
+            algorithm="direct",
+        ).times_us[0]
+        for topology in ("torus", "twisted-torus")
+    ]
+    assert times[0] > 1.2 * times[1]
+    with pytest.raises(MachineError) as caught:
+        machine("ape16", ["network.topology=twisted-torus", "network.dims=[4,6]"]).wire()
+    assert (caught.value.key, str(caught.value.value)) == ("network.dims", "[4, 6]")
+
+
 def test_an_adaptive_torus_runs_and_keeps_order():
     adaptive = machine("ape16", ["network.routing=minimal-adaptive", "router.virtual_channels=3"])
     adaptive.wire()
