@@ -201,11 +201,6 @@ void SignalAction::note_sent(pid_t process, int signal) const {
   errno = error;
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::NewProcess;
-using apenet::shim::next;
-
 APENET_EXPORT pid_t fork() noexcept {
   static const auto real = next<pid_t (*)()>("fork");
   NewProcess fresh;
@@ -224,16 +219,16 @@ APENET_EXPORT pid_t fork() noexcept {
 
 APENET_HIDDEN void apenet_vfork_begins() {
   const int error = errno;
-  apenet::shim::VforkStart& own = apenet::shim::vfork_start;
-  apenet::shim::note_process_start();
-  apenet::shim::note_library_start();
+  VforkStart& own = vfork_start;
+  note_process_start();
+  note_library_start();
   own.start = new (own.storage.data()) NewProcess;
   errno = error;
 }
 
 // In the parent. result: the host's.
 APENET_HIDDEN pid_t apenet_vfork_ends(long result) {
-  apenet::shim::VforkStart& own = apenet::shim::vfork_start;
+  VforkStart& own = vfork_start;
   if (NewProcess* const start = std::exchange(own.start, nullptr)) {
     start->note(static_cast<pid_t>(result));
     std::destroy_at(start);
@@ -281,3 +276,5 @@ vfork:
 static_assert(SYS_vfork == 58);
 
 #endif
+
+}  // namespace apenet::shim

@@ -163,15 +163,6 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::end_order;
-using apenet::shim::forget_reaped;
-using apenet::shim::loader_failed;
-using apenet::shim::next;
-using apenet::shim::note_reaped;
-using apenet::shim::wait_for_child;
-using apenet::shim::wait_in_order;
 
 APENET_EXPORT pid_t wait4(pid_t process, int* status, int flags, rusage* use) noexcept {
   static const auto real = next<pid_t (*)(pid_t, int*, int, rusage*)>("wait4");
@@ -206,7 +197,7 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
     };
     const pid_t awaited = type == P_ALL ? -1 : static_cast<pid_t>(process);
     if (const std::optional<pid_t> child = wait_in_order(awaited, flags, wait)) {
-      if (*child > 0) apenet::shim::forget_check();
+      if (*child > 0) forget_check();
       if (*child > 0 && info != nullptr) *info = own;
       const bool has_exited = own.si_code == CLD_EXITED;
       if (*child > 0 && (flags & WNOWAIT) == 0)
@@ -215,14 +206,13 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
       return *child < 0 ? -1 : 0;
     }
   }
-  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
+  const HostPace pace(pacing_client());
   siginfo_t own{};
   const int result = real(type, process, info == nullptr ? &own : info, flags);
   if (info == nullptr) info = &own;
   if (result != 0) return result;
-  if (info->si_pid == 0 && (flags & WNOHANG) != 0)
-    apenet::shim::note_check(apenet::shim::OutsideCause::child, 1);
-  if (info->si_pid > 0) apenet::shim::note_end_of_child(flags);
+  if (info->si_pid == 0 && (flags & WNOHANG) != 0) note_check(OutsideCause::child, 1);
+  if (info->si_pid > 0) note_end_of_child(flags);
   const bool has_exited = info->si_code == CLD_EXITED;
   const bool has_ended = has_exited || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED;
   if (info->si_pid > 0 && has_ended && (flags & WNOWAIT) == 0) {
@@ -232,3 +222,5 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
   }
   return result;
 }
+
+}  // namespace apenet::shim

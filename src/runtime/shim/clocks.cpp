@@ -156,29 +156,19 @@ void sleep_until(ipc::Client& client, std::int64_t virtual_ps) {
   while (sleep_ps(client, virtual_ps - now_ps(client))) continue;
 }
 
-}  // namespace apenet::shim
-
-using apenet::ipc::host_call;
-using apenet::shim::clock_client;
-using apenet::shim::ClockKind;
-using apenet::shim::is_null;
-using apenet::shim::kind_of;
-using apenet::shim::next;
-
 APENET_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
   APENET_TIME_CALL;
-  apenet::ipc::Client* client = clock_client();
+  ipc::Client* client = clock_client();
   const ClockKind kind = client == nullptr ? ClockKind::host : kind_of(clock);
   // The host reports the error for a null pointer.
   if (kind == ClockKind::host || is_null(time)) {
     const int result = host_call(SYS_clock_gettime, clock, time);
     if (result == 0 && client == nullptr && kind_of(clock) == ClockKind::realtime)
-      time->tv_sec -= apenet::shim::early_shift_s();
+      time->tv_sec -= early_shift_s();
     return result;
   }
-  const std::int64_t now_ps = apenet::shim::read_clock_ps(*client);
-  *time = apenet::shim::at_ps(apenet::shim::base_s(kind),
-                              kind == ClockKind::cpu ? apenet::shim::cpu_ps(*client) : now_ps);
+  const std::int64_t now_ps = read_clock_ps(*client);
+  *time = at_ps(base_s(kind), kind == ClockKind::cpu ? cpu_ps(*client) : now_ps);
   return 0;
 }
 
@@ -195,7 +185,7 @@ APENET_EXPORT int gettimeofday(timeval* __restrict time, void* __restrict zone) 
   APENET_TIME_CALL;
   if (clock_client() == nullptr) {
     const int result = host_call(SYS_gettimeofday, time, zone);
-    if (result == 0 && !is_null(time)) time->tv_sec -= apenet::shim::early_shift_s();
+    if (result == 0 && !is_null(time)) time->tv_sec -= early_shift_s();
     return result;
   }
   if (zone != nullptr) *static_cast<struct timezone*>(zone) = {.tz_minuteswest = 0, .tz_dsttime = 0};
@@ -233,7 +223,7 @@ APENET_EXPORT int timespec_getres(timespec* resolution, int base) noexcept {
   return clock_getres(CLOCK_REALTIME, resolution) == 0 ? base : 0;
 }
 
-APENET_EXPORT int ftime(apenet::shim::Timeb* result) noexcept {
+APENET_EXPORT int ftime(Timeb* result) noexcept {
   APENET_TIME_CALL;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -259,15 +249,17 @@ APENET_EXPORT int settimeofday(const timeval* time, const struct timezone* zone)
 
 // Computation that the program declares; see src/api/compute/apenet_compute.h.
 APENET_EXPORT void ape_compute_seconds(double seconds) {
-  apenet::ipc::Client* client = apenet::shim::virtual_client();
+  ipc::Client* client = virtual_client();
   if (client == nullptr || !std::isfinite(seconds) || seconds <= 0) return;
   client->note_thread();
-  constexpr double most_s = static_cast<double>(apenet::ipc::end_of_time_ps) * 1e-12;
+  constexpr double most_s = static_cast<double>(ipc::end_of_time_ps) * 1e-12;
   client->charge_compute(static_cast<std::int64_t>(std::min(seconds, most_s) * 1e12));
 }
 
 APENET_EXPORT void ape_compute_flops(double flops) {
-  apenet::ipc::Client* client = apenet::shim::virtual_client();
+  ipc::Client* client = virtual_client();
   if (client == nullptr || flops <= 0 || client->header().flops_per_second <= 0) return;
   ape_compute_seconds(flops / static_cast<double>(client->header().flops_per_second));
 }
+
+}  // namespace apenet::shim

@@ -268,17 +268,17 @@ __attribute__((destructor)) void report_at_exit() {
 }
 
 }  // namespace
-}  // namespace apenet::shim
 
 // Called by libraries that the shim does not intercept (ipc/program_call.hpp).
 APENET_EXPORT void apenet_program_call(int change, const void* caller) {
   static constexpr const char* function = "library";
   if (change < 0) {
-    if (apenet::shim::own_thread.depth > 0) apenet::shim::leave_program_call();
-  } else if (caller == nullptr && apenet::shim::own_thread.depth == 0) {
+    if (own_thread.depth > 0) leave_program_call();
+  } else if (caller == nullptr && own_thread.depth == 0) {
     return;
-  } else if (apenet::shim::computation_observed.load(std::memory_order_relaxed) !=
-             apenet::shim::Observed::no) {
-    apenet::shim::enter_program_call(caller, function, apenet::shim::Callee::library);
+  } else if (computation_observed.load(std::memory_order_relaxed) != Observed::no) {
+    enter_program_call(caller, function, Callee::library);
   }
 }
+
+}  // namespace apenet::shim

@@ -47,21 +47,21 @@ bool is_patient() {
 }
 
 }  // namespace
-}  // namespace apenet::shim
 
 APENET_EXPORT int connect(int socket, const sockaddr* address, socklen_t length) {
-  static const auto real = apenet::shim::next<int (*)(int, const sockaddr*, socklen_t)>("connect");
-  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
+  static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("connect");
+  const HostPace pace(pacing_client());
   int result = real(socket, address, length);
-  while (result != 0 && errno == ECONNREFUSED && apenet::shim::is_loopback(address, length) &&
-         apenet::shim::is_patient()) {
-    apenet::ipc::host_call(SYS_nanosleep, &apenet::shim::pause, nullptr);
+  while (result != 0 && errno == ECONNREFUSED && is_loopback(address, length) && is_patient()) {
+    ipc::host_call(SYS_nanosleep, &pause, nullptr);
     result = real(socket, address, length);
   }
   // The server may be about to start, outside the simulation.
   const bool is_absent = result != 0 && (errno == ECONNREFUSED || errno == ENOENT || errno == EHOSTUNREACH ||
                                          errno == ENETUNREACH || errno == ETIMEDOUT);
-  if (is_absent) apenet::shim::note_check(apenet::ipc::OutsideCause::connection, 1);
-  if (result == 0) apenet::shim::note_found(apenet::ipc::OutsideCause::connection, 1);
+  if (is_absent) note_check(ipc::OutsideCause::connection, 1);
+  if (result == 0) note_found(ipc::OutsideCause::connection, 1);
   return result;
 }
+
+}  // namespace apenet::shim

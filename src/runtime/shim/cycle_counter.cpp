@@ -182,15 +182,8 @@ void begin_cycle_counter() {
   std::_Exit(2);
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::is_trapping;
-using apenet::shim::next;
-using apenet::shim::trap;
-using apenet::shim::without_fault;
-
 APENET_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
-  const auto real = next<apenet::shim::SetAction>("sigaction");
+  const auto real = next<SetAction>("sigaction");
   if (!is_trapping() || number < 1 || number >= NSIG) return real(number, action, before);
   struct sigaction wanted {};
   if (action != nullptr) {
@@ -215,11 +208,13 @@ APENET_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
 }
 
 APENET_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  return apenet::shim::change_mask("sigprocmask", how, set, before);
+  return change_mask("sigprocmask", how, set, before);
 }
 
 APENET_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  return apenet::shim::change_mask("pthread_sigmask", how, set, before);
+  return change_mask("pthread_sigmask", how, set, before);
 }
 
 #endif
+
+}  // namespace apenet::shim

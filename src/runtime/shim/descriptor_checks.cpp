@@ -86,20 +86,6 @@ int locked(std::uint64_t key, int result) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::await_socket;
-using apenet::shim::checked_open;
-using apenet::shim::HostPace;
-using apenet::shim::InsideWait;
-using apenet::shim::is_shared;
-using apenet::shim::locked;
-using apenet::shim::next;
-using apenet::shim::note_check;
-using apenet::shim::note_end_of;
-using apenet::shim::pacing_client;
-using apenet::shim::read_from;
-using apenet::shim::sought;
 
 // The same of one that may wait.
 #define APENET_WAITING_CALL(result, name, parameters, qualifier, arguments, seen) \
@@ -146,10 +132,10 @@ APENET_FCNTL(fcntl64)
 // Another process may post it, or a thread that acts later.
 APENET_EXPORT int sem_trywait(sem_t* semaphore) noexcept {
   static const auto real = next<int (*)(sem_t*)>("sem_trywait");
-  apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();
-  if (own == nullptr || apenet::shim::is_shared(semaphore))
+  ipc::OrderedThread* const own = ordered_thread();
+  if (own == nullptr || is_shared(semaphore))
     return locked(reinterpret_cast<std::uint64_t>(semaphore), real(semaphore));
-  const apenet::shim::OrderedAction action(*own);
+  const OrderedAction action(*own);
   return real(semaphore);
 }
 APENET_WAITING_CALL(int, semop, (int set, sembuf* operations, std::size_t count), noexcept,
@@ -201,15 +187,15 @@ APENET_EXPORT int fclose(FILE* stream) {
 APENET_EXPORT ssize_t read(int file, void* bytes, std::size_t count) {
   if (!await_socket(file, POLLIN)) return read_from(file, ssize_t{-1});
   static const auto real = next<ssize_t (*)(int, void*, std::size_t)>("read");
-  apenet::shim::VirtualTimer* const timer = apenet::shim::timer_of_file(file);
-  if (timer != nullptr && count >= sizeof timer->ends && !apenet::shim::await_timer_file(*timer)) return -1;
+  VirtualTimer* const timer = timer_of_file(file);
+  if (timer != nullptr && count >= sizeof timer->ends && !await_timer_file(*timer)) return -1;
   ssize_t done = 0;
   {
     const InsideWait inside(file);
     const HostPace pace(pacing_client());
     done = real(file, bytes, count);
   }
-  if (timer != nullptr && done > 0) apenet::shim::read_timer_ends(*timer, bytes);
+  if (timer != nullptr && done > 0) read_timer_ends(*timer, bytes);
   return count == 0 ? done : read_from(file, done);
 }
 APENET_FILE_CALL(ssize_t, __read_chk, (int file, void* bytes, std::size_t count, std::size_t room), ,
@@ -235,7 +221,8 @@ APENET_EXPORT int getsockopt(int socket, int level, int name, void* value, sockl
   static const auto real = next<int (*)(int, int, int, void*, socklen_t*)>("getsockopt");
   const int result = real(socket, level, name, value, length);
   const bool asks = result == 0 && level == SOL_SOCKET && name == SO_ERROR && *length == sizeof(int);
-  if (asks && *static_cast<const int*>(value) == ECONNREFUSED)
-    note_check(apenet::ipc::OutsideCause::connection, 1);
+  if (asks && *static_cast<const int*>(value) == ECONNREFUSED) note_check(ipc::OutsideCause::connection, 1);
   return result;
 }
+
+}  // namespace apenet::shim

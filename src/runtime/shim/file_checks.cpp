@@ -117,19 +117,6 @@ int keyed(key_t key, int result) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::asked_for;
-using apenet::shim::changed;
-using apenet::shim::checked_status;
-using apenet::shim::HostPace;
-using apenet::shim::keyed;
-using apenet::shim::named;
-using apenet::shim::next;
-using apenet::shim::opened;
-using apenet::shim::opened_as;
-using apenet::shim::pacing_client;
-using apenet::shim::tried;
 
 // Files. The names without declarations are those of older C libraries, of files of 64 bits, and of programs
 // built with _FORTIFY_SOURCE.
@@ -235,9 +222,9 @@ APENET_CHECK(char*, realpath, (const char* path, char* resolved), noexcept, (pat
         next<int (*)(const char*, int, int (*)(const char*, int), glob##suffix##_t*)>("glob" #suffix); \
     const int result = real(pattern, flags, failed, found);                                            \
     if (result == GLOB_NOMATCH) {                                                                      \
-      apenet::shim::note_file_check(AT_FDCWD, pattern, apenet::shim::Presence::refused, 0);            \
+      note_file_check(AT_FDCWD, pattern, Presence::refused, 0);                                        \
     } else {                                                                                           \
-      apenet::shim::note_file_found(AT_FDCWD, pattern);                                                \
+      note_file_found(AT_FDCWD, pattern);                                                              \
     }                                                                                                  \
     return result;                                                                                     \
   }
@@ -284,3 +271,5 @@ APENET_CHECK(int, shmget, (key_t key, std::size_t bytes, int flags), noexcept, (
              keyed(key, done))
 APENET_CHECK(int, semget, (key_t key, int count, int flags), noexcept, (key, count, flags), keyed(key, done))
 APENET_CHECK(int, msgget, (key_t key, int flags), noexcept, (key, flags), keyed(key, done))
+
+}  // namespace apenet::shim

@@ -287,27 +287,10 @@ std::int64_t to_card_ps(std::int64_t limit_ps) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::ipc::Client;
-using apenet::shim::clock_client;
-using apenet::shim::FileSets;
-using apenet::shim::FileWait;
-using apenet::shim::has_card_descriptor;
-using apenet::shim::HostPace;
-using apenet::shim::is_valid;
-using apenet::shim::next;
-using apenet::shim::sleep_without_files;
-using apenet::shim::to_card_ps;
-using apenet::shim::to_limit_ps;
-using apenet::shim::to_ms;
-using apenet::shim::wait_for_card;
-using apenet::shim::wait_for_files;
-using apenet::shim::waits_for_card;
 
 APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
   APENET_TIME_CALL;
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
   const bool is_invalid = timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0);
   if (client == nullptr || is_invalid) {
@@ -324,8 +307,8 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
   };
   timespec duration{};
   if (timeout != nullptr) {  // as in the kernel, tv_usec may exceed a second
-    duration = {.tv_sec = timeout->tv_sec + timeout->tv_usec / apenet::shim::us_per_s,
-                .tv_nsec = timeout->tv_usec % apenet::shim::us_per_s * 1000};
+    duration = {.tv_sec = timeout->tv_sec + timeout->tv_usec / us_per_s,
+                .tv_nsec = timeout->tv_usec % us_per_s * 1000};
   }
   const std::int64_t most_ps = to_limit_ps(timeout == nullptr ? nullptr : &duration);
   if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
@@ -339,7 +322,7 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
   }
   if (timeout == nullptr) return result;
   if (left_ps >= 0) {
-    const timespec rest = apenet::shim::to_timespec(left_ps);
+    const timespec rest = to_timespec(left_ps);
     left = {.tv_sec = rest.tv_sec, .tv_usec = rest.tv_nsec / 1000};
   }
   *timeout = left;
@@ -353,7 +336,7 @@ APENET_EXPORT int __select(int count, fd_set* reads, fd_set* writes, fd_set* err
 APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* errors, const timespec* timeout,
                           const sigset_t* mask) {
   APENET_TIME_CALL;
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   static const auto real =
       next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
   if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
@@ -373,7 +356,7 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
 
 APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   APENET_TIME_CALL;
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
   if (client == nullptr) return real(fds, count, timeout_ms);
   const auto poll_host = [&](const timespec* limit) { return real(fds, count, to_ms(limit)); };
@@ -390,7 +373,7 @@ APENET_EXPORT int __poll(pollfd* fds, nfds_t count, int timeout_ms) {
 
 APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   APENET_TIME_CALL;
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)>("ppoll");
   if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
     const HostPace pace(client);
@@ -424,7 +407,7 @@ APENET_EXPORT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout
 APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int timeout_ms,
                               const sigset_t* mask) {
   APENET_TIME_CALL;
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
   if (client == nullptr) return real(epoll, events, count, timeout_ms, mask);
   const auto poll_host = [&](const timespec* limit) {
@@ -444,7 +427,7 @@ APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int time
 APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* timeout,
                                const sigset_t* mask) {
   APENET_TIME_CALL;
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   static const auto real =
       next<int (*)(int, epoll_event*, int, const timespec*, const sigset_t*)>("epoll_pwait2");
   if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
@@ -457,3 +440,5 @@ APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const 
   pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
   return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
 }
+
+}  // namespace apenet::shim

@@ -344,16 +344,16 @@ std::size_t bytes_above_unit(const void* stack) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
 
 // The program's first function calls it when the loader has run the initialisers of all libraries.
 APENET_EXPORT int __libc_start_main(  // NOLINT(bugprone-reserved-identifier): the C library's name
-    apenet::shim::Main main, int count, char** arguments, apenet::shim::Hook begin, apenet::shim::Hook end,
-    apenet::shim::Hook unload, void* stack_end) {
-  const auto real = apenet::shim::next<apenet::shim::StartMain>("__libc_start_main");
-  if (const char* plan = std::getenv(apenet::shim::plan_variable)) apenet::shim::serve(plan);
-  void* const gap = alloca(apenet::shim::bytes_above_unit(__builtin_frame_address(0)));
+    Main main, int count, char** arguments, Hook begin, Hook end, Hook unload, void* stack_end) {
+  const auto real = next<StartMain>("__libc_start_main");
+  if (const char* plan = std::getenv(plan_variable)) serve(plan);
+  void* const gap = alloca(bytes_above_unit(__builtin_frame_address(0)));
   const int status = real(main, count, arguments, begin, end, unload, stack_end);
   asm volatile("" : : "r"(gap));  // keeps the gap until then
   return status;
 }
+
+}  // namespace apenet::shim

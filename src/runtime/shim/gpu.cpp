@@ -30,11 +30,6 @@ void charge(std::size_t crossing) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::charge;
-using apenet::shim::device_memory;
-using apenet::shim::node_has_gpu;
 
 APENET_EXPORT int ape_gpu_count() {
   return node_has_gpu() ? 1 : 0;
@@ -69,3 +64,5 @@ APENET_EXPORT void ape_gpu_memset(void* to, int value, std::size_t bytes) {
   std::memset(to, value, bytes);
   if (device_memory().holds(to)) charge(0);
 }
+
+}  // namespace apenet::shim

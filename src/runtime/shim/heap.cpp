@@ -165,8 +165,6 @@ EarlyMemory settle_heap() {
   return early;
 }
 
-}  // namespace apenet::shim
-
 APENET_EXPORT void free(void* memory) noexcept {
   using namespace apenet::shim;
   static constinit std::atomic<Free> real{nullptr};
@@ -180,3 +178,5 @@ APENET_EXPORT void* realloc(void* memory, std::size_t bytes) noexcept {
   if (retired_memory().holds(memory) && bytes > 0) return move_old(memory, bytes);
   return found<Realloc>(real, "realloc", nullptr)(memory, bytes);
 }
+
+}  // namespace apenet::shim

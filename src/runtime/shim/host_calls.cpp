@@ -42,15 +42,14 @@ std::size_t bytes_in(const iovec* parts, int count) {
   return bytes;
 }
 }  // namespace
-}  // namespace apenet::shim
 
 APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count, 0, (file, data, count))
-APENET_WRITE(ssize_t, writev, (int file, const iovec* parts, int count), apenet::shim::bytes_in(parts, count),
-             0, (file, parts, count))
+APENET_WRITE(ssize_t, writev, (int file, const iovec* parts, int count), bytes_in(parts, count), 0,
+             (file, parts, count))
 APENET_EXPORT ssize_t readv(int file, const iovec* parts, int count) {
-  static const auto real = apenet::shim::next<ssize_t (*)(int, const iovec*, int)>("readv");
-  if (!apenet::shim::await_socket(file, POLLIN)) return -1;
-  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
+  static const auto real = next<ssize_t (*)(int, const iovec*, int)>("readv");
+  if (!await_socket(file, POLLIN)) return -1;
+  const HostPace pace(pacing_client());
   return real(file, parts, count);
 }
 APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count, flags,
@@ -68,3 +67,5 @@ APENET_HOST_WAIT(ssize_t, mq_receive, (mqd_t queue, char* message, std::size_t b
                  (queue, message, bytes, priority))
 APENET_HOST_WAIT(int, mq_send, (mqd_t queue, const char* message, std::size_t bytes, unsigned priority),
                  (queue, message, bytes, priority))
+
+}  // namespace apenet::shim

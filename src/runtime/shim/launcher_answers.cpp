@@ -53,20 +53,19 @@ void place(const ipc::Client& client, std::string_view key, PmixValue& value) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::Word;
 
 // Also called for the address of each rank to which this one sends for the first time.
 APENET_EXPORT int PMIx_Get(Word process, Word key, Word hints, Word hint_count, Word value) {
   constexpr int not_supported = -47;
-  void* const real = apenet::shim::pmix_symbol("PMIx_Get");
+  void* const real = pmix_symbol("PMIx_Get");
   if (real == nullptr) return not_supported;
-  const int result = apenet::shim::call(real, process, key, hints, hint_count, value);
-  const apenet::ipc::Client* const client = apenet::ipc::Client::attached();
-  auto* const* const answer = reinterpret_cast<apenet::shim::PmixValue* const*>(value);
+  const int result = call(real, process, key, hints, hint_count, value);
+  const ipc::Client* const client = ipc::Client::attached();
+  auto* const* const answer = reinterpret_cast<PmixValue* const*>(value);
   if (result == 0 && client != nullptr && key != 0 && answer != nullptr && *answer != nullptr)
-    apenet::shim::place(*client, reinterpret_cast<const char*>(key), **answer);
-  if (apenet::shim::virtual_client() != nullptr) apenet::shim::await_launcher_threads();
+    place(*client, reinterpret_cast<const char*>(key), **answer);
+  if (virtual_client() != nullptr) await_launcher_threads();
   return result;
 }
+
+}  // namespace apenet::shim

@@ -233,20 +233,17 @@ double clock_tick_s() {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::Word;
 
 // Exported under both names: a profiler or the Fortran bindings between program and library call the
 // profiling name.
 #define APENET_BOTH_NAMES(result, name, parameters, body)                    \
   APENET_EXPORT result name parameters {                                     \
     [[maybe_unused]] const void* const caller = __builtin_return_address(0); \
-    return apenet::shim::body;                                               \
+    return body;                                                             \
   }                                                                          \
   APENET_EXPORT result P##name parameters {                                  \
     [[maybe_unused]] const void* const caller = __builtin_return_address(0); \
-    return apenet::shim::body;                                               \
+    return body;                                                             \
   }
 
 APENET_BOTH_NAMES(int, MPI_Init, (Word argc, Word argv), initialise(caller, "PMPI_Init", argc, argv))
@@ -260,3 +257,5 @@ APENET_BOTH_NAMES(int, MPI_Abort, (Word communicator, Word code), abort(communic
 APENET_BOTH_NAMES(double, MPI_Wtime, (), clock_s(caller))
 APENET_BOTH_NAMES(double, MPI_Wtick, (), clock_tick_s())
 // NOLINTEND(bugprone-macro-parentheses)
+
+}  // namespace apenet::shim

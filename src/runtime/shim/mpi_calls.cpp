@@ -220,28 +220,21 @@ int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::ipc::MpiCall;
-using apenet::shim::handle_at;
-using apenet::shim::profiling_symbol;
-using apenet::shim::Word;
-using apenet::shim::Words;
 
 // Exported under both names: a profiler between the program and its MPI library calls the profiling name.
 #define APENET_UNWRAP(...) __VA_ARGS__
-#define APENET_ENTRY(entry, find, arity, id, meaning, effect, kind, words)                                  \
-  APENET_EXPORT int entry(APENET_PARAMETERS_##arity) {                                                      \
-    static const apenet::shim::Original original = find;                                                    \
-    return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect, apenet::ipc::CallKind::kind>( \
-        {original, {__builtin_return_address(0), __builtin_frame_address(0)}, #entry}, MpiCall::id,         \
-        Words{{APENET_UNWRAP words}}, APENET_ARGUMENTS_##arity);                                            \
+#define APENET_ENTRY(entry, find, arity, id, meaning, effect, kind, words)                               \
+  APENET_EXPORT int entry(APENET_PARAMETERS_##arity) {                                                   \
+    static const Original original = find;                                                               \
+    return pass_on<meaning, effect, ipc::CallKind::kind>(                                                \
+        {original, {__builtin_return_address(0), __builtin_frame_address(0)}, #entry}, ipc::MpiCall::id, \
+        Words{{APENET_UNWRAP words}}, APENET_ARGUMENTS_##arity);                                         \
   }
 #define APENET_FUNCTION(name, find, arity, ...) \
   APENET_ENTRY(name, find, arity, __VA_ARGS__)  \
   APENET_ENTRY(P##name, find, arity, __VA_ARGS__)
 #define APENET_PLAIN(name)                  \
-  apenet::shim::Original {                  \
+  Original {                                \
     .function = profiling_symbol("P" #name) \
   }
 #define APENET_PARAMETERS_1 Word a
@@ -275,23 +268,25 @@ using apenet::shim::Words;
   APENET_FUNCTION(name, APENET_PLAIN(name), arity, name, meaning, effect, kind, words)
 #define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words)                                   \
   APENET_FUNCTION(name, APENET_PLAIN(name), arity, name, meaning, effect, kind, words)                     \
-  APENET_FUNCTION(name##_c, apenet::shim::large_function("P" #name "_c", "P" #name), arity, name, meaning, \
-                  effect, kind, words)
+  APENET_FUNCTION(name##_c, large_function("P" #name "_c", "P" #name), arity, name, meaning, effect, kind, \
+                  words)
 
 #include "runtime/ipc/mpi_call_list.inc"
 
 APENET_EXPORT int MPI_Comm_set_name(Word communicator, const char* name) {
   static void* const original = profiling_symbol("PMPI_Comm_set_name");
-  if (auto* client = apenet::shim::virtual_client()) {
-    apenet::shim::name_object(client->notes(), communicator, name);
+  if (auto* client = virtual_client()) {
+    name_object(client->notes(), communicator, name);
   }
-  return apenet::shim::call(original, communicator, name);
+  return call(original, communicator, name);
 }
 
 APENET_EXPORT int MPI_Win_set_name(Word window, const char* name) {
   static void* const original = profiling_symbol("PMPI_Win_set_name");
-  if (auto* client = apenet::shim::virtual_client()) {
-    apenet::shim::name_object(client->notes(), window, name);
+  if (auto* client = virtual_client()) {
+    name_object(client->notes(), window, name);
   }
-  return apenet::shim::call(original, window, name);
+  return call(original, window, name);
 }
+
+}  // namespace apenet::shim

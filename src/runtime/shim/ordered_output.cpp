@@ -108,15 +108,12 @@ class Printing {
 };
 
 }  // namespace
-}  // namespace apenet::shim
 
-using apenet::shim::Printing;
-
-#define APENET_PRINT(result, name, parameters, stream, arguments)                              \
-  APENET_EXPORT result name parameters {                                                       \
-    static const auto real = apenet::shim::next<std::add_pointer_t<result parameters>>(#name); \
-    const Printing printing(stream);                                                           \
-    return real arguments;                                                                     \
+#define APENET_PRINT(result, name, parameters, stream, arguments)                \
+  APENET_EXPORT result name parameters {                                         \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name); \
+    const Printing printing(stream);                                             \
+    return real arguments;                                                       \
   }
 
 // The C library has a function of the same name with a list of arguments.
@@ -163,27 +160,29 @@ APENET_FORMAT(__fprintf_chk, __vfprintf_chk, (FILE * stream, int flag, const cha
               format, (stream, flag, format, list))
 
 APENET_EXPORT void flockfile(FILE* stream) noexcept {
-  auto* const own = apenet::shim::ordered_thread();
-  if (own == nullptr) return apenet::shim::real_lock(stream);
-  const apenet::shim::OrderedAction action(*own);
-  apenet::shim::take_stream(*own, stream);
-  apenet::shim::note_held(nullptr, stream);
+  auto* const own = ordered_thread();
+  if (own == nullptr) return real_lock(stream);
+  const OrderedAction action(*own);
+  take_stream(*own, stream);
+  note_held(nullptr, stream);
 }
 
 APENET_EXPORT int ftrylockfile(FILE* stream) noexcept {
-  auto* const own = apenet::shim::ordered_thread();
-  if (own == nullptr) return apenet::shim::real_try_lock(stream);
-  const apenet::shim::OrderedAction action(*own);
-  const int result = apenet::shim::real_try_lock(stream);
-  if (result == 0) apenet::shim::note_held(nullptr, stream);
+  auto* const own = ordered_thread();
+  if (own == nullptr) return real_try_lock(stream);
+  const OrderedAction action(*own);
+  const int result = real_try_lock(stream);
+  if (result == 0) note_held(nullptr, stream);
   return result;
 }
 
 APENET_EXPORT void funlockfile(FILE* stream) noexcept {
-  auto* const own = apenet::shim::ordered_thread();
-  if (own == nullptr) return apenet::shim::real_unlock(stream);
-  const apenet::shim::OrderedAction action(*own);
-  apenet::shim::note_held(stream, nullptr);
-  apenet::shim::real_unlock(stream);
-  apenet::shim::thread_order().wake(stream, 1, own);
+  auto* const own = ordered_thread();
+  if (own == nullptr) return real_unlock(stream);
+  const OrderedAction action(*own);
+  note_held(stream, nullptr);
+  real_unlock(stream);
+  thread_order().wake(stream, 1, own);
 }
+
+}  // namespace apenet::shim

@@ -125,8 +125,8 @@ Woken block(OrderedThread& own, const volatile void* object, std::int64_t deadli
   return woken;
 }
 
-}  // namespace apenet::shim
-
-APENET_EXPORT apenet::ipc::ThreadOrder* apenet_thread_order() {
-  return &apenet::shim::thread_order();
+APENET_EXPORT ipc::ThreadOrder* apenet_thread_order() {
+  return &thread_order();
 }
+
+}  // namespace apenet::shim

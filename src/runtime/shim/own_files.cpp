@@ -386,13 +386,6 @@ InsideWait::~InsideWait() {
   errno = error;
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::next;
-using apenet::shim::note_own_file;
-using apenet::shim::note_own_pair;
-using apenet::shim::own_files;
-
 APENET_EXPORT int pipe(int* files) noexcept {
   static const auto real = next<int (*)(int*)>("pipe");
   const int result = real(files);
@@ -442,17 +435,19 @@ APENET_EXPORT int epoll_create1(int flags) noexcept {
 // A message may carry descriptors to another process.
 APENET_EXPORT ssize_t sendmsg(int socket, const msghdr* message, int flags) {
   static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
-  if (message != nullptr && message->msg_controllen > 0) apenet::shim::forget_own_files();
-  if (!apenet::shim::await_socket(socket, POLLOUT, flags)) return -1;
-  const apenet::shim::FileChange change(socket, SIZE_MAX);  // its length is not known before it is read
-  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
+  if (message != nullptr && message->msg_controllen > 0) forget_own_files();
+  if (!await_socket(socket, POLLOUT, flags)) return -1;
+  const FileChange change(socket, SIZE_MAX);  // its length is not known before it is read
+  const HostPace pace(pacing_client());
   return real(socket, message, flags);
 }
 
 APENET_EXPORT int sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
   static const auto real = next<int (*)(int, mmsghdr*, unsigned, int)>("sendmmsg");
   for (unsigned i = 0; i < count && messages != nullptr; ++i) {
-    if (messages[i].msg_hdr.msg_controllen > 0) apenet::shim::forget_own_files();
+    if (messages[i].msg_hdr.msg_controllen > 0) forget_own_files();
   }
   return real(socket, messages, count, flags);
 }
+
+}  // namespace apenet::shim

@@ -65,17 +65,9 @@ const char* known_host_name(ipc::Client* client) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::call;
-using apenet::shim::known_host_name;
-using apenet::shim::next;
-using apenet::shim::profiling_symbol;
-using apenet::shim::virtual_client;
-using apenet::shim::Word;
 
 APENET_EXPORT int gethostname(char* name, size_t size) noexcept {
-  apenet::ipc::Client* client = virtual_client();
+  ipc::Client* client = virtual_client();
   const char* known = known_host_name(client);
   if (known == nullptr) return next<int (*)(char*, size_t)>("gethostname")(name, size);
   const std::size_t length = std::strlen(known) + 1;
@@ -87,7 +79,7 @@ APENET_EXPORT int gethostname(char* name, size_t size) noexcept {
 
 APENET_EXPORT int uname(utsname* names) noexcept {
   const int result = next<int (*)(utsname*)>("uname")(names);
-  apenet::ipc::Client* client = virtual_client();
+  ipc::Client* client = virtual_client();
   const char* known = known_host_name(client);
   if (result != 0 || known == nullptr) return result;
   static_assert(sizeof names->nodename >= sizeof client->block().place.host_name);
@@ -96,7 +88,7 @@ APENET_EXPORT int uname(utsname* names) noexcept {
 }
 
 APENET_EXPORT int MPI_Get_processor_name(Word name, Word length) {
-  apenet::ipc::Client* client = virtual_client();
+  ipc::Client* client = virtual_client();
   if (client == nullptr) return call(profiling_symbol("PMPI_Get_processor_name"), name, length);
   // The name is shorter than MPI_MAX_PROCESSOR_NAME of any library.
   const std::size_t used = std::strlen(client->block().place.host_name);
@@ -109,18 +101,19 @@ APENET_EXPORT int MPI_Get_processor_name(Word name, Word length) {
 // Open MPI would put all ranks into one. A rank that passes MPI_UNDEFINED calls the library's function, which
 // begins with the same split.
 APENET_EXPORT int MPI_Comm_split_type(Word comm, Word split_type, Word key, Word info, Word part) {
-  const apenet::shim::ProgramCall program_call(__builtin_return_address(0), __func__,
-                                               apenet::shim::Callee::library);
-  constexpr auto id = apenet::ipc::MpiCall::MPI_Comm_split_type;
-  apenet::ipc::Client* client = virtual_client();
+  const ProgramCall program_call(__builtin_return_address(0), __func__, Callee::library);
+  constexpr auto id = ipc::MpiCall::MPI_Comm_split_type;
+  ipc::Client* client = virtual_client();
   if (client == nullptr) {
     return call(profiling_symbol("PMPI_Comm_split_type"), comm, split_type, key, info, part);
   }
-  const apenet::shim::InCall note(client, id, {{comm}});
+  const InCall note(client, id, {{comm}});
   const auto node = static_cast<Word>(client->block().place.node);
-  const int result = apenet::shim::is_shared_type(split_type)
-                         ? apenet::shim::split_by_node(comm, node, key, info, part)
+  const int result = is_shared_type(split_type)
+                         ? split_by_node(comm, node, key, info, part)
                          : call(profiling_symbol("PMPI_Comm_split_type"), comm, split_type, key, info, part);
-  if (result == 0) apenet::shim::MakesCommunicator::after(*client, id, {}, {.first = comm, .last = part});
+  if (result == 0) MakesCommunicator::after(*client, id, {}, {.first = comm, .last = part});
   return result;
 }
+
+}  // namespace apenet::shim

@@ -195,12 +195,6 @@ void note_reaped(pid_t child, int flags, bool has_exited) {
   errno = before;
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::leave;
-using apenet::shim::next;
-using apenet::shim::record_own_image;
-
 APENET_EXPORT void _exit(int status) {
   leave(status);
 }
@@ -214,7 +208,7 @@ APENET_EXPORT void _Exit(int status) noexcept {
 #define APENET_LAST_RECORD(result, name, parameters, arguments)                  \
   APENET_EXPORT result name parameters noexcept {                                \
     static const auto real = next<std::add_pointer_t<result parameters>>(#name); \
-    apenet::shim::note_exit();                                                   \
+    note_exit();                                                                 \
     const result done = real arguments;                                          \
     record_own_image();                                                          \
     return done;                                                                 \
@@ -229,3 +223,5 @@ APENET_LAST_RECORD(int, setresuid, (uid_t real_user, uid_t user, uid_t saved), (
 // The simulator knows processes by the numbers that they have for itself, so they get no others.
 APENET_LAST_RECORD(int, unshare, (int flags), (flags & ~CLONE_NEWPID))
 APENET_LAST_RECORD(int, chroot, (const char* path), (path))
+
+}  // namespace apenet::shim

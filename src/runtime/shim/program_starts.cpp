@@ -310,21 +310,6 @@ int with_list(const char* first, va_list list, Run run) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::execute;
-using apenet::shim::execute_at;
-using apenet::shim::execute_descriptor;
-using apenet::shim::execute_searched;
-using apenet::shim::HostPace;
-using apenet::shim::NewProcess;
-using apenet::shim::OwnRunEnvironment;
-using apenet::shim::pacing_client;
-using apenet::shim::real;
-using apenet::shim::RunEnvironment;
-using apenet::shim::Start;
-using apenet::shim::StartNote;
-using apenet::shim::with_list;
 
 APENET_EXPORT int execve(const char* path, char* const* arguments, char* const* variables) noexcept {
   return execute(path, arguments, variables);
@@ -432,7 +417,7 @@ extern "C" __attribute__((visibility("hidden"))) FILE* apenet_host_popen(const c
 extern "C" __attribute__((visibility("hidden"))) long apenet_start_call(long number, long first, long second,
                                                                         long third, long fourth, long fifth) {
   if (number == SYS_exit_group) _exit(static_cast<int>(first));
-  if (number == SYS_exit) apenet::shim::leave_thread(static_cast<int>(first));
+  if (number == SYS_exit) leave_thread(static_cast<int>(first));
   const auto texts = [](long address) { return reinterpret_cast<char* const*>(address); };
   if (number == SYS_execve) {
     return execute(reinterpret_cast<const char*>(first), texts(second), texts(third));
@@ -440,3 +425,5 @@ extern "C" __attribute__((visibility("hidden"))) long apenet_start_call(long num
   return execute_at(static_cast<int>(first), reinterpret_cast<const char*>(second), texts(third),
                     texts(fourth), static_cast<int>(fifth));
 }
+
+}  // namespace apenet::shim

@@ -24,8 +24,8 @@ void* own_symbol(const char* name) {
   return dlsym(library, name);
 }
 
-}  // namespace apenet::shim
-
 APENET_EXPORT void apenet_host_time(int change) {
-  apenet::shim::host_calls += change;
+  host_calls += change;
 }
+
+}  // namespace apenet::shim

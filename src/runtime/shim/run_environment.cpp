@@ -413,9 +413,9 @@ OwnRunEnvironment::~OwnRunEnvironment() {
   own_environment.unlock();
 }
 
-}  // namespace apenet::shim
-
 APENET_EXPORT void apenet_rank_named() {
-  apenet::shim::known_variables.learn();
-  apenet::shim::begin_image_records();
+  known_variables.learn();
+  begin_image_records();
 }
+
+}  // namespace apenet::shim

@@ -82,13 +82,6 @@ int queue_signal_to_thread(pid_t process, pid_t thread, siginfo_t& info) {
   return host_call(SYS_rt_tgsigqueueinfo, process, thread, static_cast<std::uint64_t>(info.si_signo), &info);
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::described;
-using apenet::shim::next;
-using apenet::shim::send_to_rank;
-using apenet::shim::SignalAction;
-
 APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   static const auto real = next<int (*)(pid_t, int)>("kill");
   if (send_to_rank(process, described(signal, SI_USER))) return 0;
@@ -97,7 +90,7 @@ APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   if (result == 0) action.note_sent(process, signal);
   if (action.is_of_order(process)) return result;
   if (signal == 0 && process > 1 && (result == 0 || errno == EPERM))
-    apenet::shim::note_check(apenet::ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
+    note_check(ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
   return result;
 }
 
@@ -121,3 +114,5 @@ APENET_EXPORT int sigqueue(pid_t process, int signal, const sigval value) noexce
   if (result == 0) action.note_sent(process, signal);
   return result;
 }
+
+}  // namespace apenet::shim

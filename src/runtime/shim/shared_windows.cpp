@@ -305,12 +305,6 @@ void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words
        static_cast<Word>(library.world.get()), &is_there, status.data());
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::allocate_noted;
-using apenet::shim::profiling_symbol;
-using apenet::shim::Word;
-
 // Exported under both names, as all calls (mpi_calls.cpp). The second line of each pair: counts of MPI_Count.
 #define APENET_SHARED_ALLOCATION(entry, original, create, Unit)                                             \
   APENET_EXPORT int entry(Word bytes, Unit unit_bytes, Word info, Word communicator, Word base, Word win) { \
@@ -318,15 +312,15 @@ using apenet::shim::Word;
                           {bytes, unit_bytes, info, communicator, base, win, profiling_symbol(original),    \
                            profiling_symbol(create)});                                                      \
   }
-#define APENET_SHARED_QUERY(entry, original, Unit)                                             \
-  APENET_EXPORT int entry(Word win, Word rank, Word bytes, Word unit_bytes, Word base) {       \
-    if (apenet::shim::query<Unit>(win, rank, bytes, unit_bytes, base)) return 0;               \
-    return apenet::shim::call(profiling_symbol(original), win, rank, bytes, unit_bytes, base); \
+#define APENET_SHARED_QUERY(entry, original, Unit)                                       \
+  APENET_EXPORT int entry(Word win, Word rank, Word bytes, Word unit_bytes, Word base) { \
+    if (query<Unit>(win, rank, bytes, unit_bytes, base)) return 0;                       \
+    return call(profiling_symbol(original), win, rank, bytes, unit_bytes, base);         \
   }
-#define APENET_WIN_GET_ATTR(entry)                                                                \
-  APENET_EXPORT int entry(Word win, Word key, Word value, Word has_value) {                       \
-    if (apenet::shim::get_flavor(win, key, value, has_value)) return 0;                           \
-    return apenet::shim::call(profiling_symbol("PMPI_Win_get_attr"), win, key, value, has_value); \
+#define APENET_WIN_GET_ATTR(entry)                                                  \
+  APENET_EXPORT int entry(Word win, Word key, Word value, Word has_value) {         \
+    if (get_flavor(win, key, value, has_value)) return 0;                           \
+    return call(profiling_symbol("PMPI_Win_get_attr"), win, key, value, has_value); \
   }
 APENET_SHARED_ALLOCATION(MPI_Win_allocate_shared, "PMPI_Win_allocate_shared", "PMPI_Win_create", int)
 APENET_SHARED_ALLOCATION(PMPI_Win_allocate_shared, "PMPI_Win_allocate_shared", "PMPI_Win_create", int)
@@ -338,3 +332,5 @@ APENET_SHARED_QUERY(MPI_Win_shared_query_c, "PMPI_Win_shared_query_c", Word)
 APENET_SHARED_QUERY(PMPI_Win_shared_query_c, "PMPI_Win_shared_query_c", Word)
 APENET_WIN_GET_ATTR(MPI_Win_get_attr)
 APENET_WIN_GET_ATTR(PMPI_Win_get_attr)
+
+}  // namespace apenet::shim

@@ -189,34 +189,31 @@ FILE* open_shell(const char* command, const StreamMode& mode, ShellStream& place
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::next;
-using apenet::shim::orders_shells;
-using apenet::shim::ShellStream;
 
 APENET_EXPORT int system(const char* command) {
   if (command == nullptr || !orders_shells()) return apenet_host_system(command);
-  return apenet::shim::run_shell(command);
+  return run_shell(command);
 }
 
 APENET_EXPORT FILE* popen(const char* command, const char* mode) {
-  const apenet::shim::StreamMode parsed = apenet::shim::parse_mode(mode);
-  ShellStream* const place = parsed.is_valid && orders_shells() ? apenet::shim::take_free_stream() : nullptr;
+  const StreamMode parsed = parse_mode(mode);
+  ShellStream* const place = parsed.is_valid && orders_shells() ? take_free_stream() : nullptr;
   if (place == nullptr) return apenet_host_popen(command, mode);
-  FILE* const stream = apenet::shim::open_shell(command, parsed, *place);
+  FILE* const stream = open_shell(command, parsed, *place);
   if (stream == nullptr) place->shell = 0;
   return stream;
 }
 
 APENET_EXPORT int pclose(FILE* stream) {
-  for (ShellStream& one : apenet::shim::shell_streams()) {
+  for (ShellStream& one : shell_streams()) {
     FILE* open = stream;
     if (stream == nullptr || !one.stream.compare_exchange_strong(open, nullptr)) continue;
     const pid_t shell = one.shell.exchange(0);
     fclose(stream);
-    return apenet::shim::await_shell(shell);
+    return await_shell(shell);
   }
-  const apenet::shim::HostPace pace(apenet::shim::pacing_client());
+  const HostPace pace(pacing_client());
   return next<int (*)(FILE*)>("pclose")(stream);
 }
+
+}  // namespace apenet::shim

@@ -72,59 +72,52 @@ int suspend(const sigset_t& blocked) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::HostPace;
-using apenet::shim::next;
 
 APENET_EXPORT int pause() {
-  if (apenet::shim::pacing_client() == nullptr) return next<int (*)()>("pause")();
+  if (pacing_client() == nullptr) return next<int (*)()>("pause")();
   sigset_t blocked;
   pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-  return apenet::shim::suspend(blocked);
+  return suspend(blocked);
 }
 
 APENET_EXPORT int sigsuspend(const sigset_t* blocked) {
-  const bool runs_timer = apenet::shim::pacing_client() != nullptr && !apenet::shim::is_null(blocked);
-  return runs_timer ? apenet::shim::suspend(*blocked) : next<int (*)(const sigset_t*)>("sigsuspend")(blocked);
+  const bool runs_timer = pacing_client() != nullptr && !is_null(blocked);
+  return runs_timer ? suspend(*blocked) : next<int (*)(const sigset_t*)>("sigsuspend")(blocked);
 }
 
 APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   static const auto real = next<int (*)(const sigset_t*, siginfo_t*, const timespec*)>("sigtimedwait");
-  apenet::ipc::Client* client = apenet::shim::clock_client();
-  if (client == nullptr || (timeout != nullptr && !apenet::shim::is_valid(timeout)))
-    return real(set, info, timeout);
-  const std::int64_t began_ps = apenet::shim::now_ps(*client);
-  const std::int64_t most_ps =
-      timeout == nullptr ? apenet::ipc::end_of_time_ps : apenet::shim::to_ps(*timeout);
-  const auto left_ps = [&] { return most_ps - (apenet::shim::now_ps(*client) - began_ps); };
-  const bool has_limit = timeout != nullptr && apenet::ipc::is_single_threaded();
+  ipc::Client* client = clock_client();
+  if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) return real(set, info, timeout);
+  const std::int64_t began_ps = now_ps(*client);
+  const std::int64_t most_ps = timeout == nullptr ? ipc::end_of_time_ps : to_ps(*timeout);
+  const auto left_ps = [&] { return most_ps - (now_ps(*client) - began_ps); };
+  const bool has_limit = timeout != nullptr && ipc::is_single_threaded();
   const auto sleeps = [&] {
-    const apenet::shim::VirtualTimers& timers = apenet::shim::VirtualTimers::of_process();
-    const bool has_timer =
-        apenet::shim::waiting_client() != nullptr && timers.first_ps() - began_ps <= most_ps;
-    return has_timer || (has_limit && !client->progress().leaves() && !apenet::shim::has_children());
+    const VirtualTimers& timers = VirtualTimers::of_process();
+    const bool has_timer = waiting_client() != nullptr && timers.first_ps() - began_ps <= most_ps;
+    return has_timer || (has_limit && !client->progress().leaves() && !has_children());
   };
   while (sleeps()) {
     // Those for which it waits do not come to their handlers.
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-    sigset_t lets_in = apenet::shim::opposite(blocked);
+    sigset_t lets_in = opposite(blocked);
     sigorset(&lets_in, &lets_in, set);
     sigorset(&blocked, &blocked, set);
-    const apenet::shim::SignalGate gate(&lets_in);
+    const SignalGate gate(&lets_in);
     constexpr timespec none{};
     const int signal = real(set, info, &none);
     if (signal >= 0 || errno != EAGAIN || left_ps() <= 0) return signal;
-    if (apenet::shim::sleep_to_timer(*client, left_ps(), blocked)) {
+    if (sleep_to_timer(*client, left_ps(), blocked)) {
       errno = EINTR;
       return -1;
     }
   }
   const HostPace pace(client);
   if (timeout == nullptr) return real(set, info, nullptr);
-  const timespec left = apenet::shim::to_timespec(std::max<std::int64_t>(left_ps(), 0));
-  return apenet::shim::wait_for(
+  const timespec left = to_timespec(std::max<std::int64_t>(left_ps(), 0));
+  return wait_for(
       *client, left_ps(), [](int result) { return result < 0 && errno == EAGAIN; },
       [&] { return real(set, info, &left); });
 }
@@ -142,3 +135,5 @@ APENET_EXPORT int sigwait(const sigset_t* set, int* signal) {
   *signal = result;
   return 0;
 }
+
+}  // namespace apenet::shim

@@ -31,23 +31,13 @@ bool is_initialising_alone() {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::ipc::Client;
-using apenet::shim::clock_client;
-using apenet::shim::ClockKind;
-using apenet::shim::EarlyDeadline;
-using apenet::shim::is_valid;
-using apenet::shim::longest_while_leaving;
-using apenet::shim::next;
-using apenet::shim::to_ps;
 
 APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
   APENET_TIME_CALL;
-  Client* client = clock_client();
-  const bool leaves = client != nullptr && apenet::shim::is_leaving;
+  ipc::Client* client = clock_client();
+  const bool leaves = client != nullptr && is_leaving;
   const bool is_of_host = client == nullptr || leaves;
-  const ClockKind kind = is_of_host ? ClockKind::host : apenet::shim::kind_of(clock);
+  const ClockKind kind = is_of_host ? ClockKind::host : kind_of(clock);
   // The host reports invalid arguments.
   if (kind == ClockKind::host || clock == CLOCK_THREAD_CPUTIME_ID || !is_valid(request)) {
     if (leaves && flags == 0 && is_valid(request) && request->tv_sec > 0) request = &longest_while_leaving;
@@ -56,14 +46,14 @@ APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* re
     return next<int (*)(clockid_t, int, const timespec*, timespec*)>("clock_nanosleep")(
         clock, flags, is_early ? early.get() : request, remaining);
   }
-  const std::int64_t now_ps = apenet::shim::read_clock_ps(*client);
+  const std::int64_t now_ps = read_clock_ps(*client);
   timespec from = *request;
-  if ((flags & TIMER_ABSTIME) != 0) from.tv_sec -= apenet::shim::base_s(kind);
-  const std::int64_t since_ps = kind == ClockKind::cpu ? apenet::shim::cpu_ps(*client) : now_ps;
+  if ((flags & TIMER_ABSTIME) != 0) from.tv_sec -= base_s(kind);
+  const std::int64_t since_ps = kind == ClockKind::cpu ? cpu_ps(*client) : now_ps;
   const std::int64_t ps = (flags & TIMER_ABSTIME) != 0 ? to_ps(from) - since_ps : to_ps(from);
-  const std::optional<std::int64_t> left_ps = apenet::shim::sleep_ps(*client, ps);
+  const std::optional<std::int64_t> left_ps = sleep_ps(*client, ps);
   if (!left_ps) return 0;
-  if (remaining != nullptr && (flags & TIMER_ABSTIME) == 0) *remaining = apenet::shim::to_timespec(*left_ps);
+  if (remaining != nullptr && (flags & TIMER_ABSTIME) == 0) *remaining = to_timespec(*left_ps);
   return EINTR;
 }
 
@@ -106,16 +96,18 @@ APENET_EXPORT unsigned sleep(unsigned seconds) {
 APENET_EXPORT int sched_yield() noexcept {
   APENET_HOST_CALLER;
   static const auto real = next<int (*)()>("sched_yield");
-  Client* client = apenet::shim::virtual_client();
-  if (client == nullptr) return apenet::shim::is_initialising_alone() ? 0 : real();
-  const apenet::ipc::Progress& progress = client->progress();
-  if (apenet::ipc::is_single_threaded()) {
-    const bool is_in_library = apenet::shim::is_in_call() || progress.waits() || progress.is_testing();
+  ipc::Client* client = virtual_client();
+  if (client == nullptr) return is_initialising_alone() ? 0 : real();
+  const ipc::Progress& progress = client->progress();
+  if (ipc::is_single_threaded()) {
+    const bool is_in_library = is_in_call() || progress.waits() || progress.is_testing();
     return is_in_library ? 0 : real();
   }
-  apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();
+  ipc::OrderedThread* const own = ordered_thread();
   if (own == nullptr) return real();
-  const apenet::shim::OrderedAction action(*own);
-  apenet::shim::thread_order().yield(*own);
+  const OrderedAction action(*own);
+  thread_order().yield(*own);
   return 0;
 }
+
+}  // namespace apenet::shim

@@ -54,12 +54,11 @@ bool await_socket(int socket, short events, int flags) {
   return ready > 0;
 }
 
-}  // namespace apenet::shim
-
 APENET_EXPORT int setsockopt(int socket, int level, int name, const void* value, socklen_t length) noexcept {
-  static const auto real = apenet::shim::next<int (*)(int, int, int, const void*, socklen_t)>("setsockopt");
+  static const auto real = next<int (*)(int, int, int, const void*, socklen_t)>("setsockopt");
   const int result = real(socket, level, name, value, length);
-  if (result == 0 && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO))
-    apenet::shim::has_limits() = true;
+  if (result == 0 && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) has_limits() = true;
   return result;
 }
+
+}  // namespace apenet::shim

@@ -155,30 +155,18 @@ int wait_ordered(OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t*
   return error != 0 ? error : woken == Woken::timed_out ? ETIMEDOUT : 0;
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::as_thread_result;
-using apenet::shim::every_thread;
-using apenet::shim::is_shared;
-using apenet::shim::lock_ordered;
-using apenet::shim::ordered_thread;
-using apenet::shim::OrderedAction;
-using apenet::shim::thread_order;
-using apenet::shim::wake;
-using apenet::shim::without_limit;
-
 APENET_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   auto* const own = ordered_thread();
-  if (own == nullptr || is_shared(mutex)) return apenet::shim::real_lock(mutex);
+  if (own == nullptr || is_shared(mutex)) return real_lock(mutex);
   const OrderedAction action(*own);
   return lock_ordered(*own, mutex, without_limit);
 }
 
 APENET_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   auto* const own = ordered_thread();
-  if (own == nullptr || is_shared(mutex)) return apenet::shim::real_try_lock(mutex);
+  if (own == nullptr || is_shared(mutex)) return real_try_lock(mutex);
   const OrderedAction action(*own);
-  const int error = apenet::shim::real_try_lock(mutex);
+  const int error = real_try_lock(mutex);
   if (error == 0) thread_order().note_owner(mutex, *own);
   return error;
 }
@@ -187,13 +175,13 @@ APENET_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   auto* const own = ordered_thread();
   if (own == nullptr || is_shared(mutex)) {
     const bool tells = thread_order().in_use() && !is_shared(mutex);  // it may be gone once it is unlocked
-    const int error = apenet::shim::real_unlock(mutex);
+    const int error = real_unlock(mutex);
     if (tells) wake(mutex, 1, nullptr);
     return error;
   }
   const OrderedAction action(*own);
-  const int error = apenet::shim::real_unlock(mutex);
-  const bool is_free = apenet::shim::owner_of(mutex) != own->id;  // unlike a recursive one
+  const int error = real_unlock(mutex);
+  const bool is_free = owner_of(mutex) != own->id;  // unlike a recursive one
   if (error == 0 && is_free) wake(mutex, 1, own);
   return error;
 }
@@ -213,21 +201,19 @@ APENET_EXPORT int mtx_unlock(mtx_t* mutex) {
 APENET_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   auto* const own = ordered_thread();
   if (own == nullptr || is_shared(condition) || is_shared(mutex)) {
-    const apenet::shim::HostConditionWait wait;
-    const apenet::shim::OutsideOrder outside(own);
-    return apenet::shim::real_wait(condition, mutex);
+    const HostConditionWait wait;
+    const OutsideOrder outside(own);
+    return real_wait(condition, mutex);
   }
-  return apenet::shim::wait_ordered(*own, condition, mutex, without_limit);
+  return wait_ordered(*own, condition, mutex, without_limit);
 }
 
 APENET_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
-  return apenet::shim::tell_condition(condition, 1,
-                                      [](pthread_cond_t* c) { return apenet::shim::real_signal(c); });
+  return tell_condition(condition, 1, [](pthread_cond_t* c) { return real_signal(c); });
 }
 
 APENET_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
-  return apenet::shim::tell_condition(condition, every_thread,
-                                      [](pthread_cond_t* c) { return apenet::shim::real_broadcast(c); });
+  return tell_condition(condition, every_thread, [](pthread_cond_t* c) { return real_broadcast(c); });
 }
 
 APENET_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
@@ -243,34 +229,33 @@ APENET_EXPORT int cnd_broadcast(cnd_t* condition) {
   return as_thread_result(pthread_cond_broadcast(reinterpret_cast<pthread_cond_t*>(condition)));
 }
 
-#define APENET_TAKE(name, type, real, take)                                                    \
-  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {                             \
-    auto* const own = ordered_thread();                                                        \
-    if (own == nullptr || apenet::shim::is_shared_lock(lock)) return apenet::shim::real(lock); \
-    return apenet::shim::take(*own, lock, without_limit);                                      \
+#define APENET_TAKE(name, type, real, take)                        \
+  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept { \
+    auto* const own = ordered_thread();                            \
+    if (own == nullptr || is_shared_lock(lock)) return real(lock); \
+    return take(*own, lock, without_limit);                        \
   }
-#define APENET_TRY(name, type, real_try)                                                           \
-  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {                                 \
-    auto* const own = ordered_thread();                                                            \
-    if (own == nullptr || apenet::shim::is_shared_lock(lock)) return apenet::shim::real_try(lock); \
-    const OrderedAction action(*own);                                                              \
-    return apenet::shim::real_try(lock);                                                           \
+#define APENET_TRY(name, type, real_try)                               \
+  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {     \
+    auto* const own = ordered_thread();                                \
+    if (own == nullptr || is_shared_lock(lock)) return real_try(lock); \
+    const OrderedAction action(*own);                                  \
+    return real_try(lock);                                             \
   }
-#define APENET_GIVE(name, type, real)                                                                    \
-  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {                                       \
-    if (!thread_order().in_use() || apenet::shim::is_shared_lock(lock)) return apenet::shim::real(lock); \
-    auto* const own = ordered_thread();                                                                  \
-    const auto give = [&] {                                                                              \
-      const int error = apenet::shim::real(lock);                                                        \
-      wake(lock, every_thread, own);                                                                     \
-      return error;                                                                                      \
-    };                                                                                                   \
-    if (own == nullptr) return give();                                                                   \
-    const OrderedAction action(*own);                                                                    \
-    return give();                                                                                       \
+#define APENET_GIVE(name, type, real)                                        \
+  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {           \
+    if (!thread_order().in_use() || is_shared_lock(lock)) return real(lock); \
+    auto* const own = ordered_thread();                                      \
+    const auto give = [&] {                                                  \
+      const int error = real(lock);                                          \
+      wake(lock, every_thread, own);                                         \
+      return error;                                                          \
+    };                                                                       \
+    if (own == nullptr) return give();                                       \
+    const OrderedAction action(*own);                                        \
+    return give();                                                           \
   }
 
-namespace apenet::shim {
 namespace {
 bool is_shared_lock(const pthread_rwlock_t* lock) {
   return is_shared(lock);
@@ -280,7 +265,6 @@ bool is_shared_lock(const volatile int*) {
   return false;
 }
 }  // namespace
-}  // namespace apenet::shim
 
 APENET_TAKE(pthread_rwlock_rdlock, pthread_rwlock_t, real_read_lock, take_read_ordered)
 APENET_TAKE(pthread_rwlock_wrlock, pthread_rwlock_t, real_write_lock, take_write_ordered)
@@ -290,3 +274,5 @@ APENET_GIVE(pthread_rwlock_unlock, pthread_rwlock_t, real_rw_unlock)
 APENET_TAKE(pthread_spin_lock, pthread_spinlock_t, real_spin_lock, take_spin_ordered)
 APENET_TRY(pthread_spin_trylock, pthread_spinlock_t, real_try_spin_lock)
 APENET_GIVE(pthread_spin_unlock, pthread_spinlock_t, real_spin_unlock)
+
+}  // namespace apenet::shim

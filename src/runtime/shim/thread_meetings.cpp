@@ -101,32 +101,22 @@ int join_ordered(OrderedThread& own, pthread_t thread, void** result, std::int64
   return real_join(thread, result);
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::every_thread;
-using apenet::shim::is_shared;
-using apenet::shim::ordered_thread;
-using apenet::shim::OrderedAction;
-using apenet::shim::thread_order;
-using apenet::shim::wake;
-using apenet::shim::without_limit;
-
 // The handler of a signal may post it.
 APENET_EXPORT int sem_wait(sem_t* semaphore) {
   auto* const own = ordered_thread();
   if (own == nullptr || is_shared(semaphore)) {
-    const apenet::shim::HostPace pace(apenet::shim::pacing_client(), apenet::shim::HostPace::Ender::thread);
-    const apenet::shim::OutsideOrder outside(own);
-    return apenet::shim::real_sem_wait(semaphore);
+    const HostPace pace(pacing_client(), HostPace::Ender::thread);
+    const OutsideOrder outside(own);
+    return real_sem_wait(semaphore);
   }
-  return apenet::shim::wait_ordered(*own, semaphore, without_limit, false);
+  return wait_ordered(*own, semaphore, without_limit, false);
 }
 
 APENET_EXPORT int sem_post(sem_t* semaphore) noexcept {
-  if (!thread_order().in_use() || is_shared(semaphore)) return apenet::shim::real_sem_post(semaphore);
+  if (!thread_order().in_use() || is_shared(semaphore)) return real_sem_post(semaphore);
   auto* const own = ordered_thread();
   const auto post = [&] {
-    const int result = apenet::shim::real_sem_post(semaphore);
+    const int result = real_sem_post(semaphore);
     wake(semaphore, 1, own);
     return result;
   };
@@ -137,11 +127,11 @@ APENET_EXPORT int sem_post(sem_t* semaphore) noexcept {
 
 APENET_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   auto* const own = ordered_thread();
-  const apenet::shim::BarrierLayout& layout = apenet::shim::layout_of(barrier);
-  if (own == nullptr || layout.shared != 0) return apenet::shim::real_barrier_wait(barrier);
+  const BarrierLayout& layout = layout_of(barrier);
+  if (own == nullptr || layout.shared != 0) return real_barrier_wait(barrier);
   const OrderedAction action(*own);
   if (thread_order().count_blocked(barrier) + 1 < layout.count) {
-    thread_order().block(*own, barrier, without_limit, nullptr, apenet::ipc::WaitEnds::by_thread);
+    thread_order().block(*own, barrier, without_limit, nullptr, ipc::WaitEnds::by_thread);
     return 0;
   }
   wake(barrier, every_thread, own);
@@ -150,16 +140,15 @@ APENET_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
 
 APENET_EXPORT int pthread_join(pthread_t thread, void** result) {
   auto* const own = ordered_thread();
-  return own == nullptr ? apenet::shim::real_join(thread, result)
-                        : apenet::shim::join_ordered(*own, thread, result, without_limit);
+  return own == nullptr ? real_join(thread, result) : join_ordered(*own, thread, result, without_limit);
 }
 
 APENET_EXPORT int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {
   auto* const own = ordered_thread();
-  if (own == nullptr) return apenet::shim::real_try_join(thread, result);
+  if (own == nullptr) return real_try_join(thread, result);
   const OrderedAction action(*own);
   if (thread_order().find(thread) != nullptr) return EBUSY;
-  return apenet::shim::real_join(thread, result);
+  return real_join(thread, result);
 }
 
 APENET_EXPORT int thrd_join(thrd_t thread, int* result) {
@@ -171,12 +160,14 @@ APENET_EXPORT int thrd_join(thrd_t thread, int* result) {
 
 APENET_EXPORT int pthread_once(pthread_once_t* once, void (*initialise)()) {
   auto* const own = ordered_thread();
-  if (own == nullptr || __atomic_load_n(once, __ATOMIC_ACQUIRE) == apenet::shim::once_is_done)
-    return apenet::shim::real_once(once, initialise);
-  const apenet::shim::Initialisation initialisation(*own, once);
-  return apenet::shim::real_once(once, initialise);
+  if (own == nullptr || __atomic_load_n(once, __ATOMIC_ACQUIRE) == once_is_done)
+    return real_once(once, initialise);
+  const Initialisation initialisation(*own, once);
+  return real_once(once, initialise);
 }
 
 APENET_EXPORT void call_once(once_flag* once, void (*initialise)()) {
   static_cast<void>(pthread_once(reinterpret_cast<pthread_once_t*>(once), initialise));
 }
+
+}  // namespace apenet::shim

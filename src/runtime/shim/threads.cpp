@@ -180,10 +180,9 @@ int create_thread(const pthread_t* thread, const void* creator, Result (*routine
 }
 
 }  // namespace
-}  // namespace apenet::shim
 
 APENET_EXPORT bool apenet_serves_library(std::int32_t thread) {
-  const auto& serving = apenet::shim::serving_threads();
+  const auto& serving = serving_threads();
   return std::any_of(serving.begin(), serving.end(),
                      [thread](const std::atomic<std::int32_t>& one) { return one == thread; });
 }
@@ -191,44 +190,44 @@ APENET_EXPORT bool apenet_serves_library(std::int32_t thread) {
 APENET_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                                  void* argument) noexcept {
   static const auto real =
-      apenet::shim::next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
-          "pthread_create");
-  return apenet::shim::create_thread(
+      next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  return create_thread(
       thread, __builtin_return_address(0), routine, argument,
       [&](void* (*begin)(void*), void* beginning) { return real(thread, attributes, begin, beginning); });
 }
 
 // The host's call interrupts only what may be cancelled in the host.
 APENET_EXPORT int pthread_cancel(pthread_t thread) {
-  static const auto real = apenet::shim::next<int (*)(pthread_t)>("pthread_cancel");
-  apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();
+  static const auto real = next<int (*)(pthread_t)>("pthread_cancel");
+  ipc::OrderedThread* const own = ordered_thread();
   const auto cancel = [&] {
     const int error = real(thread);
-    if (apenet::shim::thread_order().in_use()) apenet::shim::thread_order().cancel(thread, own);
+    if (thread_order().in_use()) thread_order().cancel(thread, own);
     return error;
   };
   if (own == nullptr) return cancel();
-  const apenet::shim::OrderedAction action(*own);
+  const OrderedAction action(*own);
   return cancel();
 }
 
 // The thread's wait ends at the time of the call.
 APENET_EXPORT int pthread_kill(pthread_t thread, int signal) noexcept {
-  static const auto real = apenet::shim::next<int (*)(pthread_t, int)>("pthread_kill");
-  apenet::ipc::OrderedThread* const own = apenet::shim::ordered_thread();
+  static const auto real = next<int (*)(pthread_t, int)>("pthread_kill");
+  ipc::OrderedThread* const own = ordered_thread();
   if (own == nullptr || signal == 0) return real(thread, signal);
-  const apenet::shim::OrderedAction action(*own);
+  const OrderedAction action(*own);
   const int error = real(thread, signal);
   struct sigaction handling {};
   const bool is_handled = sigaction(signal, nullptr, &handling) == 0 && handling.sa_handler != SIG_IGN &&
                           handling.sa_handler != SIG_DFL;
-  if (error == 0 && is_handled) apenet::shim::thread_order().ask(thread, signal, *own);
+  if (error == 0 && is_handled) thread_order().ask(thread, signal, *own);
   return error;
 }
 
 APENET_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
-  static const auto real = apenet::shim::next<int (*)(thrd_t*, thrd_start_t, void*)>("thrd_create");
-  return apenet::shim::create_thread(
-      thread, __builtin_return_address(0), routine, argument,
-      [&](thrd_start_t begin, void* beginning) { return real(thread, begin, beginning); });
+  static const auto real = next<int (*)(thrd_t*, thrd_start_t, void*)>("thrd_create");
+  return create_thread(thread, __builtin_return_address(0), routine, argument,
+                       [&](thrd_start_t begin, void* beginning) { return real(thread, begin, beginning); });
 }
+
+}  // namespace apenet::shim

@@ -40,32 +40,6 @@ bool would_block(int result) {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::ipc::Client;
-using apenet::ipc::OrderedThread;
-using apenet::shim::clock_client;
-using apenet::shim::deadline_ps;
-using apenet::shim::EarlyDeadline;
-using apenet::shim::Ender;
-using apenet::shim::ender_of;
-using apenet::shim::HostConditionWait;
-using apenet::shim::is_clock_of_waits;
-using apenet::shim::is_null;
-using apenet::shim::is_shared;
-using apenet::shim::is_valid;
-using apenet::shim::join_ordered;
-using apenet::shim::lock_ordered;
-using apenet::shim::next;
-using apenet::shim::NoHostWait;
-using apenet::shim::order_deadline_ps;
-using apenet::shim::ordered_thread;
-using apenet::shim::OrderedAction;
-using apenet::shim::OutsideOrder;
-using apenet::shim::take_read_ordered;
-using apenet::shim::take_write_ordered;
-using apenet::shim::wait_ordered;
-using apenet::shim::wait_until;
 
 // Defines a wait that returns its error, in two forms: with a clock argument, and the older one, which uses
 // the realtime clock. ordered(own, deadline): the wait of an ordered thread. Host: what lives around one in
@@ -75,8 +49,8 @@ using apenet::shim::wait_until;
     APENET_TIME_CALL;                                                                                    \
     static const auto real =                                                                             \
         next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);                \
-    Client* client = clock_client();                                                                     \
-    OrderedThread* const own = (object) ? nullptr : ordered_thread();                                    \
+    ipc::Client* client = clock_client();                                                                \
+    ipc::OrderedThread* const own = (object) ? nullptr : ordered_thread();                               \
     if (client == nullptr || !is_valid(deadline) || !is_clock_of_waits(clock)) {                         \
       [[maybe_unused]] const Host host;                                                                  \
       const OutsideOrder outside(own);                                                                   \
@@ -102,13 +76,13 @@ using apenet::shim::wait_until;
 APENET_TIMED_WAIT(
     pthread_cond_clockwait, pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t* mutex),
     (condition, mutex), is_shared(condition) || is_shared(mutex),
-    [&](OrderedThread& waiter, std::int64_t until_ps) {
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
       return wait_ordered(waiter, condition, mutex, until_ps);
     },
     HostConditionWait)
 APENET_TIMED_WAIT(
     pthread_mutex_clocklock, pthread_mutex_timedlock, (pthread_mutex_t * mutex), (mutex), is_shared(mutex),
-    [&](OrderedThread& waiter, std::int64_t until_ps) {
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
       const OrderedAction action(waiter);
       return lock_ordered(waiter, mutex, until_ps);
     },
@@ -116,35 +90,38 @@ APENET_TIMED_WAIT(
 APENET_TIMED_WAIT(
     pthread_rwlock_clockrdlock, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock), (lock),
     is_shared(lock),
-    [&](OrderedThread& waiter, std::int64_t until_ps) { return take_read_ordered(waiter, lock, until_ps); },
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
+      return take_read_ordered(waiter, lock, until_ps);
+    },
     NoHostWait)
 APENET_TIMED_WAIT(
     pthread_rwlock_clockwrlock, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock), (lock),
     is_shared(lock),
-    [&](OrderedThread& waiter, std::int64_t until_ps) { return take_write_ordered(waiter, lock, until_ps); },
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
+      return take_write_ordered(waiter, lock, until_ps);
+    },
     NoHostWait)
 APENET_TIMED_WAIT(
     pthread_clockjoin_np, pthread_timedjoin_np, (pthread_t thread, void** result), (thread, result), false,
-    [&](OrderedThread& waiter, std::int64_t until_ps) {
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
       return join_ordered(waiter, thread, result, until_ps);
     },
     NoHostWait)
 
 APENET_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline) {
-  return apenet::shim::as_thread_result(pthread_cond_timedwait(
-      reinterpret_cast<pthread_cond_t*>(condition), reinterpret_cast<pthread_mutex_t*>(mutex), deadline));
+  return as_thread_result(pthread_cond_timedwait(reinterpret_cast<pthread_cond_t*>(condition),
+                                                 reinterpret_cast<pthread_mutex_t*>(mutex), deadline));
 }
 
 APENET_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* deadline) {
-  return apenet::shim::as_thread_result(
-      pthread_mutex_timedlock(reinterpret_cast<pthread_mutex_t*>(mutex), deadline));
+  return as_thread_result(pthread_mutex_timedlock(reinterpret_cast<pthread_mutex_t*>(mutex), deadline));
 }
 
 APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
   APENET_TIME_CALL;
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   static const auto real = next<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
-  OrderedThread* const own = is_shared(semaphore) ? nullptr : ordered_thread();
+  ipc::OrderedThread* const own = is_shared(semaphore) ? nullptr : ordered_thread();
   if (client == nullptr || !is_valid(deadline) || !is_clock_of_waits(clock)) {
     const OutsideOrder outside(own);
     return real(semaphore, clock, EarlyDeadline(deadline).get());
@@ -172,7 +149,7 @@ APENET_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, siz
                                       unsigned* __restrict priority, const timespec* __restrict deadline) {
   static const auto real =
       next<ssize_t (*)(mqd_t, char*, size_t, unsigned*, const timespec*)>("mq_timedreceive");
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   if (client == nullptr || is_null(deadline))
     return real(queue, message, size, priority, EarlyDeadline(deadline).get());
   const auto wait = [&](const timespec* until) {
@@ -190,7 +167,7 @@ APENET_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t size, un
                                const timespec* deadline) {
   static const auto real =
       next<int (*)(mqd_t, const char*, size_t, unsigned, const timespec*)>("mq_timedsend");
-  Client* client = clock_client();
+  ipc::Client* client = clock_client();
   if (client == nullptr || is_null(deadline))
     return real(queue, message, size, priority, EarlyDeadline(deadline).get());
   const auto wait = [&](const timespec* until) {
@@ -204,8 +181,10 @@ APENET_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t size, un
 
 APENET_EXPORT int semtimedop(int set, sembuf* operations, size_t count, const timespec* timeout) noexcept {
   static const auto real = next<int (*)(int, sembuf*, size_t, const timespec*)>("semtimedop");
-  Client* client = clock_client();
-  if (client == nullptr || !apenet::shim::is_valid(timeout)) return real(set, operations, count, timeout);
-  return apenet::shim::wait_for(*client, apenet::shim::to_ps(*timeout), apenet::shim::would_block,
-                                [&] { return real(set, operations, count, timeout); });
+  ipc::Client* client = clock_client();
+  if (client == nullptr || !is_valid(timeout)) return real(set, operations, count, timeout);
+  return wait_for(*client, to_ps(*timeout), would_block,
+                  [&] { return real(set, operations, count, timeout); });
 }
+
+}  // namespace apenet::shim

@@ -154,30 +154,17 @@ bool keeps_timers() {
 }
 
 }  // namespace
-}  // namespace apenet::shim
-
-using apenet::shim::ClockKind;
-using apenet::shim::get_timer;
-using apenet::shim::is_null;
-using apenet::shim::keeps_timers;
-using apenet::shim::kind_of;
-using apenet::shim::next;
-using apenet::shim::set_itimer;
-using apenet::shim::set_timer;
-using apenet::shim::timer_client;
-using apenet::shim::VirtualTimer;
-using apenet::shim::VirtualTimers;
 
 APENET_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerval* before) noexcept {
   return set_itimer(which, value, before);
 }
 
 APENET_EXPORT int getitimer(__itimer_which_t which, itimerval* value) noexcept {
-  apenet::ipc::Client* client = timer_client();
+  ipc::Client* client = timer_client();
   if (client == nullptr || is_null(value) || which < ITIMER_REAL || which > ITIMER_PROF)
-    return apenet::ipc::host_call(SYS_getitimer, which, value);
+    return ipc::host_call(SYS_getitimer, which, value);
   VirtualTimers& timers = VirtualTimers::of_process();
-  *value = apenet::shim::to_itimerval(timers.get(*client, timers.itimer(which)));
+  *value = to_itimerval(timers.get(*client, timers.itimer(which)));
   return 0;
 }
 
@@ -205,13 +192,13 @@ APENET_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer)
   static const auto real = next<int (*)(clockid_t, sigevent*, timer_t*)>("timer_create");
   const bool begins_thread = event != nullptr && event->sigev_notify == SIGEV_THREAD;
   // Before virtual time begins, the C library's own thread waits for the signal, and goes on to.
-  const bool is_kept = keeps_timers() && kind_of(clock) != ClockKind::host &&
-                       (!begins_thread || apenet::shim::clock_client() != nullptr);
+  const bool is_kept =
+      keeps_timers() && kind_of(clock) != ClockKind::host && (!begins_thread || clock_client() != nullptr);
   sigevent silent{};
   silent.sigev_notify = SIGEV_NONE;
   const int result = real(clock, begins_thread && is_kept ? &silent : event, timer);
   if (result != 0 || !is_kept) return result;
-  if (VirtualTimers::of_process().add(apenet::shim::described(event, clock, *timer)) != nullptr) return 0;
+  if (VirtualTimers::of_process().add(described(event, clock, *timer)) != nullptr) return 0;
   next<int (*)(timer_t)>("timer_delete")(*timer);
   errno = EAGAIN;
   return -1;
@@ -244,7 +231,7 @@ APENET_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
 
 APENET_EXPORT int timer_getoverrun(timer_t timer) noexcept {
   static const auto real = next<int (*)(timer_t)>("timer_getoverrun");
-  apenet::ipc::Client* client = timer_client();
+  ipc::Client* client = timer_client();
   const VirtualTimer* const own = client != nullptr ? VirtualTimers::of_process().find(timer) : nullptr;
   return own != nullptr ? own->overrun : real(timer);
 }
@@ -258,7 +245,7 @@ APENET_EXPORT int timerfd_create(clockid_t clock, int flags) noexcept {
   VirtualTimer timer;
   timer.kind = VirtualTimer::Kind::file;
   timer.host = file;
-  timer.base_s = apenet::shim::base_s(kind_of(clock));
+  timer.base_s = base_s(kind_of(clock));
   if (timers.add(timer) != nullptr) return file;
   close(file);
   errno = EMFILE;
@@ -283,3 +270,5 @@ APENET_EXPORT int timerfd_gettime(int file, itimerspec* value) noexcept {
   VirtualTimer* const own = keeps_timers() ? VirtualTimers::of_process().find_file(file) : nullptr;
   return get_timer(own, value, [=] { return real(file, value); });
 }
+
+}  // namespace apenet::shim

@@ -401,19 +401,16 @@ void catch_up_pace(ipc::Client& client) {
   is_paced = true;
 }
 
-}  // namespace apenet::shim
-
-using apenet::shim::VirtualTimers;
-
 APENET_EXPORT void apenet_time_begins() {
-  if (apenet::ipc::Client* client = apenet::ipc::Client::attached())
-    VirtualTimers::of_process().adopt(*client);
+  if (ipc::Client* client = ipc::Client::attached()) VirtualTimers::of_process().adopt(*client);
 }
 
 APENET_EXPORT void apenet_timers_due() {
-  apenet::ipc::Client* client = apenet::ipc::Client::attached();
+  ipc::Client* client = ipc::Client::attached();
   if (client == nullptr || client->block().clock.held()) return;
   const int error = errno;
   VirtualTimers::of_process().fire(*client);
   errno = error;
 }
+
+}  // namespace apenet::shim
