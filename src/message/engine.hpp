@@ -140,7 +140,7 @@ concept Transport = requires(P transport, const P constant, Request request, con
   // Memory. Room for a payload that the request does not hold, as slot and slot_length say; nullptr: none is
   // left. The payload of a message that lies in a slot, and its return.
   { transport.take_slot(request, std::size_t{}) } -> std::convertible_to<std::byte*>;
-  { constant.free_slots() } -> std::convertible_to<std::uint32_t>;
+  { transport.frees_slots(std::uint32_t{}) } -> std::convertible_to<bool>;  // there is room for so many
   { transport.slot_of(event) } -> std::convertible_to<const std::byte*>;
   transport.return_slot(message);
   // Reports to the library above.

@@ -55,6 +55,8 @@ Message Engine<P>::unpack(const Event& event) {
     find_payload(event, message);
     if (is_ready(message.header.kind))
       static_cast<void>(decode_ready({message.payload, message.payload_bytes}));
+    // Whoever keeps the message copies its payload, as that of an event without a slot.
+    if (is_event_place(message.slot)) message.slot = no_slot;
     const auto ahead = static_cast<std::int32_t>(message.header.sequence - peers_[message.peer].next_in);
     if (ahead < 0) throw MalformedMessage("a message that has come before");
   } catch (const MalformedMessage&) {

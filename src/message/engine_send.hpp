@@ -105,7 +105,7 @@ bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
   const std::uint64_t pieces = length == 0 ? 1 : (length + piece_limit_bytes_ - 1) / piece_limit_bytes_;
   if constexpr (P::moves_bytes) {
     const bool fits_request = sizeof(MessageHeader) + length <= inline_bytes;
-    if (!fits_request && transport_.free_slots() < pieces) return false;
+    if (!fits_request && !transport_.frees_slots(static_cast<std::uint32_t>(pieces))) return false;
   }
   charge_staging(call.buffer, call.target);
   MessageHeader header = header_of(from, call, true);
@@ -129,7 +129,7 @@ bool Engine<P>::send_direct(Inbox& from, const SendCall& call) {
   if (length > piece_limit_bytes_ || bytes <= transport_.card(rail_).max_pio_bytes) return false;
   if (call.buffer.gpu_bytes() > 0 || transport_.is_same_node(call.target)) return false;
   if constexpr (P::moves_bytes) {
-    if (sizeof(MessageHeader) + length > inline_bytes && transport_.free_slots() == 0) return false;
+    if (sizeof(MessageHeader) + length > inline_bytes && !transport_.frees_slots(1)) return false;
   }
   Transfer& transfer = begin(from, Transfer::Kind::message, call.buffer, false, call.owner);
   transfer.target = call.target;

@@ -18,6 +18,12 @@ inline constexpr std::int64_t most_eager_bytes =
 inline constexpr std::uint32_t control_bytes = 104;  // largest message that begins a rendezvous
 inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;  // largest descriptor
 inline constexpr std::uint32_t no_slot = 0xffffffff;
+// From here on, Event::slot numbers places beside the receiver's events, which nobody returns: the payload is
+// there until the receiver has taken the event.
+inline constexpr std::uint32_t first_event_place = 0x80000000;
+[[nodiscard]] constexpr bool is_event_place(std::uint32_t slot) {
+  return slot >= first_event_place && slot != no_slot;
+}
 
 // The library of a process that posts a request. Its peer's library of the same name takes the event.
 enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw, gasnet, udp };
@@ -118,7 +124,7 @@ struct Event {
   std::int64_t bytes = 0;
   std::uint64_t immediate = 0;   // as in the Request
   std::uint64_t key = 0;         // as in the Request
-  std::uint32_t slot = no_slot;  // slot in the source's arena; the receiver returns it
+  std::uint32_t slot = no_slot;  // slot in the source's arena, which the receiver returns, or an event place
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
   std::uint32_t mailbox_packets = 0;  // arrived: Completion::mailbox_packets

@@ -177,12 +177,15 @@ std::uint64_t Client::post(Request& request) {
   return request.message;
 }
 
-std::uint32_t Client::free_slots() const {
-  return FakeNetwork::current().free_slots();
+bool Client::frees_slots(std::uint32_t /*count*/) {
+  return FakeNetwork::current().has_slots();
 }
 
 std::uint32_t Client::take_slot() {
   return FakeNetwork::current().take_slot(rank_);
+}
+const std::byte* Client::payload_of(const Event& event) {
+  return event.slot < slots_per_process ? slot_data(event.source, event.slot) : nullptr;
 }
 std::byte* Client::slot_data(std::uint32_t owner, std::uint32_t slot) {
   return base_ + layout_.slot_offset(owner, slot);

@@ -44,7 +44,7 @@ class FakeNetwork {
   std::deque<ipc::Event>& events(std::uint32_t rank) { return events_[rank]; }
   ipc::RegionTable& regions_of(std::uint32_t rank);
   std::uint32_t take_slot(std::uint32_t rank);
-  [[nodiscard]] std::uint32_t free_slots() const { return exhausted_ ? 0 : ipc::slots_per_process; }
+  [[nodiscard]] bool has_slots() const { return !exhausted_; }
   void return_slot(std::uint32_t owner) { --slots_out_[owner]; }
 
  private:

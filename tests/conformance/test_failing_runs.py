@@ -229,6 +229,14 @@ def test_messages_that_were_never_received_are_named(apenet, build, case, status
     ]
 
 
+def test_however_many_messages_nobody_receives_their_senders_end(apenet, build):
+    done = apenet("run", "-n", "2", "--", build(LEFT_BEHIND), "many-messages", timeout_s=SOON_S)
+    assert done.returncode == 0, done.stderr
+    assert warnings_of(done.stderr) == [
+        "10000 messages were never received; the first: from rank 1 to rank 0, tag 7, on MPI_COMM_WORLD"
+    ]
+
+
 def test_windows_that_were_not_freed_are_named_with_their_ranks(apenet, tmp_path):
     lines = LEFT_BEHIND.read_text().splitlines()
     number = next(number for number, line in enumerate(lines, 1) if "the line in the report" in line)

@@ -63,7 +63,7 @@ class ToyTransport {
   void works_for(const message::Owner& owner) { works_for_context = owner.context; }
   std::uint64_t post(message::Request& request);
   [[nodiscard]] std::byte* take_slot(message::Request& request, std::size_t bytes);
-  [[nodiscard]] std::uint32_t free_slots() const { return slot_limit - slots_in_use; }
+  [[nodiscard]] bool frees_slots(std::uint32_t count) const { return slot_limit - slots_in_use >= count; }
   [[nodiscard]] const std::byte* slot_of(const message::Event& event);
   void return_slot(const message::Message& message);
   [[nodiscard]] message::Inbox* inbox(std::uint16_t number) { return number == 0 ? own_inbox : nullptr; }

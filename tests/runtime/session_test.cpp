@@ -399,5 +399,41 @@ TEST(Session, SlotsAreReturned) {
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
 }
 
+// One receiver keeps all slots that it gets, another has left, and the third takes nothing for a while.
+TEST(Session, NeverLacksSlots) {
+  constexpr std::uint32_t rounds = 2 * ipc::slots_per_process;
+  const auto sender = [](ipc::Client& client) {
+    for (std::uint32_t round = 0; round < 3 * rounds; ++round) {
+      ipc::Request request;
+      request.target = 1 + round % 3;
+      request.bytes = 512;
+      if (!client.frees_slots(1)) _exit(8);
+      request.slot = client.take_slot();
+      request.slot_length = 512;
+      std::memset(client.slot_data(0, request.slot), static_cast<int>(round / 3 % 251), 512);
+      client.post(request);
+    }
+    leave(client);
+  };
+  const auto takes_all = [](ipc::Client& client) {
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const ipc::Event* event = nullptr;
+      while ((event = client.poll()) == nullptr) continue;
+      if (event->slot_length != 512) _exit(9);
+      if (client.payload_of(*event)[511] != static_cast<std::byte>(round % 251)) _exit(10);
+      client.pop();
+    }
+    leave(client);
+  };
+  const auto takes_later = [&takes_all](ipc::Client& client) {
+    client.charge(1'000'000'000);
+    takes_all(client);
+  };
+  const auto leaves = [](ipc::Client& client) { leave(client); };
+  const Ran ran = run_ranks(test::round_ideal(), {sender, takes_all, leaves, takes_later});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.report.messages, 3 * rounds);
+}
+
 }  // namespace
 }  // namespace apenet::test

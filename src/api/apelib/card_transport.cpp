@@ -155,10 +155,6 @@ std::byte* CardTransport::take_slot(message::Request& request, std::size_t bytes
   return client_.slot_data(client_.rank(), request.slot);
 }
 
-const std::byte* CardTransport::slot_of(const message::Event& event) {
-  return event.slot < ipc::slots_per_process ? client_.slot_data(event.source, event.slot) : nullptr;
-}
-
 void CardTransport::return_slot(const message::Message& message) {
   if (message.slot != ipc::no_slot) client_.return_slot(message.source, message.slot);
 }

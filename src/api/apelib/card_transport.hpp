@@ -47,8 +47,8 @@ class CardTransport final : public Transport, public message::MessagesOnly, priv
   void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock
   std::uint64_t post(message::Request& request) { return card_.post(request); }
   [[nodiscard]] std::byte* take_slot(message::Request& request, std::size_t bytes);
-  [[nodiscard]] std::uint32_t free_slots() const { return client_.free_slots(); }
-  [[nodiscard]] const std::byte* slot_of(const message::Event& event);
+  [[nodiscard]] bool frees_slots(std::uint32_t count) { return client_.frees_slots(count); }
+  [[nodiscard]] const std::byte* slot_of(const message::Event& event) { return client_.payload_of(event); }
   void return_slot(const message::Message& message);
   [[nodiscard]] message::Inbox* inbox(std::uint16_t number);
   void received(const message::Receive& receive, bool ends_multi);

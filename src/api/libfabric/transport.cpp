@@ -168,10 +168,6 @@ std::byte* Transport::take_slot(ipc::Request& request, std::size_t bytes) {
   return client_.slot_data(client_.rank(), request.slot);
 }
 
-const std::byte* Transport::slot_of(const ipc::Event& event) {
-  return event.slot < ipc::slots_per_process ? client_.slot_data(event.source, event.slot) : nullptr;
-}
-
 void Transport::control_arrived(message::Inbox* inbox, const message::Message& message) {
   if (message.header.kind == message::MessageKind::request) {
     atomics_.execute(static_cast<Endpoint*>(inbox), message);

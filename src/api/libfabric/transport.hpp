@@ -81,8 +81,8 @@ class Transport {
   void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock
   std::uint64_t post(ipc::Request& request) { return client_.post(request); }
   [[nodiscard]] std::byte* take_slot(ipc::Request& request, std::size_t bytes);
-  [[nodiscard]] std::uint32_t free_slots() const { return client_.free_slots(); }
-  [[nodiscard]] const std::byte* slot_of(const ipc::Event& event);
+  [[nodiscard]] bool frees_slots(std::uint32_t count) { return client_.frees_slots(count); }
+  [[nodiscard]] const std::byte* slot_of(const ipc::Event& event) { return client_.payload_of(event); }
   void return_slot(const message::Message& message) {
     if (message.slot != ipc::no_slot) client_.return_slot(message.source, message.slot);
   }

@@ -33,7 +33,8 @@ void Card::set_payload(ipc::Request& request, std::span<const std::byte> payload
     std::memcpy(request.inline_data, payload.data(), payload.size());
     return;
   }
-  while ((request.slot = client_.take_slot()) == ipc::no_slot) poll();
+  while (!client_.frees_slots(1)) poll();
+  request.slot = client_.take_slot();
   request.slot_length = static_cast<std::uint32_t>(payload.size());
   std::memcpy(client_.slot_data(client_.rank(), request.slot), payload.data(), payload.size());
 }
@@ -63,8 +64,9 @@ void Card::tell_recording() const {
 }
 
 void Card::read_payload(const ipc::Event& event, std::span<std::byte> to) {
-  const bool is_inline = event.slot >= ipc::slots_per_process;
-  const std::byte* from = is_inline ? event.inline_data : client_.slot_data(event.source, event.slot);
+  const std::byte* payload = client_.payload_of(event);
+  const bool is_inline = payload == nullptr;
+  const std::byte* from = is_inline ? event.inline_data : payload;
   const std::size_t bytes = is_inline ? event.inline_length : event.slot_length;
   if (!to.empty()) std::memcpy(to.data(), from, std::min(bytes, to.size()));
   if (!is_inline) client_.return_slot(event.source, event.slot);

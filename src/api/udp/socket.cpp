@@ -97,7 +97,7 @@ void Socket::take(const ipc::Event& event) noexcept {
   const Label label = Label::decode(event.immediate);
   std::vector<std::byte>& bytes = arriving_[event.source];
   const std::size_t begin = bytes.size();
-  const bool is_inline = event.slot >= ipc::slots_per_process;
+  const bool is_inline = event.slot == ipc::no_slot;
   bytes.resize(begin + (is_inline ? event.inline_length : event.slot_length));
   card_.read_payload(event, std::span(bytes).subspan(begin));
   if (bytes.size() < label.datagram_bytes) return;

@@ -105,9 +105,14 @@ void Client::lower_horizon() {
   if (known < block_->clock.horizon_ps) block_->clock.horizon_ps = known;
 }
 
-std::uint32_t Client::free_slots() const {
+bool Client::frees_slots(std::uint32_t count) {
   const Rings& rings = block_->rings;
-  return rings.free_head - rings.free_tail + rings.stack_depth + slots_per_process - rings.used_slots;
+  const auto are_free = [&rings, count] {
+    return rings.free_head - rings.free_tail + rings.stack_depth + slots_per_process - rings.used_slots >=
+           count;
+  };
+  if (!are_free()) wait(Wait::flush, 0);
+  return are_free();
 }
 
 std::uint32_t Client::take_slot() {
@@ -124,7 +129,15 @@ std::byte* Client::slot_data(std::uint32_t owner, std::uint32_t slot) {
   return base_ + layout_.slot_offset(owner, slot);
 }
 
+const std::byte* Client::payload_of(const Event& event) {
+  if (event.slot < slots_per_process) return slot_data(event.source, event.slot);
+  const std::uint32_t position = event.slot - message::first_event_place;
+  if (!message::is_event_place(event.slot) || position >= event_ring) return nullptr;
+  return base_ + layout_.event_place_offset(rank_, position);
+}
+
 void Client::return_slot(std::uint32_t owner, std::uint32_t slot) {
+  if (message::is_event_place(slot)) return;
   Rings& rings = block_->rings;
   if (rings.returned_head - rings.returned_tail == returned_ring) wait(Wait::flush, 0);
   std::uint32_t* entry = rings.returned[rings.returned_head % returned_ring];

@@ -196,9 +196,13 @@ class Client {
 
   // Takes a slot of the shared mapping for the payload of one send; returns no_slot if none is free.
   [[nodiscard]] std::uint32_t take_slot();
-  [[nodiscard]] std::uint32_t free_slots() const;
+  // Whether so many slots are free. If they are not, the simulator first takes the payloads that are on their
+  // way out of their slots, for which no virtual time passes. It fails only for slots that hold no payload.
+  [[nodiscard]] bool frees_slots(std::uint32_t count);
   [[nodiscard]] std::byte* slot_data(std::uint32_t owner, std::uint32_t slot);
-  // Returns the slot of a received event to its owner.
+  // The payload of an event with a slot, until the event is popped; nullptr if there is no such slot.
+  [[nodiscard]] const std::byte* payload_of(const Event& event);
+  // Returns the slot of a received event to its owner. Event places are not returned.
   void return_slot(std::uint32_t owner, std::uint32_t slot);
 
   // Returns the oldest event that the process can see, or nullptr. If there is none, Progress decides what

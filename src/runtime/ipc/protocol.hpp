@@ -27,7 +27,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 22;
+inline constexpr std::uint32_t protocol_version = 23;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -286,9 +286,9 @@ struct Running {
   std::atomic<std::uint32_t> interrupted{0};  // some process has set Grant::interrupted
 };
 
-// The parts of the mapping: header, `running`, blocks, arenas, windows, notes, regions, orders. Offsets are
-// the same in all processes, and each part begins on a page. The header's pages in the memfd of the parts are
-// unused.
+// The parts of the mapping: header, `running`, blocks, arenas, event places, windows, notes, regions, orders.
+// Offsets are the same in all processes, and each part begins on a page. The header's pages in the memfd of
+// the parts are unused.
 struct Layout {
   std::uint32_t process_count;
   static constexpr std::size_t page = 4096;
@@ -301,8 +301,12 @@ struct Layout {
     const std::size_t arenas = block_offset(process_count);
     return arenas + (std::size_t{rank} * slots_per_process + slot) * slot_bytes;
   }
+  // Place of the payload of the event at this position in the ring.
+  [[nodiscard]] constexpr std::size_t event_place_offset(std::uint32_t rank, std::uint32_t position) const {
+    return slot_offset(process_count, 0) + (std::size_t{rank} * event_ring + position) * slot_bytes;
+  }
   [[nodiscard]] constexpr std::size_t window_offset(std::uint32_t rank) const {
-    return slot_offset(process_count, 0) + std::size_t{rank} * window_bytes;
+    return event_place_offset(process_count, 0) + std::size_t{rank} * window_bytes;
   }
   [[nodiscard]] constexpr std::size_t notes_offset(std::uint32_t rank) const {
     return window_offset(process_count) + rank * round_up(sizeof(RankNotes));

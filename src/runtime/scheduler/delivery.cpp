@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "machine/message_requests.hpp"
 #include "machine/rails.hpp"
@@ -12,6 +13,13 @@
 #include "runtime/scheduler/rank_error.hpp"
 
 namespace apenet {
+namespace {
+
+constexpr std::uint32_t most_slots_of_receivers = ipc::slots_per_process / 2;
+// Slots that a process may have taken and not posted yet: those of one message, and as many that it wants.
+constexpr std::uint32_t slots_in_hand = 2 * message::most_eager_bytes / message::slot_bytes;
+
+}  // namespace
 
 Delivery::Delivery(Simulation& simulation, Machine& machine, SharedMemory& shared, ProcessMemory& memory,
                    RankTable& ranks, Exchange& exchange, LowerBounds& bounds)
@@ -140,7 +148,8 @@ void Delivery::complete(const Completion& completion) {
   // Taking a message out of a mailbox frees its place.
   const bool no_reply =
       event.kind == ipc::EventKind::arrived && request.no_reply != 0 && event.mailbox_packets == 0;
-  deliver(completion.process, event, no_reply);
+  if (event.kind == ipc::EventKind::arrived) pending.has_arrived = true;
+  deliver(completion.process, {event, std::exchange(pending.payload, {})}, no_reply);
   --pending.completions_due;
   pending_.settle(completion.message);
 }
@@ -175,14 +184,14 @@ void Delivery::report_refusal(const PendingRequest& pending) {
   event.source = request.target;
   event.key = request.key;
   event.fault = pending.fault;
-  deliver(pending.rank, event);
+  deliver(pending.rank, {event, {}});
 }
 
 void Delivery::tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
   ipc::Event event = event_now(ipc::EventKind::got, request);
   event.source = rank;
   event.fault = fault;
-  deliver(rank, event);
+  deliver(rank, {event, {}});
 }
 
 ipc::Event Delivery::event_now(ipc::EventKind kind, const ipc::Request& request) const {
@@ -197,53 +206,108 @@ ipc::Event Delivery::event_now(ipc::EventKind kind, const ipc::Request& request)
   return event;
 }
 
-void Delivery::deliver(std::uint32_t rank, const ipc::Event& event, bool no_reply) {
+void Delivery::deliver(std::uint32_t rank, OverflowEvent delivered, bool no_reply) {
+  const ipc::Event& event = delivered.event;
   // Not the receiver, whose clock would pass the end, but whoever has posted so late.
   if (event.time_ps >= ipc::end_of_time_ps)
     throw EndOfTime(event.kind == ipc::EventKind::refused ? rank : event.source);
   Rank& known = ranks_.at(rank);
   if (known.state == RankState::finished) {
-    note_untaken(rank, event);
+    drop(rank, delivered);
     if (event.mailbox_packets > 0) give_back(rank, event.time_ps, event.rail);
     return;
   }
-  if (known.events == 0) known.first_event_ps = event.time_ps;
-  if (exchange_.put(rank, event)) {
+  const std::int64_t time_ps = event.time_ps;
+  if (known.events == 0) known.first_event_ps = time_ps;
+  if (exchange_.has_room(rank)) {
+    put(rank, delivered);
     ++known.events;
   } else {
-    known.overflow.push_back(event);
+    known.overflow.push_back(std::move(delivered));
   }
   ranks_.note_activity();
   if (known.state != RankState::awaiting_event || known.acts_on_ps != never_ps) return;
   if (no_reply && known.events < known.least_events) return;
-  known.acts_on_ps = event.time_ps;
+  known.acts_on_ps = time_ps;
   bounds_.lower_model_bound(rank);
+}
+
+// Receivers may keep the slots that they get. So they get no more than half of a sender's, and
+// hold_payloads() can always free the others.
+void Delivery::put(std::uint32_t rank, OverflowEvent& delivered) {
+  ipc::Event& event = delivered.event;
+  if (delivered.payload.is_held()) {
+    payloads_.take(event.source, delivered.payload, exchange_.next_event_payload(rank));
+    event.slot = exchange_.next_event_place(rank);
+  } else if (event.slot != ipc::no_slot && exchange_.slots_in_use(event.source) > most_slots_of_receivers) {
+    std::memcpy(exchange_.next_event_payload(rank), shared_.slot(event.source, event.slot),
+                event.slot_length);
+    exchange_.free_slot(event.source, event.slot);
+    event.slot = exchange_.next_event_place(rank);
+  }
+  exchange_.put(rank, event);
+}
+
+void Delivery::hold_payloads(std::uint32_t rank) {
+  if (exchange_.slots_in_use(rank) < ipc::slots_per_process - slots_in_hand) return;
+  const auto hold = [&](std::uint32_t& slot, std::uint32_t bytes, HeldPayload& payload) {
+    if (slot == ipc::no_slot) return;
+    if (bytes > 0) payload = payloads_.keep(rank, {shared_.slot(rank, slot), bytes});
+    exchange_.free_slot(rank, slot);
+    slot = ipc::no_slot;
+  };
+  pending_.for_each_send([&](PendingRequest& pending) {
+    if (pending.rank == rank) hold(pending.request.slot, pending.request.slot_length, pending.payload);
+  });
+  for (std::uint32_t reader = 0; reader < ranks_.size(); ++reader) {
+    for (OverflowEvent& waiting : ranks_.at(reader).overflow) {
+      if (waiting.event.source == rank) hold(waiting.event.slot, waiting.event.slot_length, waiting.payload);
+    }
+  }
 }
 
 // Notes a message of the program that reaches a process that has left, or has been left there.
 void Delivery::note_untaken(std::uint32_t rank, const ipc::Event& event) {
-  const bool is_message =
-      event.kind == ipc::EventKind::arrived && event.interface == ipc::Interface::libfabric;
-  if (!ranks_.started() || !is_message || event.inline_length < sizeof(message::MessageHeader) ||
-      event.inline_length > sizeof event.inline_data)
-    return;
+  if (event.kind == ipc::EventKind::arrived && event.interface == ipc::Interface::libfabric &&
+      event.inline_length <= sizeof event.inline_data)
+    note_untaken(rank, event.source, {event.inline_data, event.inline_length});
+}
+
+void Delivery::note_untaken(std::uint32_t rank, std::uint32_t source,
+                            std::span<const std::byte> inline_data) {
   message::MessageHeader header;
-  std::memcpy(&header, event.inline_data, sizeof header);
-  if (message::is_tagged(header.kind) && ipc::is_of_program(header.tag) && event.source < ranks_.size())
-    untaken_.add(rank, {.count = 1, .source = event.source, .tag = header.tag});
+  if (!ranks_.started() || inline_data.size() < sizeof header || source >= ranks_.size()) return;
+  std::memcpy(&header, inline_data.data(), sizeof header);
+  if (message::is_tagged(header.kind) && ipc::is_of_program(header.tag))
+    untaken_.add(rank, {.count = 1, .source = source, .tag = header.tag});
+}
+
+void Delivery::note_under_way() {
+  pending_.for_each_send([this](const PendingRequest& pending) {
+    const ipc::Request& request = pending.request;
+    if (request.interface == ipc::Interface::libfabric)
+      note_untaken(request.target, pending.rank, {request.inline_data, request.inline_length});
+  });
+}
+
+void Delivery::drop(std::uint32_t rank, OverflowEvent& untaken) {
+  note_untaken(rank, untaken.event);
+  payloads_.drop(untaken.payload);
+  if (untaken.event.slot != ipc::no_slot) exchange_.free_slot(untaken.event.source, untaken.event.slot);
 }
 
 void Delivery::give_back_untaken(std::uint32_t rank) {
-  const Rank& known = ranks_[rank];
+  Rank& known = ranks_.at(rank);
   const auto untaken = [&](const ipc::Event& event, std::uint32_t mailbox_packets, std::uint8_t rail) {
     note_untaken(rank, event);
     if (mailbox_packets > 0) give_back(rank, known.clock_ps, rail);
   };
   exchange_.for_untaken(rank, untaken);
-  for (const ipc::Event& event : known.overflow) {
-    note_untaken(rank, event);
-    if (event.mailbox_packets > 0) give_back(rank, known.clock_ps, event.rail);
+  for (OverflowEvent& waiting : known.overflow) {
+    drop(rank, waiting);
+    if (waiting.event.mailbox_packets > 0) give_back(rank, known.clock_ps, waiting.event.rail);
   }
+  known.overflow.clear();
   for (std::uint8_t rail = 0; rail < std::uint8_t{ipc::most_rails}; ++rail) {
     for (std::uint32_t left = known.kept[rail]; left > 0; --left) give_back(rank, known.clock_ps, rail);
   }
@@ -276,7 +340,8 @@ void Delivery::take_notice(std::uint32_t rank) {
     }
     give_back(rank, taken_ps + rail_costs_[rail].of(interface).after_receive_ps, rail);
   });
-  while (!known.overflow.empty() && exchange_.put(rank, known.overflow.front())) known.overflow.pop_front();
+  for (; !known.overflow.empty() && exchange_.has_room(rank); known.overflow.pop_front())
+    put(rank, known.overflow.front());
   known.events = exchange_.events(rank);
   if (known.events > 0) known.first_event_ps = exchange_.first_event_ps(rank);
 }

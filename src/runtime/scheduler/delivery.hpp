@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,11 @@ class Delivery final : public CompletionSink {
   bool post(std::uint32_t rank, const ipc::Request& request);
   // Reads which events the rank has taken, and moves overflow events into the ring while it has room.
   void take_notice(std::uint32_t rank);
+  // Call when the rank's rings have been emptied because it waits for that. If it may lack slots, takes the
+  // payloads that no receiver has got out of them.
+  void hold_payloads(std::uint32_t rank);
+  // Notes the messages of the program that are under way. Call when all ranks have left.
+  void note_under_way();
   // A rank that has left takes no more events: frees their places in the mailbox, so that they do not block
   // the network.
   void give_back_untaken(std::uint32_t rank);
@@ -83,13 +89,17 @@ class Delivery final : public CompletionSink {
   };
 
   void note_untaken(std::uint32_t rank, const ipc::Event& event);
+  void note_untaken(std::uint32_t rank, std::uint32_t source, std::span<const std::byte> inline_data);
   void release(std::uint32_t rank, const ipc::Request& request);
   void give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail);
   void report_refusal(const PendingRequest& pending);
   [[nodiscard]] ipc::Event event_now(ipc::EventKind kind, const ipc::Request& request) const;
   void tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault);
   // no_reply: see Request.
-  void deliver(std::uint32_t rank, const ipc::Event& event, bool no_reply = false);
+  void deliver(std::uint32_t rank, OverflowEvent delivered, bool no_reply = false);
+  void put(std::uint32_t rank, OverflowEvent& delivered);
+  // Notes an event that reaches a rank that has left, and frees what it holds.
+  void drop(std::uint32_t rank, OverflowEvent& untaken);
 
   Simulation& simulation_;
   Machine& machine_;
@@ -99,6 +109,7 @@ class Delivery final : public CompletionSink {
   Exchange& exchange_;
   LowerBounds& bounds_;
   PendingRequests pending_;
+  HeldPayloads payloads_;
   RouteOrders route_orders_;
   std::vector<RailCosts> rail_costs_;
   RunTotals totals_;

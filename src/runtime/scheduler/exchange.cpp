@@ -53,6 +53,7 @@ void Exchange::take_slot(std::uint32_t rank, const ipc::Request& request) {
   if (reader_of[request.slot] != 0)
     validation::refuse(rank, "request", "slot", request.slot, "one not in use");
   reader_of[request.slot] = request.target + 1;
+  ++ends_[rank].slots_in_use;
 }
 
 void Exchange::take_returned_slots(std::uint32_t rank) {
@@ -67,17 +68,23 @@ void Exchange::take_returned_slots(std::uint32_t rank) {
   }
 }
 
-// Each slot is free at most once, so the ring has room for all of them, unless its owner has written a wrong
-// free_tail.
 void Exchange::return_slot(std::uint32_t rank, validation::Returned slot) {
   End& owner = ends_[slot.owner];
   if (owner.reader_of.empty() || owner.reader_of[slot.slot] != rank + 1)
     validation::refuse(rank, "returned slot", "slot", slot.slot, "one that was sent to it");
-  owner.reader_of[slot.slot] = 0;
-  ipc::Rings& rings = shared_.block(slot.owner).rings;
+  free_slot(slot.owner, slot.slot);
+}
+
+// Each slot is free at most once, so the ring has room for all of them, unless its owner has written a wrong
+// free_tail.
+void Exchange::free_slot(std::uint32_t rank, std::uint32_t slot) {
+  End& owner = ends_[rank];
+  owner.reader_of[slot] = 0;
+  --owner.slots_in_use;
+  ipc::Rings& rings = shared_.block(rank).rings;
   const std::uint32_t tail = rings.free_tail;
-  validation::added(slot.owner, "free_tail", owner.free_head, tail, ipc::slots_per_process - 1);
-  rings.free_slots[owner.free_head % ipc::slots_per_process] = slot.slot;
+  validation::added(rank, "free_tail", owner.free_head, tail, ipc::slots_per_process - 1);
+  rings.free_slots[owner.free_head % ipc::slots_per_process] = slot;
   rings.free_head = ++owner.free_head;
 }
 
@@ -87,9 +94,8 @@ std::uint32_t Exchange::newly_taken(std::uint32_t rank) const {
   return validation::added(rank, "event_tail", tail, end.event_tail, end.event_head - end.event_tail);
 }
 
-bool Exchange::put(std::uint32_t rank, const ipc::Event& event) {
+void Exchange::put(std::uint32_t rank, const ipc::Event& event) {
   End& end = ends_[rank];
-  if (events(rank) == ipc::event_ring) return false;
   if (end.delivered.empty()) end.delivered.resize(ipc::event_ring);
   ipc::Rings& rings = shared_.block(rank).rings;
   const std::uint32_t at = end.event_head % ipc::event_ring;
@@ -100,7 +106,6 @@ bool Exchange::put(std::uint32_t rank, const ipc::Event& event) {
   std::memcpy(static_cast<void*>(&rings.events[at]), &event,
               offsetof(ipc::Event, inline_data) + event.inline_length);
   rings.event_head = ++end.event_head;
-  return true;
 }
 
 }  // namespace apenet

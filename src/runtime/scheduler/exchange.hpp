@@ -35,6 +35,10 @@ class Exchange {
 
   // Returns each slot that the process has given back to the slot's owner.
   void take_returned_slots(std::uint32_t rank);
+  // The slots of the process whose payloads nobody has given back.
+  [[nodiscard]] std::uint32_t slots_in_use(std::uint32_t rank) const { return ends_[rank].slots_in_use; }
+  // Frees a slot of the process whose payload no reader has got.
+  void free_slot(std::uint32_t rank, std::uint32_t slot);
 
   // Records which events the process has taken since the last call. Calls taken(time, rail, interface) for
   // each of them that occupied the card's mailbox.
@@ -62,8 +66,16 @@ class Exchange {
   [[nodiscard]] bool says_empty(std::uint32_t rank) const {
     return shared_.block(rank).rings.event_tail == ends_[rank].event_head;
   }
-  // Returns false if the ring is full.
-  bool put(std::uint32_t rank, const ipc::Event& event);
+  [[nodiscard]] bool has_room(std::uint32_t rank) const { return events(rank) < ipc::event_ring; }
+  // Number and memory of the place for the payload of the next event.
+  [[nodiscard]] std::uint32_t next_event_place(std::uint32_t rank) const {
+    return message::first_event_place + ends_[rank].event_head % ipc::event_ring;
+  }
+  [[nodiscard]] std::byte* next_event_payload(std::uint32_t rank) {
+    return shared_.event_place(rank, ends_[rank].event_head % ipc::event_ring);
+  }
+  // Requires has_room().
+  void put(std::uint32_t rank, const ipc::Event& event);
 
  private:
   struct DeliveredEvent {
@@ -80,6 +92,7 @@ class Exchange {
     std::uint32_t event_tail = 0;  // as last read
     std::uint32_t returned_tail = 0;
     std::uint32_t free_head = 0;
+    std::uint32_t slots_in_use = 0;
     std::vector<DeliveredEvent> delivered;  // per event in the ring; allocated with the first event
     std::vector<std::uint32_t> reader_of;   // per slot: rank of the reader + 1, or 0 if the slot is free
   };

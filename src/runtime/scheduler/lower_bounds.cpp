@@ -40,7 +40,7 @@ std::int64_t LowerBounds::granted_horizon_ps(std::uint32_t rank, std::int64_t ho
                                              bool any_is_suspended) const {
   const Rank& known = ranks_[rank];
   // The process does not know of events in the overflow.
-  if (!known.overflow.empty()) horizon_ps = std::min(horizon_ps, known.overflow.front().time_ps);
+  if (!known.overflow.empty()) horizon_ps = std::min(horizon_ps, known.overflow.front().event.time_ps);
   // The lookahead is what a rank gets beyond a rank that fails when its failure is not yet known.
   if (ranks_.started() && end_ps_ != never_ps) horizon_ps = std::min(horizon_ps, end_ps_ + lookahead_ps_);
   // A suspended rank may come back at any time, and is granted when the others wait.

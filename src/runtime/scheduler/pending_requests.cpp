@@ -45,6 +45,7 @@ std::uint64_t PendingRequests::add(std::uint32_t rank, const ipc::Request& reque
       static_cast<std::uint8_t>((is_send || wants(ipc::notify_target)) + is_get + wants(ipc::want_local) +
                                 (wants(ipc::want_remote) && !is_get));
   pending.payload_due = !is_send;
+  pending.has_arrived = false;
   pending.fault = ipc::AccessFault::none;
   pending.staged = request.verb == ipc::RequestVerb::put && request.inline_length > 0;
   if (pending.staged) pending.keep({request.inline_data, request.inline_length});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/scheduler/held_payloads.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/spill_file.hpp"
 
@@ -20,11 +21,13 @@ struct PendingRequest {
   std::uint32_t rank = 0;                           // the rank that posted it
   std::uint8_t completions_due = 0;                 // complete() calls still to come
   bool payload_due = false;                         // put, get: the bytes have not been moved yet
+  bool has_arrived = false;                         // send: the target has been told
   bool staged = false;                              // put: the source bytes have been read
   ipc::AccessFault fault = ipc::AccessFault::none;  // if set, no bytes are moved
   std::vector<std::byte> staging;  // as long as ever needed: to clear it anew for each request takes time
   std::size_t staged_bytes = 0;    // size of `staging`, or of the spill file
   std::optional<std::uint64_t> spilled_at;  // staged bytes lie in the spill file, not in `staging`
+  HeldPayload payload;                      // send: what its slot held
 
   [[nodiscard]] std::span<const std::byte> staged_data() const { return {staging.data(), staged_bytes}; }
   void keep(std::span<const std::byte> bytes);  // in `staging`
@@ -39,6 +42,15 @@ class PendingRequests {
   [[nodiscard]] PendingRequest& at(std::uint64_t number);
   // Frees the request if nothing is due any more.
   void settle(std::uint64_t number);
+  // Calls visit(pending) for each send that has not arrived.
+  template <typename Visit>
+  void for_each_send(Visit visit) {
+    for (PendingRequest& pending : slab_) {
+      if (pending.request.verb == ipc::RequestVerb::send && pending.completions_due > 0 &&
+          !pending.has_arrived)
+        visit(pending);
+    }
+  }
   // The one in progress that was posted first: "a send of 64 bytes from rank 0 to rank 1"; empty if there is
   // none.
   [[nodiscard]] std::string oldest() const;

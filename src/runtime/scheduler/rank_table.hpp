@@ -10,6 +10,7 @@
 
 #include "kernel/time.hpp"
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/scheduler/held_payloads.hpp"
 #include "runtime/scheduler/rank_state.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 
@@ -18,6 +19,12 @@ namespace apenet {
 inline constexpr std::int64_t never_ps = Time::never().ps();
 // Earlier than all virtual time.
 inline constexpr std::int64_t before_time_ps = -1;
+
+// An event that waits for room in the ring.
+struct OverflowEvent {
+  ipc::Event event;
+  HeldPayload payload;
+};
 
 // The scheduler's compact copy of what it knows of a rank. The blocks themselves lie pages apart.
 struct Rank {
@@ -29,10 +36,10 @@ struct Rank {
   std::int64_t acts_on_ps = never_ps;
   std::uint32_t least_events = 1;
   std::int64_t woken_ps = before_time_ps;
-  std::int64_t horizon_ps = 0;      // as the process knows it
-  bool shares_memory = false;       // with other ranks of its node
-  std::uint32_t events = 0;         // in the ring
-  std::deque<ipc::Event> overflow;  // events for which the ring has no room
+  std::int64_t horizon_ps = 0;  // as the process knows it
+  bool shares_memory = false;   // with other ranks of its node
+  std::uint32_t events = 0;     // in the ring
+  std::deque<OverflowEvent> overflow;
   // Messages taken and not released, per rail; see message::keeps_places().
   std::array<std::uint32_t, ipc::most_rails> kept{};
 

@@ -36,7 +36,10 @@ Scheduler::Outcome Scheduler::step() {
   feed();
   if (signals_.any_is_interrupted())
     signals_.end_interrupted(suspension_.latest_acted_ps(simulation_.now().ps() - bounds_.lookahead_ps()));
-  if (ranks_.alive() == 0) return Outcome::finished;
+  if (ranks_.alive() == 0) {
+    delivery_.note_under_way();
+    return Outcome::finished;
+  }
   if (begin_if_all_ready()) return Outcome::woken;
   if (!nobody_moves()) {
     advance();
@@ -123,6 +126,7 @@ bool Scheduler::wake_flushing() {
   }
   if (to_wake_.empty()) return false;
   feed();
+  for (const std::uint32_t rank : to_wake_) delivery_.hold_payloads(rank);
   wake([this](std::uint32_t rank) { return ranks_[rank].horizon_ps; });
   return true;
 }

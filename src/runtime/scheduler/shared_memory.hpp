@@ -27,6 +27,12 @@ class SharedMemory {
   [[nodiscard]] ipc::Block& block(std::uint32_t rank) {
     return *reinterpret_cast<ipc::Block*>(base_ + layout_.block_offset(rank));
   }
+  [[nodiscard]] const std::byte* slot(std::uint32_t rank, std::uint32_t slot) {
+    return base_ + layout_.slot_offset(rank, slot);
+  }
+  [[nodiscard]] std::byte* event_place(std::uint32_t rank, std::uint32_t position) {
+    return base_ + layout_.event_place_offset(rank, position);
+  }
   [[nodiscard]] std::byte* window(std::uint32_t rank) { return base_ + layout_.window_offset(rank); }
   [[nodiscard]] const ipc::RankNotes& notes(std::uint32_t rank) {
     return *reinterpret_cast<const ipc::RankNotes*>(base_ + layout_.notes_offset(rank));

@@ -45,7 +45,7 @@ class RankTransport : public message::MessagesOnly {
   void works_for(const message::Owner& owner);
   std::uint64_t post(message::Request& request);
   [[nodiscard]] std::byte* take_slot(message::Request& /*request*/, std::size_t /*bytes*/) { return nullptr; }
-  [[nodiscard]] std::uint32_t free_slots() const { return 0; }
+  [[nodiscard]] bool frees_slots(std::uint32_t /*count*/) { return false; }
   [[nodiscard]] const std::byte* slot_of(const message::Event& /*event*/) { return nullptr; }
   void return_slot(const message::Message& /*message*/) {}
   [[nodiscard]] message::Inbox* inbox(std::uint16_t number);

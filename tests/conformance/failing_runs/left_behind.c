@@ -28,6 +28,12 @@ static void messages_elsewhere(void) {
   leave_messages(halo);
 }
 
+// More than the mapping has slots for, from each rank to its neighbour, which leaves without taking any.
+static void many_messages(void) {
+  static const char bytes[800];
+  for (int i = 0; i < 5000; ++i) MPI_Send(bytes, sizeof bytes, MPI_CHAR, world.rank ^ 1, 7, MPI_COMM_WORLD);
+}
+
 // Only the last two ranks leave theirs.
 static void window(void) {
   MPI_Win grid;
@@ -49,6 +55,7 @@ static const struct {
 } cases[] = {
     {"messages", messages},
     {"messages-elsewhere", messages_elsewhere},
+    {"many-messages", many_messages},
     {"window", window},
 };
 
