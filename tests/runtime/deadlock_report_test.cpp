@@ -67,6 +67,18 @@ TEST(DeadlockReport, ACollectiveThatAllHaveEnteredMissesNoRank) {
             "not match\n");
 }
 
+TEST(DeadlockReport, MpiFinalizeNamesTheMessagesForWhichItWaits) {
+  RankSnapshot snapshot = meets(MpiCall::MPI_Finalize);
+  const RankSnapshot other = snapshot;
+  snapshot.provider = {.sends = 3, .send_target = 1};
+  EXPECT_EQ(
+      deadlock_report({snapshot, other}),
+      "  rank 0: MPI_Finalize with 3 messages not received, the oldest to rank 1\n"
+      "  rank 1: MPI_Finalize\n"
+      "  MPI_Finalize on MPI_COMM_WORLD: all its ranks are in it, but messages that they have sent were "
+      "not received\n");
+}
+
 TEST(DeadlockReport, NamesRanksThatWaitForAFinishedRankOrForThemselves) {
   RankSnapshot finished;
   finished.state = RankSnapshot::State::finished;

@@ -164,6 +164,9 @@ std::string Report::rank_text(std::uint32_t rank) const {
   std::string text;
   for (const CallSnapshot& call : snapshot.calls) {
     text += (text.empty() ? "" : "; another thread: ") + call_text(rank, call);
+    if (call.operation.call == MpiCall::MPI_Finalize && snapshot.provider.sends > 0)
+      text += " with " + number(snapshot.provider.sends) + " messages not received, the oldest to rank " +
+              number(snapshot.provider.send_target);
     if (!call.place.empty()) text += " (" + call.place + ")";
   }
   return text + (snapshot.state == State::polls ? ", again and again" : "");
@@ -245,6 +248,13 @@ std::string Report::missing() const {
       continue;
     }
     text += "  " + std::string(name_of(operation.call)) + " on " + object_text(operation.object) + ": ";
+    const bool sends = std::any_of(inside.begin(), inside.end(),
+                                   [this](std::uint32_t rank) { return ranks_[rank].provider.sends > 0; });
+    // MPI_Finalize has no arguments, and waits for the sends that are over for the program.
+    if (outside.empty() && operation.call == MpiCall::MPI_Finalize && sends) {
+      text += "all its ranks are in it, but messages that they have sent were not received\n";
+      continue;
+    }
     text += outside.empty() ? "all its ranks are in it, but their arguments or earlier calls do not match\n"
                             : name_ranks(inside) + are(inside) + " in it, " + name_ranks(outside) +
                                   are(outside) + " not\n";
