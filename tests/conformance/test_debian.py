@@ -180,7 +180,7 @@ def test_mpi4py(twice):
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_programs_built_with_its_compilers(apenet, tmp_path, mpi):
     needs(f"mpicc.{mpi}")
-    for name in ("communicators", "rma_active", "nonblocking_collectives", "any_source"):
+    for name in ("communicators", "rma_active", "rma_dynamic", "nonblocking_collectives", "any_source"):
         program = tmp_path / name
         subprocess.run([f"mpicc.{mpi}", "-std=c11", "-O1", "-o", program, SOURCES / f"{name}.c"], check=True)
         done = apenet("run", "-n", "4", "--", program)

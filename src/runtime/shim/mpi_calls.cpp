@@ -10,6 +10,7 @@
 
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/computation.hpp"
+#include "runtime/shim/dynamic_windows.hpp"
 #include "runtime/shim/gpu_heap.hpp"
 #include "runtime/shim/large_counts.hpp"
 #include "runtime/shim/mpi_library.hpp"
