@@ -43,7 +43,7 @@ class Benchmark:
     budget_memory_mib: int
     machine: str
     settings: tuple[str, ...]
-    repeat: int  # the unit that the benchmark repeats: packets per node, exchanges, or measurements
+    repeat: int  # the unit that the benchmark repeats: cycles, exchanges, or measurements
     measure: Callable[[PerfRequest], Figures]
 
 
@@ -61,14 +61,14 @@ BENCHMARKS = {
         measure=simulated.measure_flits,
     ),
     "packet": Benchmark(
-        title="packet engine alone: 512 bytes, 80 % to a neighbour, 20 % to any node, links half busy",
-        counts="packets that cross a link, over CPU time with wiring; median of 5 runs",
+        title="packet engine alone: uniform traffic of 512 bytes, 30 % of capacity",
+        counts="packets that cross a link, over CPU time with wiring, generation and measurement; median of 5 runs",
         unit="packet-hops per CPU second",
         budget=5e6,
         budget_memory_mib=300,
         machine="ape128",
         settings=("network.dims=[16,16,16]",),
-        repeat=200,
+        repeat=100_000,
         measure=simulated.measure_packets,
     ),
     "halo": Benchmark(

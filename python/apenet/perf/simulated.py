@@ -24,13 +24,10 @@ PACKETS_OF_4_KIB = (
     "router.injection_buffer_bytes=8224",
     "router.ejection_buffer_bytes=8224",
 )
-PACKET_PAYLOAD_BYTES = 512
-FAR_PERCENT = 20
-# Keeps the six links of a node about half busy: 3.2 links per packet on average, 861 ns each (528 bytes at 613 MB/s).
-PACKET_INTERVAL_PS = 1_000_000
+PACKET_FLITS = 66  # ape128: 512 bytes, and 16 of header and footer
 # Share of what the network carries: uniform traffic crosses a ring of 8 nodes or fewer at one flit per node and flit
 # time, a longer one at 8 / nodes (Dally and Towles, chapter 3.3).
-FLIT_SHARE = 0.3
+SHARE = 0.3
 FULL_RING = 8
 SMALL = "network.dims=[8,8,8]"
 RUNS = 5
@@ -63,24 +60,22 @@ class Timed:
         }
 
 
-def measure_packets(request: PerfRequest) -> Figures:
-    """Hops of packets per CPU second, without cards and processes."""
-    options = _core.PacketWorkOptions()
-    options.packets_per_node = request.repeat
-    options.payload_bytes = PACKET_PAYLOAD_BYTES
-    options.far_percent = FAR_PERCENT
-    options.interval_ps = PACKET_INTERVAL_PS
-    description = request.read_machine().description()
-    runs = _repeat(lambda: _timed(lambda: _core.PacketWork(description, options)))
-    return _figures(runs, lambda timed: timed.work.hops / timed.cpu_seconds)
-
-
 def measure_flits(request: PerfRequest) -> Figures:
     """Flits over links per CPU second, including generation and measurement of the traffic."""
+    return _measure_traffic(request, "flit", 1)
+
+
+def measure_packets(request: PerfRequest) -> Figures:
+    """Packets over links per CPU second, likewise."""
+    return _measure_traffic(request, "packet", PACKET_FLITS)
+
+
+def _measure_traffic(request: PerfRequest, engine: str, packet_flits: int) -> Figures:
     machine = request.read_machine()
-    network = machine.description(engine="flit").network
+    network = machine.description(engine=engine).network
     options = _core.TrafficOptions()
-    options.load = FLIT_SHARE * min(1, FULL_RING / max(machine.dims, default=1))
+    options.packet_flits = packet_flits
+    options.load = SHARE * min(1, FULL_RING / max(machine.dims, default=1))
     options.warmup_cycles = 0
     options.measure_cycles = request.repeat
     runs = []
@@ -89,19 +84,18 @@ def measure_flits(request: PerfRequest) -> Figures:
         point = _core.run_traffic(network, options)
         runs.append(time.thread_time() - begin)
     cpu_s = statistics.median(runs)
-    nodes = _core.count_network_nodes(network)
+    hops = point.link_flits // options.packet_flits
     details: dict[str, float] = {
-        "nodes": nodes,
+        "nodes": _core.count_network_nodes(network),
         "load": options.load,
         "accepted": point.accepted,
         "packet_latency_cycles": point.packet_latency_cycles,
         "messages": point.packets,
-        "hops": point.link_flits,
+        "hops": hops,
         "packets": point.packets,
         "cycles": point.cycles,
     }
-    spread = _spread([point.link_flits / run for run in runs])
-    return Figures(point.link_flits / cpu_s, cpu_s, peak_memory_bytes(), details | spread)
+    return Figures(hops / cpu_s, cpu_s, peak_memory_bytes(), details | _spread([hops / run for run in runs]))
 
 
 def measure_halo(request: PerfRequest) -> Figures:
@@ -155,7 +149,7 @@ def _exchange(request: PerfRequest) -> Timed:
     return _timed(lambda: _core.HaloWork(description, options))
 
 
-def _timed(make: Callable[[], _core.PacketWork | _core.HaloWork]) -> Timed:
+def _timed(make: Callable[[], _core.HaloWork]) -> Timed:
     begin = time.thread_time()
     made = make()
     wired = time.thread_time()

@@ -4,10 +4,19 @@
 #include <cstdint>
 
 #include "machine/description.hpp"
-#include "runtime/perf/packet_work.hpp"
 #include "runtime/scripted/workload_run.hpp"
 
 namespace apenet {
+
+// The exact work of a measured run, identical on every host.
+struct WorkDone {
+  std::uint64_t nodes = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t packets = 0;
+  std::uint64_t hops = 0;  // links crossed by packets
+  std::uint64_t events = 0;
+  Time virtual_time;
+};
 
 struct HaloWorkOptions {
   std::uint32_t exchanges = 1;

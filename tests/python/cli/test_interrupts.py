@@ -39,7 +39,7 @@ LONG = {
         "10000000",
         "--allow-long",
     ],
-    "perf": ["perf", "packet", "--repeat", "100000"],
+    "perf": ["perf", "packet", "--repeat", "10000000"],
     "reproduce": ["reproduce"],
 }
 
