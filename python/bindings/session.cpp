@@ -106,6 +106,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("virtual_ps", &SessionReport::virtual_ps)
       .def_ro("messages", &SessionReport::messages)
       .def_ro("bytes", &SessionReport::bytes)
+      .def_ro("rail_messages", &SessionReport::rail_messages)
       .def_ro("trace_hash", &SessionReport::trace_hash)
       .def_ro("links", &SessionReport::links)
       .def_ro("ports", &SessionReport::ports)

@@ -214,6 +214,8 @@ void Session::Parts::report_on(SessionReport& report) {
   const RunTotals& totals = delivery.totals();
   report.messages = totals.messages;
   report.bytes = totals.bytes;
+  report.rail_messages.assign(totals.rail_messages.begin(),
+                              totals.rail_messages.begin() + rail_count(machine.description()));
   report.trace_hash = delivery.trace_hash();
   machine.settle();
   report.links = delivery.link_use();

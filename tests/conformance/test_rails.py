@@ -62,3 +62,18 @@ def test_links_of_a_further_card_have_its_name(times_us, tmp_path):
     used = [link["name"] for link in report["links"] if link["packets"] > 0]
     assert any(name.startswith("port2: ") for name in used)
     assert any(not name.startswith("port2: ") for name in used)
+
+
+def test_a_card_without_any_message_is_named(apenet, build):
+    def notes(*options, environment=None):
+        command = ("run", "-n", "2", "--machine", "quong", *options, "--", build(SOURCE))
+        done = apenet(*command, env={**os.environ, **(environment or {})})
+        assert done.returncode == 0, done.stderr
+        return [line for line in done.stderr.splitlines() if "no message took" in line]
+
+    assert notes() == [
+        "apenet: note: no message took card ib: an MPI library uses a node's first card unless it is told otherwise "
+        "(--rail)"
+    ]
+    assert notes(environment=BOTH_CARDS) == []
+    assert notes("--rail", "ib") == []

@@ -410,6 +410,12 @@ def _uncharged_cpu_s(report: _core.SessionReport) -> float:
     return max((rank.uncharged_us for rank in report.ranks), default=0.0) * 1e-6
 
 
+def _idle_rails(machine: Machine, report: _core.SessionReport) -> tuple[str, ...]:
+    if machine.rail is not None or report.messages == 0:
+        return ()
+    return tuple(name for name, count in zip(machine.rails, report.rail_messages, strict=True) if count == 0)
+
+
 def _result(
     request: RunRequest,
     report: _core.SessionReport,
@@ -439,6 +445,7 @@ def _result(
             for change in report.route_changes
         ),
         uncharged_cpu_s=_uncharged_cpu_s(report),
+        idle_rails=_idle_rails(request.machine, report),
         stdout=stdout,
         stderr=stderr,
         **common_results(request.machine, request.seed, report, report.virtual_ps, began),

@@ -48,6 +48,7 @@ class RunResult(Result):
 
     `uncharged_cpu_s` estimates the CPU time that the rank with the most of it computed without any virtual time, with
     `compute` none; 0 if the program declares its computation itself, and where the cycle counter is trapped.
+    `idle_rails` are the cards of the nodes that carried no message, while another one did.
     """
 
     exit_status: int
@@ -59,6 +60,7 @@ class RunResult(Result):
     computation: Charged | None = None
     note: str = ""
     uncharged_cpu_s: float = 0.0
+    idle_rails: tuple[str, ...] = ()
     stdout: bytes | None = field(default=None, repr=False)
     stderr: bytes | None = field(default=None, repr=False)
 
@@ -147,6 +149,14 @@ def _stand_ins(result: RunResult) -> str:
     return "; ".join(" ".join(library.split()) for library in found)
 
 
+def _idle_note(result: RunResult) -> str:
+    """The note that cards of the nodes carried nothing; empty if none was idle."""
+    if not result.ok or not result.idle_rails:
+        return ""
+    cards = ("card " if len(result.idle_rails) == 1 else "cards ") + ", ".join(result.idle_rails)
+    return f"no message took {cards}: an MPI library uses a node's first card unless it is told otherwise (--rail)"
+
+
 def uncharged_note(result: RunResult) -> str:
     """The note that computation cost no virtual time; empty if it is little, by itself or beside the virtual time."""
     least_s = max(_TELLING_S, _TELLING_SHARE * result.virtual_time_us * 1e-6)
@@ -174,7 +184,8 @@ def summary(result: RunResult) -> str:
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
             f"{result.busiest_text}; compute: {_compute_text(result)}; {result.wall_time_s:.2f} s of wall time",
         ]
-    lines += [f"note: {text}" for text in (result.note, _stand_ins(result), uncharged_note(result)) if text]
+    notes = (result.note, _stand_ins(result), _idle_note(result), uncharged_note(result))
+    lines += [f"note: {text}" for text in notes if text]
     lines += [text for text in (result.flit_text, result.faults.summary()) if text]
     lines += [f"warning: {warning}" for warning in result.warnings]
     if result.message:

@@ -107,6 +107,7 @@ struct SessionReport {
   std::vector<RankReport> ranks;
   std::int64_t virtual_ps = 0;  // latest clock of any rank
   std::uint64_t messages = 0;
+  std::vector<std::uint64_t> rail_messages;  // `messages`, by rail
   std::uint64_t bytes = 0;
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;

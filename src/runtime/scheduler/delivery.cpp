@@ -89,6 +89,7 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
     if (machine_.capabilities(request.rail).translates_addresses && uses_early_memory(rank, request))
       ++totals_.early_buffers;
     ++totals_.messages;
+    ++totals_.rail_messages[request.rail];
     totals_.bytes += static_cast<std::uint64_t>(request.bytes);
   } else if (!is_credit) {
     ++totals_.startup_messages;

@@ -1,6 +1,7 @@
 // Delivery: gives the ranks' requests to the machine, and its completions to the ranks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,6 +25,7 @@ struct RunTotals {
   std::uint64_t messages = 0;          // sends, puts and gets posted after virtual time began
   std::uint64_t startup_messages = 0;  // the same before virtual time began, by MPI_Init
   std::uint64_t bytes = 0;             // bytes of `messages`
+  std::array<std::uint64_t, ipc::most_rails> rail_messages{};  // `messages`, by rail
   // Posted at a time that the model had already passed, by another thread of the process.
   std::uint64_t late_posts = 0;
   // Transfers from or to memory between Identity::early_begin and early_end, on cards that translate
