@@ -82,6 +82,27 @@ void require_cut_through(const NetworkDescription& description) {
   }
 }
 
+// A bubble is counted in slots of the largest packet, in which packets stand whole.
+void require_bubbles(const NetworkParameters& parameters) {
+  const NetworkDescription& description = parameters.description;
+  if (description.switching == NetworkDescription::Switching::wormhole) {
+    refuse_value("router.switching", "\"wormhole\"",
+                 "\"virtual-cut-through\" for network.routing = \"" + description.routing +
+                     "\": a bubble is free space for a whole packet");
+  }
+  std::int64_t slot_bytes = parameters.max_packet_wire_bytes;
+  if (description.engine == NetworkDescription::Engine::flit) {
+    const std::int64_t flit_bytes = description.pipeline.flit_bytes;
+    slot_bytes = (slot_bytes + flit_bytes - 1) / flit_bytes * flit_bytes;
+  }
+  if (description.buffer_bytes < 2 * slot_bytes) {
+    refuse_value("router.buffer_bytes", std::to_string(description.buffer_bytes),
+                 "room for two of the largest packets, " + std::to_string(2 * slot_bytes) +
+                     " bytes, for network.routing = \"" + description.routing +
+                     "\": a packet that enters a ring must leave a bubble");
+  }
+}
+
 void validate(const NetworkParameters& parameters) {
   const NetworkDescription& description = parameters.description;
   for (std::size_t d = 0; d < description.links.size(); ++d) {
@@ -154,6 +175,7 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   const NetworkDescription& description = parameters.description;
   const bool is_flit = description.engine == NetworkDescription::Engine::flit;
   if (is_flit) require_cut_through(description);
+  if (routing->bubble_class() != Routing::no_class) require_bubbles(parameters);
   // Packets overtake each other even at the cards, whatever the class.
   const bool has_overtaking = description.virtual_channels > 1 &&
                               description.channel_selection == NetworkDescription::ChannelSelection::any;

@@ -20,8 +20,7 @@ std::uint32_t between(RandomStream& random, std::uint32_t least, std::uint32_t m
   return least + static_cast<std::uint32_t>(random.below(most - least + 1));
 }
 
-void make_cube(NetworkDescription& description, RandomStream& random) {
-  const bool is_torus = random.below(3) != 0;
+void make_cube(NetworkDescription& description, RandomStream& random, bool is_torus) {
   std::vector<std::uint32_t> dims;
   std::uint32_t nodes = 1;
   for (std::uint32_t d = between(random, 1, CubeShape::max_dimensions); d > 0; --d) {
@@ -34,6 +33,10 @@ void make_cube(NetworkDescription& description, RandomStream& random) {
   } else {
     description.topology = MeshDescription(dims);
   }
+}
+
+void make_cube(NetworkDescription& description, RandomStream& random) {
+  make_cube(description, random, random.below(3) != 0);
 }
 
 void make_twisted_torus(NetworkDescription& description, RandomStream& random) {
@@ -98,6 +101,18 @@ void arrange(NetworkDescription& description, Arrangement arrangement, RandomStr
       return;
     case Arrangement::twisted_dimension_order:
       return make_twisted_torus(description, random);
+    case Arrangement::twisted_bubble:
+      make_twisted_torus(description, random);
+      description.routing = "dimension-order-bubble";
+      return;
+    case Arrangement::torus_bubble:
+      make_cube(description, random, true);
+      description.routing = "dimension-order-bubble";
+      return;
+    case Arrangement::torus_adaptive_bubble:
+      make_cube(description, random, true);
+      description.routing = "minimal-adaptive-bubble";
+      return;
     case Arrangement::fat_tree_destination_mod:
       make_fat_tree(description, random);
       description.routing = "destination-mod";
@@ -166,6 +181,12 @@ std::string name_of(Arrangement arrangement) {
       return "cube_valiant";
     case Arrangement::twisted_dimension_order:
       return "twisted_dimension_order";
+    case Arrangement::twisted_bubble:
+      return "twisted_bubble";
+    case Arrangement::torus_bubble:
+      return "torus_bubble";
+    case Arrangement::torus_adaptive_bubble:
+      return "torus_adaptive_bubble";
     case Arrangement::fat_tree_destination_mod:
       return "fat_tree_destination_mod";
     case Arrangement::fat_tree_random_up:
@@ -195,10 +216,16 @@ NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement 
   const Topology topology = make_topology(description);
   const std::uint32_t classes = make_routing(description, topology)->class_count();
   description.virtual_channels = between(random, classes, 3 * classes);
-  description.buffer_bytes = max_bytes + static_cast<std::int64_t>(random.below(2UL * max_bytes));
+  description.buffer_bytes =
+      least_buffer_bytes(description, max_bytes) + static_cast<std::int64_t>(random.below(2UL * max_bytes));
   parameters.card_channels = between(random, 1, 5);
   if (random.below(3) == 0) description.arbitration = NetworkDescription::Arbitration::age;
   return parameters;
+}
+
+std::int64_t least_buffer_bytes(const NetworkDescription& description, std::uint32_t max_packet_wire_bytes) {
+  const auto routing = make_routing(description, make_topology(description));
+  return std::int64_t{max_packet_wire_bytes} * (routing->bubble_class() == Routing::no_class ? 1 : 2);
 }
 
 void draw_pipeline(NetworkParameters& parameters, RandomStream& random) {
@@ -221,11 +248,13 @@ void draw_pipeline(NetworkParameters& parameters, RandomStream& random) {
   const std::uint32_t packet_flits = between(random, 1, 12);
   parameters.max_packet_wire_bytes = packet_flits * flit_bytes;
   const bool is_wormhole =
-      // This combination is refused.
-      random.below(4) != 0 && description.routing != "minimal-adaptive";
+      // These combinations are refused.
+      random.below(4) != 0 && description.routing != "minimal-adaptive" &&
+      description.routing.find("bubble") == std::string::npos;
   description.switching = is_wormhole ? NetworkDescription::Switching::wormhole
                                       : NetworkDescription::Switching::virtual_cut_through;
-  const std::uint32_t least_flits = is_wormhole ? 1 : packet_flits;
+  const auto least_flits = static_cast<std::uint32_t>(
+      is_wormhole ? 1 : least_buffer_bytes(description, parameters.max_packet_wire_bytes) / flit_bytes);
   description.buffer_bytes = std::int64_t{between(random, least_flits, least_flits + 8)} * flit_bytes;
   description.injection_buffer_bytes = 2L * parameters.max_packet_wire_bytes;
   description.ejection_buffer_bytes = between(random, 1, 4) * std::int64_t{parameters.max_packet_wire_bytes};

@@ -14,6 +14,9 @@ enum class Arrangement {
   cube_table,
   cube_adaptive,
   cube_valiant,
+  twisted_bubble,
+  torus_bubble,
+  torus_adaptive_bubble,
   twisted_dimension_order,
   fat_tree_destination_mod,
   fat_tree_random_up,
@@ -21,11 +24,20 @@ enum class Arrangement {
   crossbar,
   graph_up_down
 };
-inline constexpr Arrangement all_arrangements[] = {
-    Arrangement::cube_dimension_order, Arrangement::cube_up_down,     Arrangement::cube_table,
-    Arrangement::cube_adaptive,        Arrangement::cube_valiant,     Arrangement::fat_tree_destination_mod,
-    Arrangement::fat_tree_random_up,   Arrangement::fat_tree_up_down, Arrangement::crossbar,
-    Arrangement::graph_up_down};
+inline constexpr Arrangement all_arrangements[] = {Arrangement::cube_dimension_order,
+                                                   Arrangement::cube_up_down,
+                                                   Arrangement::cube_table,
+                                                   Arrangement::cube_adaptive,
+                                                   Arrangement::cube_valiant,
+                                                   Arrangement::fat_tree_destination_mod,
+                                                   Arrangement::fat_tree_random_up,
+                                                   Arrangement::fat_tree_up_down,
+                                                   Arrangement::crossbar,
+                                                   Arrangement::graph_up_down,
+                                                   Arrangement::twisted_dimension_order,
+                                                   Arrangement::twisted_bubble,
+                                                   Arrangement::torus_bubble,
+                                                   Arrangement::torus_adaptive_bubble};
 
 [[nodiscard]] std::string name_of(Arrangement arrangement);
 
@@ -33,6 +45,11 @@ inline constexpr Arrangement all_arrangements[] = {
 // the flit engine, all are whole cycles of 1 ns and flits of 16 bytes.
 [[nodiscard]] NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement arrangement,
                                                RandomStream& random);
+
+// The least buffer that the network accepts with virtual cut-through: one of the largest packets, or two
+// where a bubble keeps rings free of deadlock.
+[[nodiscard]] std::int64_t least_buffer_bytes(const NetworkDescription& description,
+                                              std::uint32_t max_packet_wire_bytes);
 
 // For the flit engine, in addition to random_network(): stages of several cycles, links of several cycles per
 // flit, and packets of up to 12 flits in buffers that need not hold a whole packet.

@@ -14,6 +14,7 @@
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
 #include "network/routing/arrangement.hpp"
+#include "network/topology/cube.hpp"
 #include "support/cases.hpp"
 
 namespace apenet::testing {
@@ -48,21 +49,54 @@ TEST_P(TopologyContract, SaturationDrains) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 21);
     NetworkParameters parameters = network(random);
-    parameters.description.buffer_bytes = parameters.max_packet_wire_bytes;
+    const std::uint32_t largest = parameters.max_packet_wire_bytes;
+    parameters.description.buffer_bytes = least_buffer_bytes(parameters.description, largest);
     Traffic traffic(parameters, Time::from_ns(30));
     std::vector<NodeId> pattern(traffic.network().node_count());
     std::iota(pattern.begin(), pattern.end(), 0U);
     for (std::size_t i = pattern.size(); i > 1; --i) std::swap(pattern[i - 1], pattern[random.below(i)]);
+    // All in one direction, around the rings of a torus.
+    if (seed % 3 == 1) {
+      const auto nodes = static_cast<std::uint32_t>(pattern.size());
+      for (NodeId node = 0; node < nodes; ++node) pattern[node] = (node + (nodes - 1) / 2) % nodes;
+    }
     if (seed % 3 == 0) std::fill(pattern.begin(), pattern.end(), pattern.front());
     for (std::uint64_t i = 0; i < test::drawn_cases(15); ++i) {
       for (NodeId node = 0; node < pattern.size(); ++node) {
         traffic.offer(node, pattern[node], static_cast<std::uint16_t>(i % parameters.card_channels),
-                      parameters.max_packet_wire_bytes);
+                      random.below(3) != 0 ? largest : 1 + static_cast<std::uint32_t>(random.below(largest)));
       }
     }
     traffic.run();
     traffic.expect_all_delivered();
     if (HasFailure()) return;
+  }
+}
+
+// One ring, one virtual channel, the least buffers: without the bubble it stops for ever.
+TEST(Bubbles, KeepARingMoving) {
+  for (const Engine engine : {Engine::packet, Engine::flit}) {
+    RandomStream random(1, 22);
+    constexpr std::uint32_t largest = 256;
+    NetworkParameters parameters = small_network(TorusDescription({8}), largest);
+    parameters.description.engine = engine;
+    parameters.description.pipeline.clock_hz = 1'000'000'000;
+    parameters.description.pipeline.flit_bytes = 16;
+    parameters.description.links[0].rate = {16, 1, 1'000'000'000};
+    parameters.description.local_rate = {16, 1, 1'000'000'000};
+    parameters.description.routing = "dimension-order-bubble";
+    parameters.description.virtual_channels = 1;
+    parameters.description.buffer_bytes = least_buffer_bytes(parameters.description, largest);
+    parameters.card_channels = 2;
+    Traffic traffic(parameters);
+    for (std::uint32_t i = 0; i < 300; ++i) {
+      for (NodeId node = 0; node < 8; ++node) {
+        const auto bytes = 1 + static_cast<std::uint32_t>(random.below(largest));
+        traffic.offer(node, (node + 3) % 8, static_cast<std::uint16_t>(i % 2), bytes);
+      }
+    }
+    traffic.run();
+    traffic.expect_all_delivered();
   }
 }
 

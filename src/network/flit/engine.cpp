@@ -70,7 +70,15 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
   fabric_.is_by_age = spec_.keeps_numbers;
   wire(topology);
   add_errors(topology, parameters.description.links);
+  keep_bubbles(*own_routing_);
   routers_ = make_flit_routers(fabric_, route_unit_);
+}
+
+void FlitEngine::keep_bubbles(const Routing& routing) {
+  const bool has_bubbles = routing.bubble_class() != Routing::no_class;
+  const ChannelClasses classes(fabric_.virtual_channels, routing.class_count());
+  fabric_.slot_flits = has_bubbles ? fabric_.timing.flits(spec_.max_packet_wire_bytes) : 0;
+  fabric_.ring_channels = has_bubbles ? classes.mask(routing.bubble_class()) : 0;
 }
 
 void FlitEngine::wire(const Topology& topology) {

@@ -95,6 +95,7 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   };
 
   void wire(const Topology& topology);
+  void keep_bubbles(const Routing& routing);
   void add_errors(const Topology& topology, const std::vector<LinkDescription>& links);
   void handle_event(const Event& event) override;
   void run_cycle();

@@ -279,6 +279,12 @@ struct FlitFabric {
     return place & ((1U << virtual_channel_bits) - 1);
   }
 
+  // The virtual channel behind a router's output, or of its input, belongs to a ring with a bubble.
+  [[nodiscard]] bool is_in_ring(FlitPlace place) const {
+    return (ring_channels >> virtual_channel_of(place) & 1U) != 0 &&
+           !is_local(router_of(place), port_of_channel(channel_of(place)));
+  }
+
   [[nodiscard]] bool is_local(std::uint32_t router, std::uint32_t number) const {
     return (local_ports[router] >> number & 1) != 0;
   }
@@ -300,6 +306,10 @@ struct FlitFabric {
   std::uint32_t channel_bits;
   std::uint32_t channels;
   bool is_cut_through = false;
+  // Rings with a bubble (Routing::bubble_class): flits of a slot, and the virtual channels of the rings, a
+  // bit for each; 0 without.
+  std::uint32_t slot_flits = 0;
+  std::uint64_t ring_channels = 0;
   bool is_by_age = false;                 // arbitration
   LargeArray<FlitRouterPort> port_table;  // by port_index
   // Per router: the ports to cards, one bit each. port_table has the same information in far more memory.

@@ -66,8 +66,9 @@ std::vector<std::uint32_t> FlitEngine::take_from_network() {
 }
 
 void FlitEngine::restart(const Routing* routing, InjectionGate* gate) {
-  route_unit_ =
-      FlitRouteUnit(routing != nullptr ? *routing : *own_routing_, fabric_, spec_.channel_selection);
+  const Routing& in_force = routing != nullptr ? *routing : *own_routing_;
+  route_unit_ = FlitRouteUnit(in_force, fabric_, spec_.channel_selection);
+  keep_bubbles(in_force);
   routers_ = make_flit_routers(fabric_, route_unit_);
   sockets_.reset();
   sources_.set_gate(gate);

@@ -66,7 +66,7 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
 void FlitRouterBank::tick(FlitCycle cycle) {
   is_traced_ = fabric_.simulation.is_traced();
   is_plain_ = !is_traced_ && !state_.has_adaptive && !is_multi_cycle_ && !has_intervals_ &&
-              fabric_.retries == nullptr;
+              fabric_.retries == nullptr && fabric_.slot_flits == 0;
   for (std::uint32_t block = 0; block < state_.waiting.size(); ++block) {
     Waiting& waiting = state_.waiting[block];
     allocating_ = {&state_.allocating_lists[list_room * block], waiting.allocating};

@@ -134,6 +134,7 @@ void FlitRouterBank::cross_switch(FlitCycle cycle, FlitCrossingList kept) {
     if (routes_.is_adaptive(state_.flits[crossing.input()].request))
       FlitFabric::note_port(wires, fabric_.state.routes[flit.packet()]);
   }
+  if (fabric_.slot_flits != 0 && flit.is_tail()) return_slot(crossing.input(), flit.packet());
   if (has_intervals_) state_.output_free[port] = cycle + fabric_.flit_cycles[wires.speed];
   return is_multi_cycle_ ? delay_crossing(crossing.output(), cycle) : 0;
 }

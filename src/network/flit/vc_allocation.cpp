@@ -95,14 +95,36 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
   }
 }
 
-// Virtual cut-through: returns the channels with room for the whole packet.
+// In a ring with a bubble a packet takes a slot, whose credits beyond its own flits go back with its tail.
+[[gnu::noinline]] void FlitRouterBank::take_slot(const FlitCrossing& grant) {
+  if (!fabric_.is_in_ring(grant.output())) return;
+  const std::uint32_t flits = fabric_.state.routes[state_.flits[grant.input()].flit.packet()].flits;
+  FlitOutputChannel& output = state_.outputs[grant.output()];
+  output.credits = static_cast<std::uint16_t>(output.credits - (fabric_.slot_flits - flits));
+}
+
+[[gnu::noinline]] void FlitRouterBank::return_slot(FlitPlace input, std::uint32_t packet) {
+  if (!fabric_.is_in_ring(input)) return;
+  const FlitRouterPort& port = fabric_.port_table[port_index(input)];
+  for (std::uint32_t flits = fabric_.state.routes[packet].flits; flits < fabric_.slot_flits; ++flits)
+    fabric_.credits_on_wires.push(port.wires.credit_wire, {port.across + input});
+}
+
+// Virtual cut-through: returns the channels with room for the whole packet. In a ring with a bubble: a slot
+// if the packet goes on along it, two if it enters it.
 [[gnu::noinline]] std::uint64_t FlitRouterBank::with_room(FlitPlace input, FlitPlace port,
                                                           std::uint64_t mask) const {
   const std::uint32_t flits = fabric_.state.routes[state_.flits[input].flit.packet()].flits;
   std::uint64_t result = 0;
   for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
     const std::uint32_t virtual_channel = lowest_bit(rest);
-    if (state_.outputs[port + virtual_channel].credits >= flits)
+    std::uint32_t needed = flits;
+    if (fabric_.slot_flits != 0 && fabric_.is_in_ring(port + virtual_channel)) [[unlikely]] {
+      const bool goes_on = port_index(input) == (port_index(port) ^ 1U) &&
+                           fabric_.virtual_channel_of(input) == virtual_channel;
+      needed = (goes_on ? 1 : 2) * fabric_.slot_flits;
+    }
+    if (state_.outputs[port + virtual_channel].credits >= needed)
       result |= std::uint64_t{1} << virtual_channel;
   }
   return result;

@@ -9,12 +9,14 @@ void PacketEngine::choose_by_room(std::uint32_t queue_index) {
   const RouteSteps steps = steps_of(flight, queue_index);
   const std::uint32_t escape = steps.count() - 1;
   std::uint32_t chosen = escape;
-  std::int64_t most_bytes = static_cast<std::int64_t>(flight.wire_bytes) - 1;
+  std::int64_t most_bytes = -1;
   for (std::uint32_t i = 0; i < steps.count(); ++i) {
     want(flight, spec_.layout.owner_of(queue_index) * spec_.layout.ports, steps[i]);
-    Queue& buffer = state_.queues[outputs_[flight.wanted_output].spec.first_buffer + flight.wanted_vc];
+    const Output& output = outputs_[flight.wanted_output];
+    const std::int64_t needed = needed_bytes(output, queue_index, flight, flight.wanted_vc);
+    Queue& buffer = state_.queues[output.spec.first_buffer + flight.wanted_vc];
     credits_.settle(buffer, credit_latency(buffer), simulation_.now());
-    if (buffer.room_bytes <= most_bytes) continue;
+    if (buffer.room_bytes < needed || buffer.room_bytes <= most_bytes) continue;
     most_bytes = buffer.room_bytes;
     chosen = i;
   }

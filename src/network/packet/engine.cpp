@@ -233,7 +233,7 @@ void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
   const std::uint32_t output_index = flight.wanted_output;
   Output& output = outputs_[output_index];
   const bool is_free = state_.free_at[output_index] <= simulation_.now();
-  if (is_free && output.state.waiting == 0 && finds_room(output, flight)) {
+  if (is_free && output.state.waiting == 0 && finds_room(output, queue_index, flight)) {
     output.state.last_granted = static_cast<std::uint16_t>(queue_index - output.spec.first_queue);
     grant(queue_index, flight_index, output_index);
     return;
@@ -278,6 +278,8 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     return;
   }
   std::uint64_t refused = 0;  // a bit for each virtual channel
+  const bool is_link = stages_[output.spec.stage].spec.kind == StageKind::link;
+  const std::uint64_t unordered = is_link ? memo_.ring_channels : 0;
   std::uint32_t chosen = 0;
   std::uint32_t chosen_flight = none;
   bool any_reroutes = false;
@@ -285,8 +287,9 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     const std::uint32_t flight_index = state_.queues[queue_index].head;
     Flight& flight = state_.flights[flight_index];
     const std::uint64_t lanes = lanes_for(output, flight);
-    if ((refused & lanes) != 0) return false;
-    if (!finds_room(output, flight)) {
+    // What goes on along a ring needs less room than what enters it, and is not held up by that.
+    if ((refused & lanes & ~unordered) != 0) return false;
+    if (!finds_room(output, queue_index, flight)) {
       refused |= lanes;
       any_reroutes |= flight.may_reroute;
       return false;
@@ -347,9 +350,14 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
     tell_entered(flight);
 
   const std::uint32_t buffer_index = output.buffer(flight.wanted_vc);
-  state_.queues[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
+  std::uint32_t taken_bytes = bytes;
+  std::uint32_t returning_bytes = flight.is_resent ? 0 : bytes;
+  if (memo_.ring_channels != 0) [[unlikely]] {
+    if (is_in_ring(output, flight.wanted_vc)) taken_bytes = spec_.max_packet_wire_bytes;
+    returning_bytes = returned_bytes(queue_index, flight);
+  }
+  state_.queues[buffer_index].room_bytes -= static_cast<std::int32_t>(taken_bytes);
   const std::uint32_t next = flight.next;
-  const std::uint32_t returning_bytes = flight.is_resent ? 0 : bytes;
   flight.next = none;
   flight.is_resent = false;
   flight.tail_in = tail_out + stage.spec.latency;

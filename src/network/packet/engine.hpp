@@ -147,6 +147,8 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
     bool is_adaptive = false;  // a gate may hold packets back, or a packet may be rerouted to another output
     std::uint32_t waypoint_count = 0;
     ChannelClasses classes{1, 1};
+    std::uint64_t ring_channels = 0;  // the virtual channels of the class with bubbles, a bit for each
+    bool finds_with_care = false;     // room: among several lanes, or in rings with bubbles
   };
 
   // The records that an event touches, or those that follow from it: the queue prefetches them.
@@ -212,8 +214,15 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   void tell_injection_freed(std::uint32_t queue_index);
 
   [[nodiscard]] bool has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes);
-  [[nodiscard]] inline bool finds_room(const Output& output, Flight& flight);
-  [[nodiscard]] bool finds_lane(const Output& output, Flight& flight);
+  [[nodiscard]] inline bool finds_room(const Output& output, std::uint32_t queue_index, Flight& flight);
+  [[nodiscard]] bool finds_lane(const Output& output, std::uint32_t queue_index, Flight& flight);
+  [[nodiscard]] bool is_in_ring(const Output& output, std::uint32_t vc) const {
+    return (memo_.ring_channels >> vc & 1U) != 0 && stages_[output.spec.stage].spec.kind == StageKind::link;
+  }
+  [[nodiscard]] std::uint32_t needed_bytes(const Output& output, std::uint32_t queue_index,
+                                           const Flight& flight, std::uint32_t vc) const;
+  [[nodiscard]] std::uint32_t returned_bytes(std::uint32_t queue_index, const Flight& flight) const;
+  void await_room_of_each(std::uint32_t output_index);
   [[nodiscard]] std::uint64_t lanes_for(const Output& output, const Flight& flight) const;
   [[nodiscard]] inline Time credit_latency(const Queue& queue) const;
   void tell_room(std::uint32_t queue_index);
@@ -319,9 +328,9 @@ inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::
 }
 
 // The same for the head of a queue, in any lane that it may take; it then wants that lane.
-inline bool PacketEngine::finds_room(const Output& output, Flight& flight) {
-  if (spec_.takes_any_lane) [[unlikely]]
-    return finds_lane(output, flight);
+inline bool PacketEngine::finds_room(const Output& output, std::uint32_t queue_index, Flight& flight) {
+  if (memo_.finds_with_care) [[unlikely]]
+    return finds_lane(output, queue_index, flight);
   return has_room(output, flight.wanted_vc, flight.wire_bytes);
 }
 

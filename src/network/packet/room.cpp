@@ -1,5 +1,6 @@
 // PacketEngine: who waits for room in buffers and injection FIFOs.
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "kernel/check.hpp"
@@ -39,20 +40,45 @@ std::uint64_t PacketEngine::lanes_for(const Output& output, const Flight& flight
   return memo_.classes.mask(memo_.classes.class_of(flight.wanted_vc));
 }
 
+// The room that the head of the queue needs in a virtual channel behind the output. In a ring with a bubble:
+// a slot if it goes on along it, two if it enters it (Routing::bubble_class).
+std::uint32_t PacketEngine::needed_bytes(const Output& output, std::uint32_t queue_index,
+                                         const Flight& flight, std::uint32_t vc) const {
+  if (!is_in_ring(output, vc)) return flight.wire_bytes;
+  const std::uint32_t channels = spec_.layout.virtual_channels;
+  const auto output_port = static_cast<std::uint32_t>(&output - outputs_.data()) % spec_.layout.ports;
+  const bool goes_on = !spec_.layout.is_injection(queue_index) && queue_index % channels == vc &&
+                       queue_index / channels % spec_.layout.ports == (output_port ^ 1U);
+  return (goes_on ? 1 : 2) * spec_.max_packet_wire_bytes;
+}
+
+// What becomes free when the packet leaves the queue.
+std::uint32_t PacketEngine::returned_bytes(std::uint32_t queue_index, const Flight& flight) const {
+  if (flight.is_resent) return 0;
+  const std::uint32_t channels = spec_.layout.virtual_channels;
+  const bool is_in_slot = !spec_.layout.is_injection(queue_index) &&
+                          queue_index / channels % spec_.layout.ports < spec_.layout.attachment_port &&
+                          (memo_.ring_channels >> queue_index % channels & 1U) != 0;
+  return is_in_slot ? spec_.max_packet_wire_bytes : flight.wire_bytes;
+}
+
 // Chooses the lane with most room. Among equals it goes on from the lanes of the packets before, so that
 // packets share the virtual channels evenly.
-bool PacketEngine::finds_lane(const Output& output, Flight& flight) {
+bool PacketEngine::finds_lane(const Output& output, std::uint32_t queue_index, Flight& flight) {
   const std::uint64_t lanes = lanes_for(output, flight);
-  if (output.spec.vc_mask == 0) return has_room(output, flight.wanted_vc, flight.wire_bytes);
+  if (output.spec.vc_mask == 0) {
+    return has_room(output, flight.wanted_vc, needed_bytes(output, queue_index, flight, flight.wanted_vc));
+  }
   const auto first = static_cast<std::uint32_t>(std::countr_zero(lanes));
   const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
-  std::int64_t most_bytes = static_cast<std::int64_t>(flight.wire_bytes) - 1;
+  std::int64_t most_bytes = -1;
   bool is_found = false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto vc = static_cast<std::uint32_t>(first + (output.counters.packets + i) % count);
+    const std::int64_t needed = needed_bytes(output, queue_index, flight, vc);
     Queue& buffer = state_.queues[output.spec.first_buffer + vc];
     credits_.settle(buffer, credit_latency(buffer), simulation_.now());
-    if (buffer.room_bytes <= most_bytes) continue;
+    if (buffer.room_bytes < needed || buffer.room_bytes <= most_bytes) continue;
     most_bytes = buffer.room_bytes;
     flight.wanted_vc = static_cast<std::uint8_t>(vc);
     is_found = true;
@@ -65,6 +91,8 @@ bool PacketEngine::finds_lane(const Output& output, Flight& flight) {
 void PacketEngine::await_room(std::uint32_t output_index) {
   const Output& output = outputs_[output_index];
   if (stages_[output.spec.stage].spec.kind == StageKind::ejection) return;  // consumed() arbitrates
+  if (memo_.ring_channels != 0) [[unlikely]]
+    return await_room_of_each(output_index);
   std::uint64_t seen = 0;
   visit_in_turn(output_index, [&](std::uint32_t queue_index) {
     const Flight& flight = state_.flights[state_.queues[queue_index].head];
@@ -82,6 +110,34 @@ void PacketEngine::await_room(std::uint32_t output_index) {
     }
     return false;
   });
+}
+
+// The same where packets need different room in one virtual channel: what the first of them needs, or in a
+// ring the one that needs least.
+void PacketEngine::await_room_of_each(std::uint32_t output_index) {
+  const Output& output = outputs_[output_index];
+  std::array<std::uint32_t, ChannelClasses::max_channels> needed{};
+  std::uint32_t first_queue = 0;
+  visit_in_turn(output_index, [&](std::uint32_t queue_index) {
+    const Flight& flight = state_.flights[state_.queues[queue_index].head];
+    for (std::uint64_t left = lanes_for(output, flight); left != 0; left &= left - 1) {
+      const auto vc = static_cast<std::uint32_t>(std::countr_zero(left));
+      const std::uint32_t bytes = needed_bytes(output, queue_index, flight, vc);
+      if (needed[vc] == 0 || (is_in_ring(output, vc) && bytes < needed[vc])) needed[vc] = bytes;
+    }
+    first_queue = queue_index;
+    return false;
+  });
+  for (std::uint32_t vc = 0; vc < needed.size(); ++vc) {
+    if (needed[vc] == 0) continue;
+    Queue& buffer = state_.queues[output.buffer(vc)];
+    const Time time = credits_.room_time(buffer, needed[vc], credit_latency(buffer));
+    if (time == Time::never()) {
+      buffer.needed_bytes = needed[vc];
+    } else {
+      wake(output_index, time, first_queue);
+    }
+  }
 }
 
 // Call when a packet has just left a queue for whose room somebody waits.

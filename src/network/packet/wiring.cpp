@@ -59,6 +59,9 @@ void PacketEngine::use_routing(const Routing& routing) {
   memo_.is_memoryless = state_.control.routing->is_memoryless();
   memo_.waypoint_count = state_.control.routing->waypoint_count();
   memo_.classes = ChannelClasses(spec_.layout.virtual_channels, state_.control.routing->class_count());
+  const std::uint32_t bubble_class = routing.bubble_class();
+  memo_.ring_channels = bubble_class == Routing::no_class ? 0 : memo_.classes.mask(bubble_class);
+  memo_.finds_with_care = spec_.takes_any_lane || memo_.ring_channels != 0;
   memo_.is_adaptive = state_.control.gate != nullptr || memo_.dimension_order == nullptr;
   if (memo_.dimension_order == nullptr) return;
   for (Output& output : outputs_)

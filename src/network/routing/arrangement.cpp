@@ -5,6 +5,7 @@
 
 #include "kernel/refuse.hpp"
 #include "network/routing/adaptive_routing.hpp"
+#include "network/routing/bubble.hpp"
 #include "network/routing/deadlock.hpp"
 #include "network/routing/destination_mod.hpp"
 #include "network/routing/table_routing.hpp"
@@ -55,7 +56,9 @@ struct RegisteredRouting {
 constexpr std::array registered_routings = {
     RegisteredRouting{"dimension-order", &make_dimension_order_of},
     RegisteredRouting{"dimension-order-entry-class", &make_own<DimensionOrderEntryRouting>},
+    RegisteredRouting{"dimension-order-bubble", &make_own<BubbleOrderRouting>},
     RegisteredRouting{"minimal-adaptive", &make_own<MinimalAdaptiveRouting>},
+    RegisteredRouting{"minimal-adaptive-bubble", &make_own<BubbleAdaptiveRouting>},
     RegisteredRouting{"valiant", &make_own<ValiantRouting>},
     RegisteredRouting{"destination-mod", &make_own<DestinationModRouting>},
     RegisteredRouting{"random-up", &make_own<RandomUpRouting>},

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "kernel/check.hpp"
@@ -33,6 +35,10 @@ class Channels {
   }
   [[nodiscard]] PortRef port(std::uint32_t channel) const {
     return {channel / per_router_, channel % per_router_ / classes_};
+  }
+  // By which the router at the far end receives.
+  [[nodiscard]] std::uint32_t far_port(std::uint32_t channel) const {
+    return topology_.neighbour(port(channel)).port;
   }
   [[nodiscard]] std::uint32_t channel_class(std::uint32_t channel) const { return channel % classes_; }
   [[nodiscard]] std::string name(std::uint32_t channel) const {
@@ -200,12 +206,16 @@ class DeadlockCheck {
   DeadlockCheck(const Topology& topology, const Routing& routing)
       : topology_(topology),
         channels_(topology, routing.class_count()),
-        exploration_(topology, routing, channels_) {}
+        exploration_(topology, routing, channels_),
+        bubble_class_(routing.bubble_class()) {}
 
   // Adds to the counts of the report.
   void run(DeadlockReport& report) {
     DependencyGraph graph(channels_.count());
-    if (!add_direct(graph)) {
+    if (bubble_class_ != Routing::no_class) {
+      report.has_bubbles = true;
+      add_between_rings(graph);
+    } else if (!add_direct(graph)) {
       report.has_escape = true;
       graph = DependencyGraph(channels_.count());
       find_escapes();
@@ -242,6 +252,45 @@ class DeadlockCheck {
       }
     }
     return true;
+  }
+
+  // Adds the direct dependencies between the rings of the class with bubbles, each ring by one of its
+  // channels.
+  void add_between_rings(DependencyGraph& graph) {
+    std::vector<std::uint32_t> rings(channels_.count());
+    std::iota(rings.begin(), rings.end(), 0U);
+    const auto ring_of = [&](std::uint32_t channel) {
+      while (rings[channel] != channel) channel = rings[channel] = rings[rings[channel]];
+      return channel;
+    };
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> turns;
+    for (NodeId destination = 0; destination < topology_.endpoint_count(); ++destination) {
+      exploration_.explore(destination);
+      for (const std::uint32_t state : exploration_.states()) {
+        for (const RouteStep& step : exploration_.steps(state)) {
+          if (step.channel_class != bubble_class_ || exploration_.is_last(state, step)) continue;
+          const std::uint32_t from = channels_.number(exploration_.router(state), step);
+          const std::uint32_t next = exploration_.behind(from);
+          const RouteSteps& onward = exploration_.steps(next);
+          const RouteStep waited_for = onward[onward.count() - 1];
+          if (exploration_.is_last(next, waited_for)) continue;
+          const std::uint32_t to = channels_.number(exploration_.router(next), waited_for);
+          const bool goes_on = waited_for.port == (channels_.far_port(from) ^ 1U);
+          if (goes_on && waited_for.channel_class == bubble_class_) {
+            rings[ring_of(from)] = ring_of(to);
+          } else {
+            turns.emplace_back(from, to);
+          }
+        }
+      }
+    }
+    for (auto& [from, to] : turns) {
+      from = ring_of(from);
+      to = ring_of(to);
+    }
+    std::sort(turns.begin(), turns.end());
+    turns.erase(std::unique(turns.begin(), turns.end()), turns.end());
+    for (const auto& [from, to] : turns) graph.add(from, to);
   }
 
   void find_escapes() {
@@ -315,6 +364,7 @@ class DeadlockCheck {
   Exploration exploration_;
   std::vector<std::uint32_t> escape_number_;  // per channel
   std::uint32_t escape_count_ = 0;
+  std::uint32_t bubble_class_;
   std::vector<std::uint32_t> escapes_;
   std::vector<std::uint32_t> to_visit_;
 };
@@ -324,7 +374,10 @@ class DeadlockCheck {
 std::string DeadlockReport::proof() const {
   if (!cycle.empty()) return "a cycle: " + cycle;
   std::string text = "no cycle among " + std::to_string(dependencies) + " dependencies of " +
-                     std::to_string(channels) + (has_escape ? " escape channels" : " channels");
+                     std::to_string(channels) +
+                     (has_bubbles  ? " rings, each with a bubble"
+                      : has_escape ? " escape channels"
+                                   : " channels");
   if (has_escape) text += ", those across adaptive channels included (Duato)";
   if (factors == 1) text += ", on a smaller network that has a cycle if this one has";
   if (factors > 1) text += ", on " + std::to_string(factors) + " smaller networks, one for each dimension";

@@ -15,7 +15,8 @@ struct DeadlockReport {
   std::uint64_t dependencies = 0;  // number of dependencies between them
   // Number of smaller networks checked instead of this one; 0: this one was checked.
   std::uint32_t factors = 0;
-  bool has_escape = false;  // adaptive routing: the channels are the escape channels
+  bool has_escape = false;   // adaptive routing: the channels are the escape channels
+  bool has_bubbles = false;  // the channels are rings, each with a bubble
 
   // Returns for example "no cycle among 96 dependencies of 64 channels".
   [[nodiscard]] std::string proof() const;
@@ -34,6 +35,11 @@ struct DeadlockReport {
 // dependencies across any number of other channels in between (Duato, IEEE Trans. Parallel and Distributed
 // Systems 4, 1993). Having no cycle is sufficient. It also implies that the escapes lead to the destination
 // from every state: each state has one, and an endless path of escapes would be a cycle.
+//
+// A class with bubbles (Routing::bubble_class): each of its rings counts as one channel, because a packet
+// that goes on along its ring can always move in the end. A packet fills one buffer at most, so that of an
+// adaptive choice only the direct dependencies between escapes count (Puente et al., J. Parallel Distrib.
+// Comput. 61, 2001). No cycle among the rings is sufficient.
 //
 // If Routing::factors() returns smaller networks, they are checked instead of the whole.
 // Time: states x endpoints; for the extended graph, times the states that a packet can reach. Memory: one bit

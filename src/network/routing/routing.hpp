@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernel/check.hpp"
@@ -91,6 +92,13 @@ class Routing {
   // Among how many waypoints each packet draws its own, RouteQuery::waypoint. 0: the steps do not depend on
   // one.
   [[nodiscard]] virtual std::uint32_t waypoint_count() const { return 0; }
+  // The class in which a bubble keeps every ring free of deadlock; no_class: there is none. A ring is what a
+  // packet follows that leaves each router by the port opposite to the one by which it came, in the same
+  // virtual channel. Buffers of the class hold packets, each in a slot of the largest one's size: a packet
+  // that goes on along its ring needs a free slot in the next buffer, and a packet that enters a ring two. So
+  // a ring always keeps a free slot, the bubble, and some packet of it can move.
+  static constexpr std::uint32_t no_class = std::numeric_limits<std::uint32_t>::max();
+  [[nodiscard]] virtual std::uint32_t bubble_class() const { return no_class; }
   // Returns smaller networks such that a cycle of dependencies in this network implies one in at least one of
   // them. Empty: the deadlock check examines this network. An override must include the proof.
   [[nodiscard]] virtual std::vector<RoutingFactor> factors() const;

@@ -102,7 +102,8 @@ TopologyDescription registered<TorusDescription>() {
 
 TopologyKind TorusDescription::kind() {
   TopologyKind kind =
-      cube_kind("torus", {"dimension-order", "dimension-order-entry-class", "minimal-adaptive", "valiant"});
+      cube_kind("torus", {"dimension-order", "dimension-order-entry-class", "dimension-order-bubble",
+                          "minimal-adaptive", "minimal-adaptive-bubble", "valiant"});
   kind.is_grid = true;
   kind.wraps = true;
   return kind;

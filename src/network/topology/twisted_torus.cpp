@@ -102,7 +102,7 @@ TopologyDescription registered<TwistedTorusDescription>() {
 
 TopologyKind TwistedTorusDescription::kind() {
   return {.name = "twisted-torus",
-          .routings = {"dimension-order"},
+          .routings = {"dimension-order", "dimension-order-bubble"},
           .link_tables = MeshDescription::kind().link_tables,
           .is_direct = true};
 }
