@@ -186,6 +186,16 @@ WIRED_BAD = [
     ([*FAT_TREE, "network.cables=[1,1]"], "network.cables", "1 number(s)"),
     ([*FAT_TREE, "network.parents=[4000]", "network.cables=[1000]"], "network.parents", "at most 4096 ports"),
     (["network.topology=crossbar", "network.nodes=100000"], "network.nodes", "1 to 16384"),
+    (
+        ["network.routing=dimension-order-bubble", "router.buffer_bytes=4096"],
+        "router.buffer_bytes",
+        "room for two of the largest packets",
+    ),
+    (
+        ["network.routing=minimal-adaptive-bubble", "router.switching=wormhole"],
+        "router.switching",
+        "virtual-cut-through",
+    ),
     (GRAPH[:3], "network.graph_file line 5", "[network.links.NAME]: it has none"),
 ]
 
