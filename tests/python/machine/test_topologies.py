@@ -187,7 +187,7 @@ WIRED_BAD = [
     ([*FAT_TREE, "network.parents=[4000]", "network.cables=[1000]"], "network.parents", "at most 4096 ports"),
     (["network.topology=crossbar", "network.nodes=100000"], "network.nodes", "1 to 16384"),
     (
-        ["network.routing=dimension-order-bubble", "router.buffer_bytes=4096"],
+        ["network.routing=dimension-order-bubble", "router.buffer_bytes=300"],
         "router.buffer_bytes",
         "room for two of the largest packets",
     ),
