@@ -182,3 +182,17 @@ def test_more_threads_than_clocks_are_refused_with_the_number(apenet, build):
     done = apenet("run", "-n", "1", "--", build(HERE / "threads" / "many_sleepers.c"), "1030")
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert "the rank has more than 1024 threads at a time: expected so many at most" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("library", "first"), [("libfabric-own.so", "01"), ("libucm-own.so", "01"), ("libown.so", "10")]
+)
+def test_locks_that_a_library_takes_within_the_allocator_are_no_actions(apenet, tmp_path, library, first):
+    """Which thread needs new memory is the host's choice. Locks of other libraries come in their order."""
+    mpicc = Path(sys.executable).with_name("mpicc")
+    shared, program = tmp_path / library, tmp_path / "watched"
+    sources = HERE / "threads"
+    subprocess.run(["gcc", "-shared", "-fPIC", sources / "watcher.c", "-o", shared], check=True)
+    subprocess.run([mpicc, sources / "watched.c", shared, "-pthread", "-o", program], check=True)
+    done = apenet("run", "-n", "1", "--", program)
+    assert (done.returncode, done.stdout) == (0, "".join(f"thread {thread}\n" for thread in first)), done.stderr

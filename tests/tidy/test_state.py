@@ -81,6 +81,10 @@ ALLOWED = {
     ("src/runtime/shim/heap.cpp", "memory"): "the heap of the process is one",
     ("src/runtime/shim/heap.cpp", "real"): "the C library's function",
     ("src/runtime/shim/host_caller.cpp", "value"): "where the process has loaded a driver: its own",
+    (
+        "src/runtime/shim/memory_watchers.cpp",
+        "value",
+    ): "where the process has loaded libraries that watch its memory: its own",
 }
 
 NAMED = r"(?P<name>\w+)\s*(?:\[[^\]]*\])*\s*(?:=[^;]*|\{[^;]*\})?;"

@@ -16,6 +16,7 @@
 #include "runtime/shim/heap.hpp"
 #include "runtime/shim/interpreter_memory.hpp"
 #include "runtime/shim/launcher_threads.hpp"
+#include "runtime/shim/memory_watchers.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/mpi_world.hpp"
 #include "runtime/shim/real.hpp"
@@ -122,6 +123,7 @@ void begin(ipc::Client& client, bool has_world) {
   note_library(client.notes(), has_world);
   if (has_world) check_world(client);
   if (abi() == Abi::openmpi) check_for_messages();
+  find_memory_watchers();
   client.start();
   // All ranks have initialised MPI: the launcher has told the helper threads all that it will.
   if (abi() == Abi::openmpi) await_launcher_threads();

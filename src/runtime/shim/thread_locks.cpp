@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/shim/memory_watchers.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/real.hpp"
@@ -156,14 +157,14 @@ int wait_ordered(OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t*
 }
 
 APENET_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  auto* const own = ordered_thread();
+  auto* const own = ordered_caller(__builtin_return_address(0));
   if (own == nullptr || is_shared(mutex)) return real_lock(mutex);
   const OrderedAction action(*own);
   return lock_ordered(*own, mutex, without_limit);
 }
 
 APENET_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
-  auto* const own = ordered_thread();
+  auto* const own = ordered_caller(__builtin_return_address(0));
   if (own == nullptr || is_shared(mutex)) return real_try_lock(mutex);
   const OrderedAction action(*own);
   const int error = real_try_lock(mutex);
@@ -172,7 +173,7 @@ APENET_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
 }
 
 APENET_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  auto* const own = ordered_thread();
+  auto* const own = ordered_caller(__builtin_return_address(0));
   if (own == nullptr || is_shared(mutex)) {
     const bool tells = thread_order().in_use() && !is_shared(mutex);  // it may be gone once it is unlocked
     const int error = real_unlock(mutex);
@@ -231,13 +232,13 @@ APENET_EXPORT int cnd_broadcast(cnd_t* condition) {
 
 #define APENET_TAKE(name, type, real, take)                        \
   APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept { \
-    auto* const own = ordered_thread();                            \
+    auto* const own = ordered_caller(__builtin_return_address(0)); \
     if (own == nullptr || is_shared_lock(lock)) return real(lock); \
     return take(*own, lock, without_limit);                        \
   }
 #define APENET_TRY(name, type, real_try)                               \
   APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {     \
-    auto* const own = ordered_thread();                                \
+    auto* const own = ordered_caller(__builtin_return_address(0));     \
     if (own == nullptr || is_shared_lock(lock)) return real_try(lock); \
     const OrderedAction action(*own);                                  \
     return real_try(lock);                                             \
@@ -245,7 +246,7 @@ APENET_EXPORT int cnd_broadcast(cnd_t* condition) {
 #define APENET_GIVE(name, type, real)                                        \
   APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {           \
     if (!thread_order().in_use() || is_shared_lock(lock)) return real(lock); \
-    auto* const own = ordered_thread();                                      \
+    auto* const own = ordered_caller(__builtin_return_address(0));           \
     const auto give = [&] {                                                  \
       const int error = real(lock);                                          \
       wake(lock, every_thread, own);                                         \

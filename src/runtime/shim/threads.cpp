@@ -17,6 +17,7 @@
 
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/memory_watchers.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -161,6 +162,7 @@ int create_thread(const pthread_t* thread, const void* creator, Result (*routine
   const bool is_ordered =
       !serves && !computes_for_others(creator) && !drives_device(creator) && may_be_rank();
   OrderedThread* const own = is_ordered ? enter_order() : nullptr;
+  if (is_ordered) find_memory_watchers();
   const auto act = [&] {
     OrderedThread* const entry = is_ordered ? thread_order().create(own) : nullptr;
     if (is_ordered && entry == nullptr) refuse_thread();
