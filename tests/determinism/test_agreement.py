@@ -124,6 +124,16 @@ def test_random_traffic_takes_the_same_time_with_and_without_processes(planned, 
     require_agreement(planned, traffic(7, 5), tmp_path, 5, machine)
 
 
+def test_more_messages_than_slots_take_the_same_time_with_and_without_processes(planned, tmp_path):
+    """A rank without a process has no slots: what a sender waits for in the simulator costs no virtual time."""
+    messages = range(0, 2 * 4500, 2)
+    plan: list[Operation] = [(1, "c", 0, 20_000_000, 0, 0)]
+    for number in messages:
+        plan += [(0, "s", 1, 1000, 7, number), (0, "w", 0, 0, 0, number)]
+        plan += [(1, "r", 0, 1000, 7, number + 1), (1, "w", 0, 0, 0, number + 1)]
+    require_agreement(planned, plan, tmp_path, 2, "ape16")
+
+
 def test_a_rank_that_has_ended_gives_no_more_credit(planned, tmp_path):
     """Rank 2 passes a message on and ends: the room that it took from its ring stays taken."""
     plan: list[Operation] = [

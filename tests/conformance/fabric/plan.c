@@ -4,7 +4,7 @@
 #include "../../../src/api/compute/apenet_compute.h"
 #include "fabric.h"
 
-enum { most_operations = 512, buffer_bytes = 2 << 20, buffers = 16 };
+enum { most_operations = 1 << 14, buffer_bytes = 2 << 20, buffers = 16 };
 
 static char memory[buffers][buffer_bytes];
 static int is_done[most_operations];
