@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-python conformance conformance-gasnet conformance-mpich soak bench lint tidy wheel clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-threads-hostile test-python conformance conformance-gasnet conformance-mpich soak bench lint tidy wheel clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -142,6 +142,11 @@ soak: all .venv-openmpi/.installed
 	@$(BIN)/python tests/soak/deaths.py
 	$(call say,equal runs in changing surroundings for $(MINUTES) minutes)
 	@$(BIN)/python tests/soak/soak.py --minutes $(MINUTES)
+
+# Likewise: programs with threads, each in 20 hostile runs on 2 ranks and on 16.
+test-threads-hostile: all
+	$(call say,equal runs of programs with threads in hostile surroundings)
+	@$(BIN)/python tests/soak/hostile_threads.py
 
 bench: all
 	@$(BIN)/apenet perf

@@ -196,3 +196,42 @@ def test_locks_that_a_library_takes_within_the_allocator_are_no_actions(apenet, 
     subprocess.run([mpicc, sources / "watched.c", shared, "-pthread", "-o", program], check=True)
     done = apenet("run", "-n", "1", "--", program)
     assert (done.returncode, done.stdout) == (0, "".join(f"thread {thread}\n" for thread in first)), done.stderr
+
+
+# The last lines of each rank, with times counted by hand: 12 jobs of 10 to 30 ms keep four threads busy for 70 ms, then
+# each waits for two limits of 50 ms; writes of 5 ms each fill 10 ms of a round of 25 ms but the first; and so on.
+MEETINGS = {
+    "pool": (2, "12 jobs, 8 limits, at 0.170"),
+    "readers": (16, "wrote 6 times, at 0.080"),
+    "heartbeat": (2, "at 8.00"),
+    "log": (16, "thread 2 says 4"),
+    "timers": (2, "3 ticks, 4 alarms, at 1.650"),
+}
+
+
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_threads_that_meet_take_the_time_that_they_wait(apenet, build, meeting):
+    """More of the same, in hostile surroundings: `make test-threads-hostile`."""
+    ranks, last = MEETINGS[meeting]
+    program = build(HERE / "threads" / "meetings.c")
+    done = apenet("run", "-n", str(ranks), "--machine", "ape16", "--", program, meeting)
+    assert done.returncode == 0, done.stderr
+    assert WARNING not in done.stderr
+    lines = done.stdout.splitlines()
+    for rank in range(ranks):
+        assert [line for line in lines if line.startswith(f"rank {rank}:")][-1] == f"rank {rank}: {last}"
+
+
+@pytest.mark.parametrize(
+    ("program", "last"), [("python_threads.py", "ends at 0.500"), ("twenty_children.py", "at 0.20")]
+)
+def test_threads_and_children_of_python_take_the_time_that_they_sleep(apenet, program, last):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", sys.executable, HERE / "threads" / program)
+    assert done.returncode == 0, done.stderr
+    assert WARNING not in done.stderr
+    lines = done.stdout.splitlines()
+    assert [[line for line in lines if line.startswith(f"rank {rank}:")][-1] for rank in range(2)] == [
+        f"rank {rank}: {last}" for rank in range(2)
+    ]
+    ends = [f"rank 0: child {child} with {child}" for child in range(19, -1, -1)]
+    assert "twenty" not in program or [line for line in lines if line.startswith("rank 0: child")] == ends

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +76,51 @@ def burning(count: int) -> Iterator[None]:
             burner.wait()
 
 
+def descendants(process: int) -> Iterator[int]:
+    """All processes below this one."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split()
+    except OSError:
+        return  # has ended
+    for child in map(int, children):
+        yield child
+        yield from descendants(child)
+
+
+def is_of_rank(process: int) -> bool:
+    """Whether this is a program of a rank, and not the simulator or its supervisor."""
+    try:
+        return b"APENET_MAPPING=" in Path(f"/proc/{process}/environ").read_bytes()
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def stopping(command: int) -> Iterator[None]:
+    """Stops processes of a run's ranks again and again, one at a time, for some ten milliseconds."""
+    is_over = threading.Event()
+
+    def stop_and_continue() -> None:
+        drawn = random.Random(command)
+        while not is_over.wait(drawn.uniform(0.01, 0.05)):
+            ranks = [process for process in descendants(command) if is_of_rank(process)]
+            if not ranks:
+                continue
+            stopped = drawn.choice(ranks)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(stopped, signal.SIGSTOP)
+                is_over.wait(drawn.uniform(0.005, 0.04))
+                os.kill(stopped, signal.SIGCONT)
+
+    thread = threading.Thread(target=stop_and_continue)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """Differences of the host between runs, which must not affect any result."""
@@ -82,6 +130,7 @@ class Surroundings:
     environment: Mapping[str, str] | None = None
     other_folder: bool = False
     burners: int = 0
+    stops: bool = False  # one rank after the other is stopped for a moment
     options: tuple[str, ...] = ()
 
 
@@ -111,8 +160,10 @@ class Programs:
         library = "openmpi" if case.openmpi else "mpich"
         program = self._folder / f"{case.program.stem}-{library}"
         if not program.exists():
-            compiler = (OPENMPI_BIN if case.openmpi else BIN) / "mpicc"
-            options = ["-std=gnu11", "-O1", "-pthread", f"-I{ROOT / 'src' / 'api' / 'compute'}"]
+            is_cxx = case.program.suffix == ".cpp"
+            compiler = (OPENMPI_BIN if case.openmpi else BIN) / ("mpicxx" if is_cxx else "mpicc")
+            options = ["-std=gnu++17" if is_cxx else "-std=gnu11", "-O1", "-pthread", "-fopenmp"]
+            options.append(f"-I{ROOT / 'src' / 'api' / 'compute'}")
             subprocess.run([compiler, *options, "-o", program, case.program, "-lm"], check=True)
         return [str(program), *case.arguments]
 
@@ -143,19 +194,26 @@ def run(case: Case, programs: Programs, around: Surroundings) -> Outcome:
             command += ["--mpi", "openmpi"]
         command += ["--", *programs.command(case)]
         with burning(around.burners):
-            done = subprocess.run(
+            process = subprocess.Popen(
                 command,
                 env={**os.environ, **(around.environment or {})},
                 cwd=scratch if around.other_folder else ROOT,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=HANG_S,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
+            with stopping(process.pid) if around.stops else contextlib.nullcontext():
+                try:
+                    stdout, stderr = (text.decode(errors="replace") for text in process.communicate(timeout=HANG_S))
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                    raise
         kept = [path for path in folder.rglob("*") if path.is_file() and path.name != "host.json"]
         files = {str(path.relative_to(folder)): path.read_bytes() for path in sorted(kept)}
-    stderr = re.sub(r"[\d.]+ s of wall time", "... s of wall time", done.stderr.decode(errors="replace"))
-    return Outcome(done.returncode, done.stdout.decode(errors="replace"), stderr, files)
+    stderr = re.sub(r"[\d.]+ s of wall time", "... s of wall time", stderr)
+    stderr = re.sub(r"apenet: note: a rank computes for about .*\n", "", stderr)  # the host's time
+    return Outcome(process.returncode, stdout, stderr, files)
 
 
 def first_difference(one: str, two: str) -> str:

@@ -16,7 +16,7 @@ import time
 from itertools import product
 from pathlib import Path
 
-from cases import CASES, SURROUNDINGS, Case, Outcome, Programs, chosen, first_difference, run
+from cases import CASES, SURROUNDINGS, Case, Outcome, Programs, Surroundings, chosen, first_difference, run
 
 
 def compare(case: Case, reference: Outcome, outcome: Outcome) -> str:
@@ -35,7 +35,7 @@ def compare(case: Case, reference: Outcome, outcome: Outcome) -> str:
     return f"{', '.join(parts)} differ{detail}"
 
 
-def soak(cases: list[Case], repeats: int, minutes: float) -> int:
+def soak(cases: list[Case], repeats: int, minutes: float, surroundings: tuple[Surroundings, ...] = SURROUNDINGS) -> int:
     """Runs the cases in turn; returns the number of runs that differed."""
     ends = time.monotonic() + 60 * minutes
     runs = dict.fromkeys((case.name for case in cases), 0)
@@ -43,7 +43,7 @@ def soak(cases: list[Case], repeats: int, minutes: float) -> int:
     references: dict[str, Outcome] = {}
     with tempfile.TemporaryDirectory() as folder:
         programs = Programs(Path(folder))
-        for repeat, around, case in product(range(repeats), SURROUNDINGS, cases):
+        for repeat, around, case in product(range(repeats), surroundings, cases):
             if time.monotonic() > ends:
                 break
             try:
@@ -57,7 +57,7 @@ def soak(cases: list[Case], repeats: int, minutes: float) -> int:
                 sys.stdout.write(f"{case.name}, {around.name}, run {repeat + 1}: {fault}\n")
                 sys.stdout.flush()
     for name, count in runs.items():
-        sys.stdout.write(f"{name:20} {count:5} runs, {wrong[name]:5} differ\n")
+        sys.stdout.write(f"{name:24} {count:5} runs, {wrong[name]:5} differ\n")
     total = sum(wrong.values())
     sys.stdout.write(f"{sum(runs.values()) - total} passed, {total} failed\n")
     if not all(runs.values()):
