@@ -29,6 +29,17 @@ static inline struct World begin_program(int* argc, char*** argv) {
   return world;
 }
 
+// The same with any number of threads that call MPI.
+static inline struct World begin_threaded_program(int* argc, char*** argv) {
+  struct World world;
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  CHECK(provided == MPI_THREAD_MULTIPLE);
+  return world;
+}
+
 static inline int end_program(struct World world) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == 0) printf("passed\n");

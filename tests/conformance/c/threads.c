@@ -31,12 +31,7 @@ static void* exchange(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  struct World world;
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-  CHECK(provided == MPI_THREAD_MULTIPLE);
+  const struct World world = begin_threaded_program(&argc, &argv);
   struct Worker workers[2] = {{world, MPI_COMM_WORLD, 1}, {world, MPI_COMM_NULL, 2}};
   MPI_Comm_dup(MPI_COMM_WORLD, &workers[1].comm);
   pthread_t thread;

@@ -145,9 +145,7 @@ static void wait_for_ever(const char* mode) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  world = begin_program(&argc, &argv);
   if (argc != 3 || world.size != 4) return 2;
   const char* mode = argv[1];
   snprintf(path, sizeof path, "%s/meet", argv[2]);

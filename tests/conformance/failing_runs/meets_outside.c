@@ -110,10 +110,7 @@ static void meets_in_a_fifo(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  world = begin_threaded_program(&argc, &argv);
   if (argc != 3) return 2;
   if (strcmp(argv[1], "thread") == 0) waits_beside(computes, argv[2]);
   if (strcmp(argv[1], "process") == 0) waits_beside(sleeps_in_a_process, argv[2]);

@@ -63,10 +63,7 @@ static int work(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  world = begin_threaded_program(&argc, &argv);
   CHECK(mtx_init(&lock, mtx_plain) == thrd_success && mtx_init(&held, mtx_timed) == thrd_success);
   CHECK(cnd_init(&changed) == thrd_success && tss_create(&key, destroy) == thrd_success);
   mtx_lock(&held);

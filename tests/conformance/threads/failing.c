@@ -36,11 +36,8 @@ static void* work(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  int provided = 0;
   how = argv[1];
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  world = begin_threaded_program(&argc, &argv);
   setvbuf(stdout, NULL, _IOLBF, 0);
   pthread_t threads[thread_count];
   int numbers[thread_count];

@@ -53,11 +53,8 @@ static void* work(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  int provided = 0;
   how = argv[1];
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  world = begin_threaded_program(&argc, &argv);
   pthread_t threads[thread_count];
   int numbers[thread_count];
   for (int i = 0; i < thread_count; ++i) {
