@@ -220,6 +220,10 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       }
       pause = pause_of(std::min(left_ns, most_pause_ns));
     }
+    const auto has_checked_long = [&] {
+      checked_ns += pause.tv_nsec;
+      return checked_ns >= idle_pause_ns;
+    };
     bool is_interrupted = guard.has_signal();
     const bool is_asked = own.asked_signal != 0;
     note_wait(own);
@@ -246,7 +250,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       unblock(own, {.clock_ps = now_ps()}, Woken::interrupted);
       dispatch();
     } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr &&
-               (!checks || (checked_ns += pause.tv_nsec) >= idle_pause_ns) && own.readiness->is_there()) {
+               (!checks || has_checked_long()) && own.readiness->is_there()) {
       table_->has_overtaken = true;
       own.ends = WaitEnds::by_thread;
       unblock(own, {.clock_ps = now_ps()}, Woken::signalled);
