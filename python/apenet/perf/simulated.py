@@ -24,6 +24,7 @@ PACKETS_OF_4_KIB = (
     "router.injection_buffer_bytes=8224",
     "router.ejection_buffer_bytes=8224",
 )
+MESSAGE_BYTES = 4096
 PACKET_FLITS = 66  # ape128: 512 bytes, and 16 of header and footer
 # Share of what the network carries: uniform traffic crosses a ring of 8 nodes or fewer at one flit per node and flit
 # time, a longer one at 8 / nodes (Dally and Towles, chapter 3.3).
@@ -143,15 +144,14 @@ def _cost_per_node(timed: Timed) -> float:
 
 
 def _exchange(request: PerfRequest) -> Timed:
-    options = _core.HaloWorkOptions()
-    options.exchanges = request.repeat
-    description = request.read_machine().description()
-    return _timed(lambda: _core.HaloWork(description, options))
-
-
-def _timed(make: Callable[[], _core.HaloWork]) -> Timed:
+    machine = request.read_machine()
+    options = _core.WorkloadOptions()
+    options.bytes = MESSAGE_BYTES
+    options.rounds = request.repeat
+    options.grid = machine.dims
+    description, halo = machine.description(), _core.workload("halo")
     begin = time.thread_time()
-    made = make()
+    run = _core.WorkloadWork(description, halo, options)
     wired = time.thread_time()
-    work = made.run()
+    work = run.run()
     return Timed(work, wired - begin, time.thread_time() - wired)
