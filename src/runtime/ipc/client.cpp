@@ -52,14 +52,18 @@ void Client::send_signal(std::uint32_t rank, const SentSignal& signal) {
   unlock();
 }
 
-void Client::charge_clock_read() {
+void Client::charge_clock_read(bool is_of_runtime) {
   OrderedThread* const own = ordered();
   CallProgress& calls = this->calls();
   calls.read_clock();
   const std::int64_t now_ps = own != nullptr ? own->key.clock_ps : block_->clock.now_ps();
   std::int64_t cost_ps = costs(0).clock_read.ps();
-  if (cost_ps <= 0 || block_->progress.leaves())
-    cost_ps = calls.read_cost_ps(now_ps, block_->progress.leaves());
+  const bool leaves = block_->progress.leaves();
+  if (cost_ps <= 0 || leaves || is_of_runtime) {
+    cost_ps = calls.read_cost_ps(now_ps, leaves          ? CallProgress::free_reads_of_leave
+                                         : is_of_runtime ? CallProgress::free_reads_of_runtime
+                                                         : CallProgress::free_reads);
+  }
   if (own != nullptr) {
     if (cost_ps > 0) order()->advance(*own, std::min(now_ps + cost_ps, end_of_time_ps));
     return;

@@ -127,8 +127,9 @@ class Client {
   [[nodiscard]] std::int64_t clock_ps() const { return block_->clock.shown_ps() - header_->epoch_ps; }
   // Charges CPU work of the library to the process's clock.
   void charge(std::int64_t ps) { block_->clock.charge(ps); }
-  // Charges one read of the clock.
-  void charge_clock_read();
+  // Charges one read of the clock. is_of_runtime: a language's runtime may read it, which does so as often as
+  // the host lets its threads look for work: only a long row of reads takes time.
+  void charge_clock_read(bool is_of_runtime = false);
   void charge_compute(std::int64_t ps);  // the program's own work
   // The calling thread's time: the process's clock, or its own (docs/internals/threads.md). As clock_ps(),
   // and goes on after the process has left.

@@ -9,6 +9,10 @@
 
 namespace apenet::ipc {
 
+// Stands before each system call of the simulator's own, so that the shim does not take it for the program's
+// (shim/direct_calls.cpp): an instruction without effect.
+#define APENET_OWN_CALL "nopl 0x6170656e(%%rax)\n\t"
+
 // Makes a system call without calling any interposed function.
 template <typename First, typename Second>
 inline int host_call(long number, First first, Second second, std::uint64_t third = 0,
@@ -18,7 +22,7 @@ inline int host_call(long number, First first, Second second, std::uint64_t thir
   register const void* const r10 __asm__("r10") = fourth;
   register const std::uint64_t r8 __asm__("r8") = fifth;
   register const std::uint64_t r9 __asm__("r9") = sixth;
-  __asm__ volatile("syscall"
+  __asm__ volatile(APENET_OWN_CALL "syscall"
                    : "=a"(result)
                    : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10), "r"(r8), "r"(r9)
                    : "rcx", "r11", "memory");

@@ -12,11 +12,7 @@ constexpr std::uint32_t polls_before_waiting = 16;
 // a grant.
 constexpr std::uint32_t calls_before_testing = 64;
 
-// After this many clock reads in a row during which the clock did not move, the program is assumed to wait
-// for a certain time. Each further read then costs what it costs on most of the machines.
-constexpr std::uint32_t reads_before_spinning = 64;
-constexpr std::int64_t spinning_read_ps = 50'000;
-constexpr std::uint32_t reads_of_a_leave = 1'000'000;  // the same limit while the library waits in the host
+constexpr std::int64_t spinning_read_ps = 50'000;  // what a read costs on most of the machines
 
 // When every process waits and the network is empty, each may poll this often before it waits again. What it
 // waits for comes from elsewhere, and MPICH needs one poll per message (accumulates of a rank to itself).
@@ -68,11 +64,10 @@ bool Progress::use_grant() {
   return left > 0;
 }
 
-std::int64_t CallProgress::read_cost_ps(std::int64_t clock_ps, bool leaves) {
+std::int64_t CallProgress::read_cost_ps(std::int64_t clock_ps, std::uint32_t most_free) {
   if (read_at_ps_.load(std::memory_order_relaxed) != clock_ps) set(repeated_reads_, 0);
   add(repeated_reads_, 1);
-  const std::int64_t cost_ps =
-      get(repeated_reads_) > (leaves ? reads_of_a_leave : reads_before_spinning) ? spinning_read_ps : 0;
+  const std::int64_t cost_ps = get(repeated_reads_) > most_free ? spinning_read_ps : 0;
   read_at_ps_.store(clock_ps + cost_ps, std::memory_order_relaxed);
   return cost_ps;
 }

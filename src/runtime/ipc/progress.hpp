@@ -49,9 +49,13 @@ class CallProgress {
   // Call when a poll has found no visible event. leaves: as Progress::leaves(). Returns what the poll should
   // do.
   Poll on_empty_poll(bool leaves);
-  // Returns the cost of a clock read on a machine whose reads cost nothing. Without it, a program that reads
-  // the clock until a certain time would never reach it.
-  std::int64_t read_cost_ps(std::int64_t clock_ps, bool leaves);
+  // Returns the cost of a clock read that costs nothing by itself. After most_free reads in a row during
+  // which the clock did not move, the program is assumed to wait for a certain time, which it would never
+  // reach.
+  std::int64_t read_cost_ps(std::int64_t clock_ps, std::uint32_t most_free);
+  static constexpr std::uint32_t free_reads = 64;
+  static constexpr std::uint32_t free_reads_of_runtime = 16384;
+  static constexpr std::uint32_t free_reads_of_leave = 1'000'000;  // while the library waits in the host
 
   // Count the calls in progress: those that only test (MPI_Test), and those that wait (MPI_Wait).
   void begin_test() { testing_.fetch_add(1, std::memory_order_relaxed); }

@@ -14,6 +14,7 @@
 
 #include "message/requests.hpp"
 #include "runtime/ipc/clock.hpp"
+#include "runtime/ipc/direct_note.hpp"
 #include "runtime/ipc/outside_note.hpp"
 #include "runtime/ipc/program_messages.hpp"
 #include "runtime/ipc/progress.hpp"
@@ -205,6 +206,7 @@ struct Block {
   Place place;
   WaitNote note;  // owner: the provider
   OutsideNote outside;
+  DirectNote direct;
   // The clock at which the first of the process's timers is due, or of the signals that ranks have sent it;
   // see shim/virtual_timers.hpp. Owner: the process; the simulator lowers it while the process waits.
   std::atomic<std::int64_t> timer_due_ps{never_ps};

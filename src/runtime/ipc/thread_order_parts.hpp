@@ -100,8 +100,9 @@ class ThreadOrder::Guard {
 
  private:
   using SignalSet = std::uint64_t;  // as the host has it
-  // The C library interrupts its threads by 32 and 33.
-  static constexpr SignalSet every_signal = ~(SignalSet{3} << 31U);
+  // The C library interrupts its threads by 32 and 33, and the host by SIGSYS (31) at calls that it passes
+  // on.
+  static constexpr SignalSet every_signal = ~(SignalSet{7} << 30U);
   static const void* as_argument(std::size_t bytes) {
     return reinterpret_cast<const void*>(bytes);  // NOLINT(performance-no-int-to-ptr)
   }

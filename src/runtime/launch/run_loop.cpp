@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/ipc/futex.hpp"
+#include "runtime/launch/direct_calls.hpp"
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/host_waits.hpp"
 #include "runtime/launch/outside_waits.hpp"
@@ -307,6 +308,8 @@ void RunLoop::check_periodically(const std::function<bool()>& interrupted) {
 void RunLoop::report_on(SessionReport& report) {
   server_.report(report);
   for (std::string& warning : stalled_.warnings()) report.warnings.push_back(std::move(warning));
+  for (std::string& warning : direct_call_warnings(view_.ranks))
+    report.warnings.push_back(std::move(warning));
   for (std::string& warning : outside_warnings(view_.ranks)) report.warnings.push_back(std::move(warning));
   const auto line_of = [this](const std::string& file, std::uint64_t address) {
     std::error_code error;

@@ -82,6 +82,8 @@ class RankTable {
   [[nodiscard]] const ipc::OutsideNote& outside(std::uint32_t rank) const {
     return shared_.block(rank).outside;
   }
+  // What its own system calls got past the shim; likewise.
+  [[nodiscard]] const ipc::DirectNote& direct(std::uint32_t rank) const { return shared_.block(rank).direct; }
   // How many MPI calls the rank has made.
   [[nodiscard]] std::uint32_t calls(std::uint32_t rank) const { return shared_.block(rank).progress.calls(); }
   [[nodiscard]] bool is_suspended(std::uint32_t rank) const {

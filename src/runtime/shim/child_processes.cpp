@@ -21,6 +21,7 @@
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/process_files.hpp"
@@ -222,12 +223,14 @@ APENET_HIDDEN void apenet_vfork_begins() {
   VforkStart& own = vfork_start;
   note_process_start();
   note_library_start();
+  let_direct_calls_pass();
   own.start = new (own.storage.data()) NewProcess;
   errno = error;
 }
 
 // In the parent. result: the host's.
 APENET_HIDDEN pid_t apenet_vfork_ends(long result) {
+  catch_direct_calls();
   VforkStart& own = vfork_start;
   if (NewProcess* const start = std::exchange(own.start, nullptr)) {
     start->note(static_cast<pid_t>(result));
@@ -256,6 +259,7 @@ vfork:
     .cfi_adjust_cfa_offset -8
     .cfi_register %rip, %rdi
     movl    $58, %eax
+    nopl    0x6170656e(%rax)
     syscall
     pushq   %rdi
     .cfi_adjust_cfa_offset 8

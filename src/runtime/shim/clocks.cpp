@@ -51,6 +51,7 @@ struct Timeb {
 
 constinit thread_local bool reads_clock_free = false;
 constinit thread_local bool is_leaving = false;
+constinit thread_local bool is_in_direct_call = false;
 
 ClockKind kind_of(clockid_t clock) {
   switch (clock) {
@@ -102,7 +103,7 @@ std::int64_t now_ps(ipc::Client& client) {
 std::int64_t read_clock_ps(ipc::Client& client) {
   if (reads_clock_free) return now_ps(client);
   if (client.block().identity.finalised == 0) {
-    client.charge_clock_read();
+    client.charge_clock_read(is_in_direct_call);
   } else {
     constexpr std::int64_t afterwards_read_ps = 50 * ps_per_ns;
     client.block().clock.afterwards_ps.add(afterwards_read_ps);

@@ -51,6 +51,9 @@ ipc::Client* clock_client();
 std::int64_t read_clock_ps(ipc::Client& client);
 // This thread's reads charge nothing: what it does is none of the program's, and the host decides when.
 extern constinit thread_local bool reads_clock_free __attribute__((tls_model("initial-exec")));
+// This thread is in a call that the program's own code has made (direct_calls.hpp), which may be that of a
+// runtime.
+extern constinit thread_local bool is_in_direct_call __attribute__((tls_model("initial-exec")));
 // This thread is in MPI_Finalize or a session's, where the library waits for its process manager.
 extern constinit thread_local bool is_leaving __attribute__((tls_model("initial-exec")));
 // CPU time used. A process polls while it waits for MPI, so only sleeping takes no CPU time.

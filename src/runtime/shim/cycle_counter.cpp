@@ -1,8 +1,8 @@
 // The processor's cycle counter (rdtsc, rdtscp), for programs that read it directly: `apenet run --trap-tsc`.
 //
 // The kernel turns each read into a SIGSEGV, and the handler here returns one tick per nanosecond of virtual
-// time. A read costs some microseconds of wall time. All other faults are passed to the program's own SIGSEGV
-// handler, which may be set at any time.
+// time. A read costs some microseconds of wall time. Other faults go to the program's own handler
+// (held_signals.hpp).
 //
 // Threads created before the end of MPI_Init keep the host's counter.
 #include "runtime/shim/cycle_counter.hpp"
@@ -17,13 +17,10 @@ apenet::shim::Untrapped::~Untrapped() {}
 #else
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
-#include <ucontext.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -31,34 +28,22 @@ apenet::shim::Untrapped::~Untrapped() {}
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/computation.hpp"
+#include "runtime/shim/held_signals.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
 
-using Action = struct sigaction;
-using SetAction = int (*)(int, const Action*, Action*);
-using SetMask = int (*)(int, const sigset_t*, sigset_t*);
-
-// The program's handler, called after ours. Only sigaction() writes it. A fault in one thread while another
-// sets the handler is a race of the program, as it is without the shim.
+// system_code: where the kernel's own reads are.
 struct Trap {
   std::atomic<bool> is_set{false};
-  Action theirs{};
-  // Resolved by begin_cycle_counter(), so that the fault handler does not have to.
-  SetAction set_action = nullptr;
-  SetMask set_mask = nullptr;
   std::uint64_t system_code = 0;
 };
 
-Trap& trap() {
-  // Needs no guard: the thread sanitizer calls sigaction() before it can handle one.
-  static constinit Trap value;
-  return value;
-}
+constinit Trap trap;
 
 bool is_trapping() {
-  return trap().is_set.load(std::memory_order_relaxed);
+  return trap.is_set.load(std::memory_order_relaxed);
 }
 
 int set_trap(int mode) {
@@ -78,7 +63,7 @@ std::uint64_t host_ticks() {
 // fit only the host's counter.
 bool is_of_system(std::uint64_t instruction) {
   constexpr std::uint64_t most_bytes = 4 * 4096;
-  const std::uint64_t begin = trap().system_code;
+  const std::uint64_t begin = trap.system_code;
   return begin != 0 && instruction - begin < most_bytes;
 }
 
@@ -92,7 +77,8 @@ std::uint64_t ticks(std::uint64_t instruction) {
 }
 
 // Emulates the read and skips the instruction. Returns false if the fault has another cause.
-bool answer(mcontext_t& machine) {
+bool answer_read(siginfo_t& /*info*/, ucontext_t& context) {
+  mcontext_t& machine = context.uc_mcontext;
   constexpr greg_t general_protection = 13;
   if (machine.gregs[REG_TRAPNO] != general_protection) return false;
   const auto instruction = static_cast<std::uint64_t>(machine.gregs[REG_RIP]);
@@ -108,49 +94,6 @@ bool answer(mcontext_t& machine) {
   return true;
 }
 
-// Does what the kernel would do with a SIGSEGV if the program's handler were installed.
-void pass_on(int number, siginfo_t* info, void* context) {
-  const Action theirs = trap().theirs;
-  const bool was_sent = info->si_code <= 0;
-  if (theirs.sa_handler == SIG_IGN && was_sent) return;
-  if (theirs.sa_handler == SIG_DFL || theirs.sa_handler == SIG_IGN) {
-    // The fault recurs and ends the process.
-    const Action end{};
-    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): set with the trap
-    trap().set_action(SIGSEGV, &end, nullptr);
-    if (was_sent) raise(SIGSEGV);
-    return;
-  }
-  if ((theirs.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) trap().theirs = Action{};
-  sigset_t mask = theirs.sa_mask;
-  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): set with the trap
-  trap().set_mask(SIG_BLOCK, &mask, nullptr);  // the kernel restores the mask when we return
-  if ((theirs.sa_flags & SA_SIGINFO) != 0) {
-    theirs.sa_sigaction(number, info, context);
-  } else {
-    theirs.sa_handler(number);
-  }
-}
-
-void on_fault(int number, siginfo_t* info, void* context) {
-  const int error = errno;
-  if (!answer(static_cast<ucontext_t*>(context)->uc_mcontext)) pass_on(number, info, context);
-  errno = error;
-}
-
-// Removes SIGSEGV from a set to block: if it were blocked, the next read would end the process.
-sigset_t without_fault(sigset_t set) {
-  sigdelset(&set, SIGSEGV);
-  return set;
-}
-
-int change_mask(const char* function, int how, const sigset_t* set, sigset_t* before) {
-  const auto real = next<SetMask>(function);
-  if (!is_trapping() || set == nullptr || how == SIG_UNBLOCK) return real(how, set, before);
-  const sigset_t allowed = without_fault(*set);
-  return real(how, &allowed, before);
-}
-
 }  // namespace
 
 Untrapped::Untrapped() {
@@ -163,58 +106,15 @@ Untrapped::~Untrapped() {
 
 void begin_cycle_counter() {
   if (is_trapping() || std::getenv("APENET_TRAP_TSC") == nullptr) return;
-  Action ours{};
-  ours.sa_sigaction = on_fault;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  sigemptyset(&ours.sa_mask);
-  trap().set_action = next<SetAction>("sigaction");
-  trap().set_mask = next<SetMask>("pthread_sigmask");
-  trap().system_code = getauxval(AT_SYSINFO_EHDR);
-  trap().set_action(SIGSEGV, &ours, &trap().theirs);
-  sigset_t faults;
-  sigemptyset(&faults);
-  sigaddset(&faults, SIGSEGV);
-  trap().set_mask(SIG_UNBLOCK, &faults, nullptr);
-  trap().is_set = true;
+  trap.system_code = getauxval(AT_SYSINFO_EHDR);
+  hold_signal(SIGSEGV, answer_read);
+  trap.is_set = true;
   pthread_atfork(nullptr, nullptr, [] { set_trap(PR_TSC_ENABLE); });
   if (set_trap(PR_TSC_SIGSEGV) == 0) return;
   std::fputs("apenet: --trap-tsc: expected a host that allows prctl(PR_SET_TSC)\n", stderr);
   std::_Exit(2);
 }
 
-APENET_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
-  const auto real = next<SetAction>("sigaction");
-  if (!is_trapping() || number < 1 || number >= NSIG) return real(number, action, before);
-  struct sigaction wanted {};
-  if (action != nullptr) {
-    wanted = *action;
-    wanted.sa_mask = without_fault(wanted.sa_mask);
-  }
-  if (number != SIGSEGV) return real(number, action == nullptr ? nullptr : &wanted, before);
-  if (before != nullptr) *before = trap().theirs;
-  if (action != nullptr) trap().theirs = wanted;
-  return 0;
-}
-
-APENET_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
-  if (!is_trapping() || number != SIGSEGV)
-    return next<sighandler_t (*)(int, sighandler_t)>("signal")(number, handler);
-  struct sigaction action {};
-  struct sigaction before {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGSEGV, &action, &before);
-  return before.sa_handler;
-}
-
-APENET_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  return change_mask("sigprocmask", how, set, before);
-}
-
-APENET_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  return change_mask("pthread_sigmask", how, set, before);
-}
+}  // namespace apenet::shim
 
 #endif
-
-}  // namespace apenet::shim

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/shim/computation.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -29,6 +30,7 @@ class HostCaller {
 // First in each function that a driver may call.
 #define APENET_HOST_CALLER const apenet::shim::HostCaller host_caller(__builtin_return_address(0))
 // Instead, in each that depends on virtual time.
-#define APENET_TIME_CALL \
-  APENET_HOST_CALLER;    \
+#define APENET_TIME_CALL                 \
+  apenet::shim::follow_loaded_objects(); \
+  APENET_HOST_CALLER;                    \
   const apenet::shim::ProgramCall time_call(__builtin_return_address(0), __func__, apenet::shim::Callee::time)

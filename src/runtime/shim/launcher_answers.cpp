@@ -39,7 +39,7 @@ void* pmix_symbol(const char* name) {
   return symbol;
 }
 
-void place(const ipc::Client& client, std::string_view key, PmixValue& value) {
+void put_answer(const ipc::Client& client, std::string_view key, PmixValue& value) {
   if (key == "pmix.lpeers" && value.type == pmix_string && value.data.text != nullptr) {
     // The value is a list such as "0,1,2", in which this rank stands: its number alone is not longer.
     const std::string own = std::to_string(client.rank());
@@ -63,7 +63,7 @@ APENET_EXPORT int PMIx_Get(Word process, Word key, Word hints, Word hint_count, 
   const ipc::Client* const client = ipc::Client::attached();
   auto* const* const answer = reinterpret_cast<PmixValue* const*>(value);
   if (result == 0 && client != nullptr && key != 0 && answer != nullptr && *answer != nullptr)
-    place(*client, reinterpret_cast<const char*>(key), **answer);
+    put_answer(*client, reinterpret_cast<const char*>(key), **answer);
   if (virtual_client() != nullptr) await_launcher_threads();
   return result;
 }

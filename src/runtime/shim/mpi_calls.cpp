@@ -10,6 +10,7 @@
 
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/computation.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/dynamic_windows.hpp"
 #include "runtime/shim/gpu_heap.hpp"
 #include "runtime/shim/large_counts.hpp"
@@ -198,6 +199,7 @@ struct Called {
 
 template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arguments>
 int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments... arguments) {
+  follow_loaded_objects();
   const ProgramCall program_call(called.site.caller, called.name, Callee::library);
   ipc::Client* client = virtual_client();
   const OrderedCall ordered_call(client);

@@ -31,6 +31,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/deadlines.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/sent_signals.hpp"
 
@@ -48,9 +49,9 @@ namespace {
 constexpr long kernel_set_bytes = 8;
 
 // The arguments of one call.
-class Arguments {
+class CallWords {
  public:
-  explicit Arguments(const CallArguments& words) : words_(words) {}
+  explicit CallWords(const CallArguments& words) : words_(words) {}
   template <typename Type = void>
   [[nodiscard]] Type* pointer(std::size_t at) const {
     return reinterpret_cast<Type*>(words_[at]);  // NOLINT(performance-no-int-to-ptr)
@@ -107,7 +108,7 @@ long wait_and_write(timespec* limit, Wait wait) {
   return result;
 }
 
-long select_by_kernel(const Arguments& given) {
+long select_by_kernel(const CallWords& given) {
   struct MaskArgument {
     const void* set;
     std::size_t bytes;
@@ -122,7 +123,7 @@ long select_by_kernel(const Arguments& given) {
   });
 }
 
-long poll_by_kernel(const Arguments& given) {
+long poll_by_kernel(const CallWords& given) {
   const WideSet blocked(given.pointer(3));
   if (blocked.get() != nullptr && given.word(4) != kernel_set_bytes) return failed(EINVAL);
   auto* const limit = given.pointer<timespec>(2);
@@ -131,7 +132,7 @@ long poll_by_kernel(const Arguments& given) {
 }
 
 // Either of the two: with a limit in milliseconds, or a time.
-long epoll_by_kernel(const Arguments& given, bool has_time) {
+long epoll_by_kernel(const CallWords& given, bool has_time) {
   const WideSet blocked(given.pointer(4));
   if (blocked.get() != nullptr && given.word(5) != kernel_set_bytes) return failed(EINVAL);
   auto* const events = given.pointer<epoll_event>(1);
@@ -141,7 +142,7 @@ long epoll_by_kernel(const Arguments& given, bool has_time) {
 }
 
 // The kernel takes SIGEV_THREAD for SIGEV_SIGNAL.
-long create_timer(const Arguments& given) {
+long create_timer(const CallWords& given) {
   sigevent own{};
   const auto* const event = given.pointer<const sigevent>(1);
   if (event != nullptr) own = *event;
@@ -153,7 +154,7 @@ long create_timer(const Arguments& given) {
   return result;
 }
 
-long wait_for_process(const Arguments& given) {
+long wait_for_process(const CallWords& given) {
   auto* const use = given.pointer<rusage>(4);
   if (use != nullptr)
     return ipc::host_call(SYS_waitid, given.number(0), given.number(1),
@@ -163,7 +164,7 @@ long wait_for_process(const Arguments& given) {
                      given.pointer<siginfo_t>(2), given.number(3));
 }
 
-long time_call(long number, const Arguments& given) {
+long time_call(long number, const CallWords& given) {
   const auto clock = static_cast<clockid_t>(given.word(0));
   switch (number) {
     case SYS_clock_gettime:
@@ -193,7 +194,7 @@ long time_call(long number, const Arguments& given) {
 }
 
 // Anything else of the list is a call of time_call().
-long timer_call(long number, const Arguments& given) {
+long timer_call(long number, const CallWords& given) {
   switch (number) {
     case SYS_alarm:
       return OWN(alarm)(static_cast<unsigned>(given.number(0)));
@@ -225,7 +226,7 @@ long timer_call(long number, const Arguments& given) {
   }
 }
 
-long queue(long number, const Arguments& given) {
+long queue(long number, const CallWords& given) {
   const bool is_to_thread = number == SYS_rt_tgsigqueueinfo;
   const auto* const info = given.pointer<const siginfo_t>(is_to_thread ? 3 : 2);
   if (info == nullptr) return failed(EFAULT);
@@ -236,7 +237,7 @@ long queue(long number, const Arguments& given) {
 }
 
 // Waits for signals and processes, and what is sent to them.
-long process_call(long number, const Arguments& given) {
+long process_call(long number, const CallWords& given) {
   switch (number) {
     case SYS_pause:
       return OWN(pause)();
@@ -279,7 +280,7 @@ long process_call(long number, const Arguments& given) {
 }  // namespace
 
 long named_call(long number, const CallArguments& arguments) {
-  const Arguments given(arguments);
+  const CallWords given(arguments);
   switch (number) {
     case SYS_read:
       return OWN(read)(given.number(0), given.pointer(1), given.size(2));
@@ -321,6 +322,10 @@ long named_call(long number, const CallArguments& arguments) {
       return OWN(eventfd)(static_cast<unsigned>(given.number(0)), given.number(1));
     case SYS_socketpair:
       return OWN(socketpair)(given.number(0), given.number(1), given.number(2), given.pointer<int>(3));
+    case SYS_io_uring_setup:
+      // Requests in a ring would pass by the shim. A host may lack rings, so libraries do without.
+      note_uncaught(ipc::UncaughtCall::rings);
+      return failed(ENOSYS);
     case SYS_connect:
       return OWN(connect)(given.number(0), given.pointer<const sockaddr>(1),
                           static_cast<socklen_t>(given.size(2)));

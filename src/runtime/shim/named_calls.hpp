@@ -66,6 +66,7 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_rt_sigqueueinfo,
     SYS_rt_tgsigqueueinfo,
     SYS_epoll_pwait2,
+    SYS_io_uring_setup,
 });
 
 // Requires a number of this list. Returns what syscall() returns, and sets errno as it does.

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/preload_order.hpp"
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
@@ -367,6 +368,7 @@ __attribute__((constructor)) void begin_environment() {
     own_environment.users = 0;
   });
   begin_image_records();
+  follow_direct_calls();
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
@@ -24,6 +25,7 @@
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/named_calls.hpp"
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/system_calls.hpp"
 
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
 
@@ -74,6 +76,43 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   }
 }
 
+// A wait with a limit that has begun before virtual time. It ends when virtual time begins, as a futex may at
+// any time: the thread is in the order again before anyone goes on, looks, and waits in virtual time.
+class EarlyFutexWait {
+ public:
+  EarlyFutexWait(const void* word, bool counts) {
+    if (!counts) return;
+    for (std::atomic<const void*>& place : places) {
+      const void* free = nullptr;
+      if (!place.compare_exchange_strong(free, word)) continue;
+      place_ = &place;
+      return;
+    }
+  }
+  ~EarlyFutexWait() {
+    if (place_ != nullptr) *place_ = nullptr;
+  }
+  EarlyFutexWait(const EarlyFutexWait&) = delete;
+  EarlyFutexWait& operator=(const EarlyFutexWait&) = delete;
+
+  static void end_all() {
+    for (std::atomic<const void*>& place : places) {
+      // It may be about to wait.
+      for (const void* word = place; word != nullptr; word = place) {
+        ipc::host_call(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX);
+        ipc::host_call(SYS_sched_yield, 0, 0);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t room = 64;
+  static constinit std::array<std::atomic<const void*>, room> places;
+  std::atomic<const void*>* place_ = nullptr;
+};
+
+constinit std::array<std::atomic<const void*>, EarlyFutexWait::room> EarlyFutexWait::places{};
+
 long futex(long address, long operation, long value, long limit, long second_address, long last) {
   const auto call = [&](const void* fourth) {
     return ipc::host_call(SYS_futex, address, operation, static_cast<std::uint64_t>(value), fourth,
@@ -95,6 +134,11 @@ long futex(long address, long operation, long value, long limit, long second_add
   if (client == nullptr || !is_valid(time)) {
     if (command == FUTEX_WAKE)
       thread_order().wake(reinterpret_cast<const void*>(address), UINT32_MAX, nullptr);
+    const bool is_private = (operation & FUTEX_PRIVATE_FLAG) != 0;
+    ipc::OrderedThread* const own = is_limited && is_private ? ordered_thread() : nullptr;
+    const EarlyFutexWait early(reinterpret_cast<const void*>(address), own != nullptr);
+    const OutsideOrder outside(own);
+    if (is_limited && clock_client() != nullptr) return 0;  // virtual time has just begun
     return call(has_deadline(command) ? EarlyDeadline(time).get() : time);
   }
   const LimitedWait::Ender ender =
@@ -123,6 +167,11 @@ long futex(long address, long operation, long value, long limit, long second_add
 }
 
 }  // namespace
+
+void end_early_waits() {
+  EarlyFutexWait::end_all();
+}
+
 }  // namespace apenet::shim
 
 APENET_HIDDEN long apenet_named_call(long number, long first, long second, long third, long fourth,
@@ -139,15 +188,6 @@ APENET_HIDDEN long apenet_call_failed(long negative_error) {
 
 namespace apenet::shim {
 namespace {
-
-// The way of a call through syscall(). The assembler below knows the values.
-enum Way : std::uint8_t {
-  passes = 0,
-  is_named = 1,     // apenet_named_call()
-  ends_image = 2,   // apenet_start_call(): executes a program, or exits
-  starts = 3,       // starts a process or thread
-  starts_flags = 4  // the same, with flags in its first argument
-};
 
 constexpr std::size_t known_calls = 512;
 
@@ -169,6 +209,11 @@ extern "C" {
 __attribute__((visibility("hidden"),
                used)) extern constexpr std::array<std::uint8_t, apenet::shim::known_calls>
     apenet_call_ways = apenet::shim::ways_of_calls();
+}
+
+apenet::shim::Way apenet::shim::way_of_call(long number) {
+  const bool is_known = number >= 0 && static_cast<std::size_t>(number) < known_calls;
+  return is_known ? Way{apenet_call_ways[static_cast<std::size_t>(number)]} : Way::passes;
 }
 
 static_assert(CLONE_NEWPID == 0x20000000 && apenet::shim::known_calls == 512);
@@ -200,6 +245,7 @@ syscall:
     movq    %r8, %r10
     movq    %r9, %r8
     movq    8(%rsp), %r9
+    nopl    0x6170656e(%rax)
     syscall
     cmpq    $-4095, %rax
     jae     2f

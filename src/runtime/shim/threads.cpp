@@ -17,6 +17,7 @@
 
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/memory_watchers.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
@@ -136,6 +137,7 @@ Result begin(void* argument) {
   const auto* const given = static_cast<Beginning<Result>*>(argument);
   const Beginning<Result> beginning = *given;
   delete given;
+  catch_direct_calls();
   if (beginning.entry == nullptr) {
     is_unordered = true;
     reads_clock_free = beginning.serves_library;
@@ -158,6 +160,7 @@ Result begin(void* argument) {
 template <typename Result, typename Create>
 int create_thread(const pthread_t* thread, const void* creator, Result (*routine)(void*), void* argument,
                   Create create) {
+  follow_direct_calls();
   const bool serves = serves_library(creator);
   const bool is_ordered =
       !serves && !computes_for_others(creator) && !drives_device(creator) && may_be_rank();

@@ -9,10 +9,12 @@
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/host_timer.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/signal_gate.hpp"
+#include "runtime/shim/system_calls.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -402,7 +404,9 @@ void catch_up_pace(ipc::Client& client) {
 }
 
 APENET_EXPORT void apenet_time_begins() {
+  follow_direct_calls();
   if (ipc::Client* client = ipc::Client::attached()) VirtualTimers::of_process().adopt(*client);
+  end_early_waits();
 }
 
 APENET_EXPORT void apenet_timers_due() {

@@ -1,5 +1,6 @@
-/* Calls each function that the simulation answers by its name, and by syscall(): result, error and virtual
-   time must be the same. Prints them: name, result, error, time in milliseconds. */
+/* Calls each function that the simulation answers by its name, by syscall(), and by an instruction of its
+   own: result, error and virtual time must be the same. Prints them: name, result, error, time in
+   milliseconds. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -10,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +31,37 @@
 #include <time.h>
 #include <unistd.h>
 
-static int raw; /* by syscall() */
+static int raw; /* by its number: 1 by syscall(), 2 by the instruction */
+
+/* As syscall(). */
+static long by_number(long number, ...) {
+  long words[6];
+  va_list list;
+  va_start(list, number);
+  for (int i = 0; i < 6; ++i) words[i] = va_arg(list, long);
+  va_end(list);
+#if defined(__x86_64__)
+  if (raw == 2) {
+    long result = number;
+    register long fourth __asm__("r10") = words[3];
+    register long fifth __asm__("r8") = words[4];
+    register long sixth __asm__("r9") = words[5];
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(words[0]), "S"(words[1]), "d"(words[2]), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+    if (result >= 0 || result < -4095) return result;
+    errno = (int)-result;
+    return -1;
+  }
+#endif
+  return syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
 /* The function, or the kernel's call of the same name and arguments, or of another name. */
 #define BOTH(name, ...) BY(name, name, __VA_ARGS__)
-#define BY(call, name, ...) (raw ? syscall(SYS_##call, __VA_ARGS__) : (long)name(__VA_ARGS__))
+#define BY(call, name, ...) (raw ? by_number(SYS_##call, __VA_ARGS__) : (long)name(__VA_ARGS__))
 /* The kernel asks for the size of a signal set behind it. */
-#define BOTH_OF_SET(call, name, ...) (raw ? syscall(SYS_##call, __VA_ARGS__, 8L) : (long)name(__VA_ARGS__))
+#define BOTH_OF_SET(call, name, ...) (raw ? by_number(SYS_##call, __VA_ARGS__, 8L) : (long)name(__VA_ARGS__))
 
 static volatile sig_atomic_t handled;
 static const struct timespec wait_20 = {.tv_sec = 0, .tv_nsec = 20000000};
@@ -82,7 +109,7 @@ static long sleep_is_interrupted(void) {
 
 static long sleeps_until(void) {
   const struct timespec at = date_in_20();
-  if (raw) return syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+  if (raw) return by_number(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
   errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
   return errno == 0 ? 0 : -1;
 }
@@ -138,7 +165,7 @@ static long epolls(void) {
 /* There is no function of the name; the other one is that of the C library's waits. */
 static long futex_times_out(void) {
   static uint32_t word;
-  if (raw) return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &wait_20, NULL, 0);
+  if (raw) return by_number(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &wait_20, NULL, 0);
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
   const struct timespec at = date_in_20();
@@ -186,7 +213,7 @@ static long itimers(void) {
 
 static long waits_for_alarm(void) {
   set_alarm();
-  return raw ? syscall(SYS_pause) : pause();
+  return raw ? by_number(SYS_pause) : pause();
 }
 
 static long suspends(void) {
@@ -206,10 +233,10 @@ static long timers(void) {
   siginfo_t info = {0};
   timer_t timer = NULL;
   int number = -1; /* the same for the kernel */
-  const long made = raw ? syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &number)
+  const long made = raw ? by_number(SYS_timer_create, CLOCK_MONOTONIC, &event, &number)
                         : timer_create(CLOCK_MONOTONIC, &event, &timer);
   if (made != 0) return -2;
-#define OF_TIMER(name, ...) (raw ? syscall(SYS_##name, number __VA_ARGS__) : name(timer __VA_ARGS__))
+#define OF_TIMER(name, ...) (raw ? by_number(SYS_##name, number __VA_ARGS__) : name(timer __VA_ARGS__))
   OF_TIMER(timer_settime, , 0, &value, NULL);
   nanosleep(&wait_65, NULL);
   OF_TIMER(timer_gettime, , &left);
@@ -284,7 +311,7 @@ static long node_name(void) {
 }
 
 static long yields(void) {
-  return raw ? syscall(SYS_sched_yield) : sched_yield();
+  return raw ? by_number(SYS_sched_yield) : sched_yield();
 }
 
 /* How many signals have been handled when the call ends. */
@@ -301,7 +328,7 @@ static long tgkills(void) {
 }
 
 static long tkills(void) {
-  return handled_by(raw ? syscall(SYS_tkill, gettid(), SIGUSR1) : pthread_kill(pthread_self(), SIGUSR1));
+  return handled_by(raw ? by_number(SYS_tkill, gettid(), SIGUSR1) : pthread_kill(pthread_self(), SIGUSR1));
 }
 
 static const union sigval value_1 = {.sival_int = 1};
@@ -315,21 +342,21 @@ static siginfo_t queued(void) {
 
 static long queues(void) {
   const siginfo_t info = queued();
-  return handled_by(raw ? syscall(SYS_rt_sigqueueinfo, getpid(), SIGUSR1, &info)
+  return handled_by(raw ? by_number(SYS_rt_sigqueueinfo, getpid(), SIGUSR1, &info)
                         : sigqueue(getpid(), SIGUSR1, value_1));
 }
 
 static long queues_to_thread(void) {
   const siginfo_t info = queued();
-  return handled_by(raw ? syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGUSR1, &info)
+  return handled_by(raw ? by_number(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGUSR1, &info)
                         : pthread_sigqueue(pthread_self(), SIGUSR1, value_1));
 }
 
 static long status_of_child(void) {
   int status = 0;
-  const pid_t child = (pid_t)(raw ? syscall(SYS_fork) : fork());
+  const pid_t child = (pid_t)(raw ? by_number(SYS_fork) : fork());
   if (child == 0) {
-    if (raw) syscall(SYS_exit_group, 3);
+    if (raw) by_number(SYS_exit_group, 3);
     _exit(3);
   }
   const pid_t ended = (pid_t)BOTH(wait4, child, &status, 0, NULL);
@@ -338,12 +365,12 @@ static long status_of_child(void) {
 
 static long info_of_child(void) {
   siginfo_t info = {0};
-  const pid_t child = (pid_t)(raw ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork());
+  const pid_t child = (pid_t)(raw ? by_number(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork());
   if (child == 0) {
-    if (raw) syscall(SYS_exit, 4);
+    if (raw) by_number(SYS_exit, 4);
     _exit(4);
   }
-  if ((raw ? syscall(SYS_waitid, P_PID, child, &info, WEXITED, NULL)
+  if ((raw ? by_number(SYS_waitid, P_PID, child, &info, WEXITED, NULL)
            : waitid(P_PID, (id_t)child, &info, WEXITED)) != 0)
     return -2;
   return info.si_status;
@@ -443,8 +470,8 @@ int main(int argc, char** argv) {
   sigaction(SIGALRM, &action, NULL);
   if (pipe(own_pipe) != 0) return 2;
   for (size_t i = 0; i < sizeof calls / sizeof calls[0]; ++i) {
-    char lines[2][128];
-    for (raw = 0; raw < 2; ++raw) {
+    char lines[3][128];
+    for (raw = 0; raw < 3; ++raw) {
       errno = 0;
       handled = 0;
       const double began_ms = now_ms();
@@ -457,6 +484,7 @@ int main(int argc, char** argv) {
     if (rank != 0) continue;
     printf("%s %s\n", calls[i].name, lines[0]);
     if (strcmp(lines[0], lines[1]) != 0) printf("%s by syscall %s\n", calls[i].name, lines[1]);
+    if (strcmp(lines[0], lines[2]) != 0) printf("%s by itself %s\n", calls[i].name, lines[2]);
   }
   MPI_Finalize();
   return 0;

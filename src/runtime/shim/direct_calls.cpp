@@ -1,0 +1,478 @@
+#include "runtime/shim/direct_calls.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstring>
+#include <string_view>
+
+#include "runtime/ipc/client.hpp"
+#include "runtime/shim/direct_code.hpp"
+#include "runtime/shim/real.hpp"
+
+extern "C" {
+constinit thread_local char apenet_has_loaded = 0;
+}
+
+namespace apenet::shim {
+namespace {
+
+// What the process has noted, also before it is a rank.
+constinit std::atomic<std::uint32_t> uncaught_calls{0};
+
+void publish_uncaught() {
+  const std::uint32_t bits = uncaught_calls;
+  ipc::Client* const client = bits == 0 ? nullptr : ipc::Client::attached();
+  if (client == nullptr || client->is_own_block()) return;
+  ipc::DirectNote& note = client->block().direct;
+  const std::string_view name = direct_object();
+  if (note.object[0] == '\0') name.copy(note.object, sizeof note.object - 1);
+  note.uncaught |= bits;
+}
+
+}  // namespace
+
+void note_uncaught(ipc::UncaughtCall what) {
+  uncaught_calls |= bit_of(what);
+  publish_uncaught();
+}
+
+}  // namespace apenet::shim
+
+#if !defined(__x86_64__)
+
+namespace apenet::shim {
+
+void follow_direct_calls() {}
+void catch_direct_calls() {}
+void let_direct_calls_pass() {}
+
+}  // namespace apenet::shim
+
+#else
+
+#include <link.h>
+#include <linux/sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/computation.hpp"
+#include "runtime/shim/held_signals.hpp"
+#include "runtime/shim/kernel_clocks.hpp"
+#include "runtime/shim/process_images.hpp"
+#include "runtime/shim/system_calls.hpp"
+
+namespace apenet::shim {
+namespace {
+
+// As in <linux/prctl.h>, which older systems lack.
+constexpr int set_dispatch = 59;
+constexpr int dispatch_off = 0;
+constexpr int dispatch_on = 1;
+constexpr int caused_by_dispatch = 2;  // si_code of SIGSYS
+
+// The code of the C library, whose calls are not caught, and an instruction `syscall` there that returns.
+struct LibraryCode {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t call = 0;
+
+  [[nodiscard]] bool holds(std::uint64_t address) const { return address - begin < bytes; }
+};
+
+// How the process catches its direct calls.
+struct Catching {
+  LibraryCode library;
+  std::atomic<bool> has_begun{false};
+  std::atomic<bool> is_on{false};
+  std::atomic<bool> is_programs{false};  // the program uses syscall user dispatch itself
+};
+
+constinit Catching catching;
+constinit thread_local bool is_caught __attribute__((tls_model("initial-exec"))) = false;
+
+// What the program's thread needs to go on after a call that passes: it makes the call in the C library, with
+// this on its stack below what it may use without telling (the red zone), and comes back by the assembler
+// below.
+struct PassedCall {
+  std::uint64_t back;   // apenet_passed_call
+  std::uint64_t place;  // where the program goes on
+  std::uint64_t first;  // the registers of the first two arguments
+  std::uint64_t second;
+};
+constexpr std::uint64_t red_zone = 128;
+static_assert(sizeof(PassedCall) == 32);
+
+}  // namespace
+}  // namespace apenet::shim
+
+// The C library's instruction returns there; in a child with a stack of its own: to the second. The kernel
+// has changed %rcx.
+__asm__(R"(
+    .text
+    .type   apenet_passed_call, @function
+apenet_passed_call:
+    popq    %rcx
+    popq    %rdi
+    popq    %rsi
+    leaq    128(%rsp), %rsp
+    jmp     *%rcx
+    .size   apenet_passed_call, .-apenet_passed_call
+    .type   apenet_passed_child, @function
+apenet_passed_child:
+    popq    %rcx
+    popq    %rdi
+    popq    %rsi
+    jmp     *%rcx
+    .size   apenet_passed_child, .-apenet_passed_child
+)");
+
+extern "C" {
+__attribute__((visibility("hidden"))) void apenet_passed_call();
+__attribute__((visibility("hidden"))) void apenet_passed_child();
+}
+
+namespace apenet::shim {
+namespace {
+
+// The registers of a thread that has made a call.
+class DirectCaller {
+ public:
+  explicit DirectCaller(ucontext_t& context) : registers_(context.uc_mcontext.gregs) {}
+
+  [[nodiscard]] long number() const { return registers_[REG_RAX]; }
+  [[nodiscard]] std::uint64_t place() const { return word(REG_RIP); }
+  [[nodiscard]] std::array<long, 6> arguments() const {
+    return {registers_[REG_RDI], registers_[REG_RSI], registers_[REG_RDX],
+            registers_[REG_R10], registers_[REG_R8],  registers_[REG_R9]};
+  }
+  // To where a function without a frame, as that of diverted clocks, returns.
+  [[nodiscard]] std::uint64_t returns_to() const { return *at<std::uint64_t>(word(REG_RSP)); }
+  void answer(long result) { registers_[REG_RAX] = result; }
+  void set_first(std::uint64_t value) { registers_[REG_RDI] = static_cast<greg_t>(value); }
+
+  // The thread makes the call itself once the handler has returned, so that it may wait, and be interrupted,
+  // as any.
+  void pass() {
+    if (number() != SYS_rt_sigreturn)
+      push(reinterpret_cast<std::uint64_t>(&apenet_passed_call), word(REG_RDI));
+    registers_[REG_RIP] = static_cast<greg_t>(catching.library.call);
+  }
+
+  void pass_start() {
+    switch (number()) {
+      case SYS_vfork:
+        registers_[REG_RAX] = SYS_clone;
+        registers_[REG_RDI] = CLONE_VFORK | SIGCHLD;
+        registers_[REG_RSI] = 0;
+        break;
+      case SYS_clone:
+        return pass_clone();
+      case SYS_clone3:
+        return pass_clone3();
+      default:
+        break;
+    }
+    pass();
+  }
+
+ private:
+  template <typename Type>
+  static Type* at(std::uint64_t address) {
+    return reinterpret_cast<Type*>(address);  // NOLINT(performance-no-int-to-ptr)
+  }
+  [[nodiscard]] std::uint64_t word(int which) const { return static_cast<std::uint64_t>(registers_[which]); }
+
+  void push(std::uint64_t back, std::uint64_t first) {
+    const std::uint64_t stack = word(REG_RSP) - red_zone - sizeof(PassedCall);
+    *at<PassedCall>(stack) = {.back = back, .place = place(), .first = first, .second = word(REG_RSI)};
+    registers_[REG_RSP] = static_cast<greg_t>(stack);
+  }
+  // On the stack of the child. Returns its new end.
+  [[nodiscard]] std::uint64_t push_child(std::uint64_t end) const {
+    end -= sizeof(PassedCall);
+    *at<PassedCall>(end) = {.back = reinterpret_cast<std::uint64_t>(&apenet_passed_child),
+                            .place = place(),
+                            .first = word(REG_RDI),
+                            .second = word(REG_RSI)};
+    return end;
+  }
+  // A child that uses its parent's stack must not use its memory: it would overwrite what the parent needs.
+  // CLONE_NEWPID as in syscall().
+  static std::uint64_t started_flags(std::uint64_t flags, bool has_stack) {
+    if ((flags & CLONE_THREAD) != 0) note_uncaught(ipc::UncaughtCall::threads);
+    flags &= ~static_cast<std::uint64_t>(CLONE_NEWPID);
+    return has_stack ? flags : flags & ~static_cast<std::uint64_t>(CLONE_VM);
+  }
+  void pass_clone() {
+    const std::uint64_t stack = word(REG_RSI);
+    const std::uint64_t child = stack == 0 ? 0 : push_child(stack);
+    const std::uint64_t flags = started_flags(word(REG_RDI), stack != 0);
+    pass();
+    registers_[REG_RDI] = static_cast<greg_t>(flags);
+    registers_[REG_RSI] = static_cast<greg_t>(child);
+  }
+  void pass_clone3() {
+    const std::uint64_t given = word(REG_RDI);
+    const std::size_t bytes = std::min<std::size_t>(word(REG_RSI), sizeof(clone_args));
+    if (bytes < CLONE_ARGS_SIZE_VER0 || word(REG_RSI) > sizeof(clone_args)) return pass();
+    clone_args arguments{};
+    std::memcpy(&arguments, at<void>(given), bytes);
+    const bool has_stack = arguments.stack != 0;
+    if (has_stack)
+      arguments.stack_size = push_child(arguments.stack + arguments.stack_size) - arguments.stack;
+    arguments.flags = started_flags(arguments.flags, has_stack);
+    pass();
+    // In the red zone of the stack that it has now.
+    static_assert(sizeof arguments <= red_zone);
+    const std::uint64_t copy = word(REG_RSP) - sizeof arguments;
+    std::memcpy(at<void>(copy), &arguments, sizeof arguments);
+    registers_[REG_RDI] = static_cast<greg_t>(copy);
+  }
+
+  gregset_t& registers_;
+};
+
+bool is_of_simulator(std::uint64_t place) {
+  constexpr std::array<std::uint8_t, 9> code{0x0f, 0x1f, 0x80, 0x6e, 0x65,
+                                             0x70, 0x61, 0x0f, 0x05};  // APENET_OWN_CALL
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return std::memcmp(reinterpret_cast<const void*>(place - code.size()), code.data(), code.size()) == 0;
+}
+
+// Whether the host answers: to the simulator, and to what is none of the program's. A diverted function of
+// the kernel's belongs to its caller.
+bool is_for_host(const DirectCaller& caller) {
+  const std::uint64_t place = caller.place();
+  if (is_of_simulator(place)) return true;
+  if (!is_passed_code(place)) return false;
+  if (!is_kernel_clock(place)) return true;
+  const std::uint64_t from = caller.returns_to();
+  return catching.library.holds(from) || is_passed_code(from);
+}
+
+long result_of(long returned) {
+  return returned == -1 ? -errno : returned;
+}
+
+// The first of the cores on which the thread may run. A runtime asks for them to run so many of its own
+// threads, which share work by memory alone, so that the host's timing would decide which of them does it. On
+// one core, it alternates.
+long first_core(long thread, long bytes, void* set) {
+  const int result =
+      ipc::host_call(SYS_sched_getaffinity, thread, bytes, reinterpret_cast<std::uint64_t>(set));
+  if (result < 0) return -errno;
+  const std::span cores(static_cast<std::uint8_t*>(set), static_cast<std::size_t>(result));
+  bool has_one = false;
+  for (std::uint8_t& eight : cores) {
+    const auto first = static_cast<std::uint8_t>(eight & -eight);
+    eight = has_one ? 0 : first;
+    has_one = has_one || first != 0;
+  }
+  return result;
+}
+
+// nullopt: the host answers.
+std::optional<long> answer_caller(const DirectCaller& caller, ucontext_t& context) {
+  const long number = caller.number();
+  const auto [first, second, third, fourth, fifth, sixth] = caller.arguments();
+  const auto pointer = [](long word) {
+    return reinterpret_cast<void*>(word);
+  };  // NOLINT(performance-no-int-to-ptr)
+  constexpr long set_bytes = 8;
+  switch (number) {
+    case SYS_rt_sigaction:
+      if (fourth != set_bytes) return {};
+      return change_action(static_cast<int>(first), pointer(second), pointer(third));
+    case SYS_rt_sigprocmask:
+      if (fourth != set_bytes) return -EINVAL;
+      return change_mask(static_cast<int>(first), pointer(second), pointer(third), context.uc_sigmask);
+    case SYS_sched_getaffinity:
+      return first_core(first, second, pointer(third));
+    case SYS_prctl:
+      if (first != set_dispatch) return {};
+      note_uncaught(ipc::UncaughtCall::dispatch);
+      return -EINVAL;
+    default:
+      break;
+  }
+  switch (way_of_call(number)) {
+    case Way::is_named:
+      return result_of(apenet_named_call(number, first, second, third, fourth, fifth, sixth));
+    case Way::ends_image:
+      return result_of(apenet_start_call(number, first, second, third, fourth, fifth));
+    default:
+      return {};
+  }
+}
+
+bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
+  if (info.si_code != caused_by_dispatch) return false;
+  DirectCaller caller(context);
+  if (is_for_host(caller)) {
+    caller.pass();
+    return true;
+  }
+  const Way way = way_of_call(caller.number());
+  if (way == Way::starts || way == Way::starts_flags) {
+    note_library_start();
+    caller.pass_start();
+    return true;
+  }
+  const ProgramCall program_call(
+      reinterpret_cast<const void*>(caller.place()),  // NOLINT(performance-no-int-to-ptr)
+      "syscall", Callee::time);
+  // A handler of a signal that comes meanwhile may call, too.
+  const bool was_in_call = std::exchange(is_in_direct_call, true);
+  const std::optional<long> result = answer_caller(caller, context);
+  is_in_direct_call = was_in_call;
+  if (result) {
+    caller.answer(*result);
+  } else {
+    caller.pass();
+  }
+  return true;
+}
+
+int search_library(dl_phdr_info* object, std::size_t /*bytes*/, void* data) {
+  auto& found = *static_cast<LibraryCode*>(data);
+  for (const ElfW(Phdr) & part : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+    const std::uint64_t begin = object->dlpi_addr + part.p_vaddr;
+    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || found.call - begin >= part.p_memsz) continue;
+    found.begin = begin;
+    found.bytes = part.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
+// The C library's code, by one of its functions that is only a system call.
+LibraryCode find_library_code() {
+  LibraryCode found;
+  constexpr std::array<std::uint8_t, 3> call{0x0f, 0x05, 0xc3};  // syscall; ret
+  constexpr std::size_t most_bytes = 32;
+  const auto* const code = static_cast<const std::uint8_t*>(next_symbol("getppid"));
+  if (code == nullptr) return found;
+  const auto* const place = std::search(code, code + most_bytes, call.begin(), call.end());
+  if (place == code + most_bytes) return found;
+  found.call = reinterpret_cast<std::uint64_t>(place);
+  dl_iterate_phdr(search_library, &found);
+  return found;
+}
+
+int set_dispatch_of_thread(int mode) {
+  if (mode == dispatch_off) return ipc::host_call(SYS_prctl, set_dispatch, dispatch_off);
+  const auto* const bytes =
+      reinterpret_cast<const void*>(catching.library.bytes);  // NOLINT(performance-no-int-to-ptr)
+  return ipc::host_call(SYS_prctl, set_dispatch, dispatch_on, catching.library.begin, bytes);
+}
+
+void begin_to_catch() {
+  if (catching.has_begun.exchange(true)) return;
+  catching.library = find_library_code();
+  if (catching.is_programs || catching.library.bytes == 0) return note_uncaught(ipc::UncaughtCall::all);
+  hold_signal(SIGSYS, answer_direct_call);
+  if (set_dispatch_of_thread(dispatch_on) != 0) return note_uncaught(ipc::UncaughtCall::all);
+  is_caught = true;
+  catching.is_on = true;
+  pthread_atfork(nullptr, nullptr, [] {
+    is_caught = false;
+    catch_direct_calls();
+  });
+  if (!divert_kernel_clocks()) note_uncaught(ipc::UncaughtCall::clocks);
+}
+
+}  // namespace
+
+void follow_direct_calls() {
+  if (find_direct_code()) begin_to_catch();
+  catch_direct_calls();
+  publish_uncaught();
+}
+
+void catch_direct_calls() {
+  if (!catching.is_on || is_caught) return;
+  let_held_signals_in();
+  is_caught = set_dispatch_of_thread(dispatch_on) == 0;
+}
+
+void let_direct_calls_pass() {
+  if (!is_caught) return;
+  set_dispatch_of_thread(dispatch_off);
+  is_caught = false;
+}
+
+APENET_EXPORT int prctl(int option, ...) noexcept {
+  std::array<unsigned long, 4> words{};
+  va_list list;
+  va_start(list, option);
+  for (unsigned long& word : words) word = va_arg(list, unsigned long);
+  va_end(list);
+  if (option == set_dispatch && words[0] != 0) {
+    note_uncaught(ipc::UncaughtCall::dispatch);
+    if (catching.is_on) {
+      errno = EINVAL;
+      return -1;
+    }
+    catching.is_programs = true;
+  }
+  return ipc::host_call(SYS_prctl, option, words[0], words[1],
+                        reinterpret_cast<const void*>(words[2]),  // NOLINT(performance-no-int-to-ptr)
+                        words[3]);
+}
+
+}  // namespace apenet::shim
+
+// The C library's dlopen() uses the path of its caller, so it must return to it.
+extern "C" {
+__attribute__((visibility("hidden"))) void* apenet_host_dlopen = nullptr;
+__attribute__((visibility("hidden"), used)) void apenet_find_dlopen() {
+  if (apenet_host_dlopen == nullptr) apenet_host_dlopen = apenet::shim::next_symbol("dlopen");
+}
+}
+
+__asm__(R"(
+    .text
+    .globl  dlopen
+    .type   dlopen, @function
+dlopen:
+    .cfi_startproc
+    endbr64
+    movq    apenet_has_loaded@gottpoff(%rip), %rax
+    movb    $1, %fs:(%rax)
+    movq    apenet_host_dlopen(%rip), %rax
+    testq   %rax, %rax
+    je      1f
+    jmp     *%rax
+1:  pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rsi
+    .cfi_adjust_cfa_offset 8
+    subq    $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call    apenet_find_dlopen
+    addq    $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq    %rsi
+    .cfi_adjust_cfa_offset -8
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp     *apenet_host_dlopen(%rip)
+    .cfi_endproc
+    .size   dlopen, .-dlopen
+)");
+
+#endif

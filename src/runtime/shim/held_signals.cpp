@@ -1,0 +1,235 @@
+#include "runtime/shim/held_signals.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using Action = struct sigaction;
+using KernelSet = std::uint64_t;  // shorter than the C library's
+
+constinit RealFunction<int (*)(int, const Action*, Action*)> real_sigaction("sigaction");
+constinit RealFunction<sighandler_t (*)(int, sighandler_t)> real_signal("signal");
+
+// A held signal. Only sigaction() writes the program's handler. A fault in one thread while another sets the
+// handler is a race of the program, as it is without the shim.
+struct Held {
+  std::atomic<SignalAnswer> answer{nullptr};
+  Action theirs{};
+};
+
+constexpr std::size_t most_signals = 65;
+
+struct HeldSignals {
+  std::array<Held, most_signals> by_number{};
+  std::atomic<KernelSet> set{0};
+};
+
+HeldSignals& held() {
+  // Needs no guard: the thread sanitizer calls sigaction() before it can handle one.
+  static constinit HeldSignals value{};
+  return value;
+}
+
+KernelSet without_held(KernelSet set) {
+  return set & ~held().set.load(std::memory_order_relaxed);
+}
+
+sigset_t without_held(sigset_t set) {
+  KernelSet words = 0;
+  std::memcpy(&words, &set, sizeof words);
+  words = without_held(words);
+  std::memcpy(&set, &words, sizeof words);
+  return set;
+}
+
+// Does what the kernel would do with the signal if the program's handler were installed.
+void pass_on(int number, siginfo_t* info, void* context) {
+  Held& own = held().by_number[static_cast<std::size_t>(number)];
+  const Action theirs = own.theirs;
+  const bool was_sent = info->si_code <= 0;
+  if (theirs.sa_handler == SIG_IGN && was_sent) return;
+  if (theirs.sa_handler == SIG_DFL || theirs.sa_handler == SIG_IGN) {
+    // A fault recurs, and ends the process; what does not recur is sent again.
+    const Action end{};
+    real_sigaction(number, &end, static_cast<Action*>(nullptr));
+    if (was_sent || number != SIGSEGV) raise(number);
+    return;
+  }
+  if ((theirs.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) own.theirs = Action{};
+  KernelSet mask = 0;
+  std::memcpy(&mask, &theirs.sa_mask, sizeof mask);
+  // The kernel restores the mask when we return.
+  const std::size_t bytes = sizeof mask;
+  ipc::host_call(SYS_rt_sigprocmask, SIG_BLOCK, &mask, 0,
+                 reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
+  if ((theirs.sa_flags & SA_SIGINFO) != 0) {
+    theirs.sa_sigaction(number, info, context);
+  } else {
+    theirs.sa_handler(number);
+  }
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  const int error = errno;
+  const SignalAnswer answer = held().by_number[static_cast<std::size_t>(number)].answer;
+  if (!answer(*info, *static_cast<ucontext_t*>(context))) pass_on(number, info, context);
+  errno = error;
+}
+
+int set_action(int number, const Action* action, Action* before) {
+  Action wanted{};
+  if (action != nullptr) {
+    wanted = *action;
+    wanted.sa_mask = without_held(wanted.sa_mask);
+  }
+  if (!is_held(number)) return real_sigaction(number, action == nullptr ? nullptr : &wanted, before);
+  Action& theirs = held().by_number[static_cast<std::size_t>(number)].theirs;
+  if (before != nullptr) *before = theirs;
+  if (action != nullptr) theirs = wanted;
+  return 0;
+}
+
+template <typename Real>
+int set_mask(Real& real, int how, const sigset_t* set, sigset_t* before) {
+  if (held().set.load(std::memory_order_relaxed) == 0 || set == nullptr || how == SIG_UNBLOCK)
+    return real(how, set, before);
+  const sigset_t allowed = without_held(*set);
+  return real(how, &allowed, before);
+}
+
+constinit RealFunction<int (*)(int, const sigset_t*, sigset_t*)> real_sigprocmask("sigprocmask");
+constinit RealFunction<int (*)(int, const sigset_t*, sigset_t*)> real_thread_mask("pthread_sigmask");
+
+// As the kernel has it.
+struct KernelAction {
+  std::uintptr_t handler;
+  std::uint64_t flags;
+  std::uintptr_t restorer;
+  KernelSet mask;
+};
+
+}  // namespace
+
+bool is_held(int number) {
+  return number > 0 && static_cast<std::size_t>(number) < most_signals &&
+         held().by_number[static_cast<std::size_t>(number)].answer.load(std::memory_order_relaxed) != nullptr;
+}
+
+void let_held_signals_in() {
+  const KernelSet set = held().set;
+  const std::size_t bytes = sizeof set;
+  ipc::host_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, 0,
+                 reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
+}
+
+void hold_signal(int number, SignalAnswer answer) {
+  if (is_held(number)) return;
+  Held& own = held().by_number[static_cast<std::size_t>(number)];
+  held().set |= KernelSet{1} << static_cast<unsigned>(number - 1);
+  // Handlers that the program has set block it no more.
+  for (int other = 1; other < static_cast<int>(most_signals); ++other) {
+    Action action{};
+    if (other == number || real_sigaction(other, static_cast<const Action*>(nullptr), &action) != 0) continue;
+    const sigset_t before = action.sa_mask;
+    action.sa_mask = without_held(action.sa_mask);
+    if (std::memcmp(&before, &action.sa_mask, sizeof(KernelSet)) != 0)
+      real_sigaction(other, &action, static_cast<Action*>(nullptr));
+  }
+  own.answer = answer;
+  Action ours{};
+  ours.sa_sigaction = on_signal;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&ours.sa_mask);
+  real_sigaction(number, &ours, &own.theirs);
+  let_held_signals_in();
+}
+
+long change_action(int number, const void* action, void* before) {
+  KernelAction wanted{};
+  if (action != nullptr) std::memcpy(&wanted, action, sizeof wanted);
+  wanted.mask = without_held(wanted.mask);
+  if (!is_held(number)) {
+    const void* const own = action == nullptr ? nullptr : &wanted;
+    const std::size_t bytes = sizeof(KernelSet);
+    const int result =
+        ipc::host_call(SYS_rt_sigaction, number, own, reinterpret_cast<std::uint64_t>(before),
+                       reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
+    return result < 0 ? -errno : result;
+  }
+  Action& theirs = held().by_number[static_cast<std::size_t>(number)].theirs;
+  if (before != nullptr) {
+    KernelAction shown{.handler = reinterpret_cast<std::uintptr_t>(theirs.sa_handler),
+                       .flags = static_cast<std::uint64_t>(theirs.sa_flags),
+                       .restorer = reinterpret_cast<std::uintptr_t>(theirs.sa_restorer),
+                       .mask = 0};
+    std::memcpy(&shown.mask, &theirs.sa_mask, sizeof shown.mask);
+    std::memcpy(before, &shown, sizeof shown);
+  }
+  if (action == nullptr) return 0;
+  theirs = Action{};
+  // NOLINTBEGIN(performance-no-int-to-ptr): addresses of the program's functions
+  theirs.sa_handler = reinterpret_cast<sighandler_t>(wanted.handler);
+  theirs.sa_restorer = reinterpret_cast<void (*)()>(wanted.restorer);
+  // NOLINTEND(performance-no-int-to-ptr)
+  theirs.sa_flags = static_cast<int>(wanted.flags);
+  std::memcpy(&theirs.sa_mask, &wanted.mask, sizeof wanted.mask);
+  return 0;
+}
+
+long change_mask(int how, const void* set, void* before, sigset_t& mask) {
+  KernelSet now = 0;
+  std::memcpy(&now, &mask, sizeof now);
+  if (before != nullptr) std::memcpy(before, &now, sizeof now);
+  if (set == nullptr) return 0;
+  KernelSet change = 0;
+  std::memcpy(&change, set, sizeof change);
+  switch (how) {
+    case SIG_BLOCK:
+      now |= change;
+      break;
+    case SIG_UNBLOCK:
+      now &= ~change;
+      break;
+    case SIG_SETMASK:
+      now = change;
+      break;
+    default:
+      return -EINVAL;
+  }
+  // The C library interrupts its threads by 32 and 33; SIGKILL and SIGSTOP the kernel removes itself.
+  now = without_held(now);
+  std::memcpy(&mask, &now, sizeof now);
+  return 0;
+}
+
+APENET_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
+  return set_action(number, action, before);
+}
+
+APENET_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
+  if (!is_held(number)) return real_signal(number, handler);
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigaction(number, &action, &before);
+  return before.sa_handler;
+}
+
+APENET_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  return set_mask(real_sigprocmask, how, set, before);
+}
+
+APENET_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  return set_mask(real_thread_mask, how, set, before);
+}
+
+}  // namespace apenet::shim

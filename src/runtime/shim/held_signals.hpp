@@ -1,0 +1,27 @@
+// Held signals: those by which the kernel passes an instruction of the program to the shim, SIGSEGV a read of
+// the cycle counter and SIGSYS a system call. The program sets its own handlers and masks as before, and its
+// handler gets what has another cause. But the host must not block a held signal, or the next such
+// instruction ends the process.
+#pragma once
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstdint>
+
+namespace apenet::shim {
+
+// Deals with the instruction that has raised the signal. Returns false if the signal has another cause.
+using SignalAnswer = bool (*)(siginfo_t& info, ucontext_t& context);
+
+void hold_signal(int number, SignalAnswer answer);
+[[nodiscard]] bool is_held(int number);
+// Lets the held signals through to the calling thread.
+void let_held_signals_in();
+
+// As the system calls rt_sigaction and rt_sigprocmask. Return the kernel's result.
+long change_action(int number, const void* action, void* before);
+// mask: the set that the kernel gives the thread when it returns from the handler.
+long change_mask(int how, const void* set, void* before, sigset_t& mask);
+
+}  // namespace apenet::shim
