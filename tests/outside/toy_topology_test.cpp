@@ -103,9 +103,10 @@ TEST(ToyTopology, RefusesByKey) {
             "network.nodes = 4: expected a key of this machine");
   EXPECT_EQ(refusal_of_star({{"network.routing", Text("dimension-order")}}),
             "network.routing = dimension-order: expected a routing for network.topology = star-of-rings; "
-            "dimension-order is for torus and mesh");
+            "dimension-order is for torus and mesh and twisted-torus");
   EXPECT_EQ(refusal_of_star({{"network.topology", Text("star")}}),
-            "network.topology = \"star\": expected one of 'none', 'torus', 'mesh', 'fat-tree', 'crossbar', "
+            "network.topology = \"star\": expected one of 'none', 'torus', 'mesh', 'twisted-torus', "
+            "'fat-tree', 'crossbar', "
             "'graph', 'star-of-rings'");
 }
 

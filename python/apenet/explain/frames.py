@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-from apenet.base.errors import InputError
+from apenet.base.frames import pandas_for
 
 
 def frames(content: dict[str, Any]) -> dict[str, Any]:
@@ -13,10 +12,7 @@ def frames(content: dict[str, Any]) -> dict[str, Any]:
 
     Raises InputError if pandas is not installed.
     """
-    try:
-        pd = import_module("pandas")
-    except ImportError as error:
-        raise InputError("frames", "pandas", "an installed pandas: pip install pandas") from error
+    pd = pandas_for("frames")
     found = {
         "ranks": pd.DataFrame(content["rank_times"]).rename_axis("rank"),
         "links": pd.DataFrame(content["links"], columns=["link", "utilisation", "wire_bytes", "packets"]),

@@ -18,6 +18,7 @@ from apenet import bench
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.base.outfiles import OutFile, begins_with
+from apenet.base.rates import parse_rate
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.check import check
@@ -33,8 +34,6 @@ _WORD_BYTES = 32
 _ROUTER_CLOCK_MHZ = 100
 _LEAST_FLIT_BYTES = 8
 _LATENCY_BYTES = 8
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT])(bit|b|B)(?:/s|ps)?")
-_SCALES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(ns|us)")
 _BUS = re.compile(r"pcie([1-6])x(1|2|4|8|16|32)")
 _PCIE = {
@@ -101,7 +100,7 @@ def _said(sheet: Sheet) -> str:
 
 def _table(name: str, sheet: Sheet) -> Table:
     table: Table = copy.deepcopy(read_machine(BASES[sheet.topology]).table)
-    rate = _rate(sheet.link)
+    rate = round(parse_rate("--link", sheet.link))
     count, network = _network(sheet)
     gbit = f"{rate * 8 / 1e9:g} Gbit/s"
     table["machine"] = {
@@ -269,14 +268,6 @@ def _fit_latency(machine: Machine, table: Table, latency: str) -> None:
 
 def _latency_us(machine: Machine) -> float:
     return float(bench.make_request("pingpong", machine).at_sizes([_LATENCY_BYTES]).measure().times_us[0])
-
-
-def _rate(link: str) -> int:
-    """Bytes a second."""
-    found = _RATE.fullmatch(link)
-    if found is None or float(found[1]) == 0:
-        raise InputError("--link", link, "a rate a direction, such as 200Gbit or 25GB/s")
-    return round(float(found[1]) * _SCALES[found[2]] / (1 if found[3] == "B" else 8))
 
 
 def _quantity(value: object, origin: str, source: str) -> Table:

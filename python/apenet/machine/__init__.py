@@ -9,7 +9,7 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,14 +19,16 @@ from apenet import _core
 from apenet.base.errors import ApenetError, InputError, MachineError, from_core, texts
 from apenet.base.escape import escape_line
 from apenet.base.foreign import TOML, recognise_text
+from apenet.base.frames import pandas_for
 from apenet.base.infiles import UnreadableError, read_text
 from apenet.base.tomltext import MOST_KEY_PARTS, TomlError, parse_toml
 from apenet.machine.check import check
 from apenet.machine.inherit import base_of, merged, merged_rail, rail_bases
 from apenet.machine.lower import lower, read_named
 from apenet.machine.near import did_you_mean, near_keys
-from apenet.machine.quantity import Quantity, Section
+from apenet.machine.quantity import Quantity, Section, quantities
 from apenet.machine.rails import FIRST_RAIL, alone
+from apenet.machine.rates import RATE_KEYS, clock_of, is_rate
 from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable, Shape
 from apenet.machine.show import html_of, listed, text_of
 from apenet.machine.write import to_toml
@@ -208,6 +210,17 @@ class Machine:
         where = self.label if named is None else f"{self.label}: {named.value}"
         return MachineError(where, refused.name, refused.value, refused.expected)
 
+    def frame(self) -> Any:  # noqa: ANN401 (pandas is not a dependency)
+        """Its parameters as a pandas frame: key, value, class, source, and the range of an assumed number.
+
+        Raises InputError if pandas is not installed.
+        """
+        columns = ["key", "value", "class", "source", "least", "most"]
+        rows = [
+            (key, one.value, one.origin, one.source, *(one.range or (None, None))) for key, one in quantities(self.file)
+        ]
+        return pandas_for("frame").DataFrame(rows, columns=columns).set_index("key")
+
     def to_toml(self) -> str:
         """The resolved description as a machine file."""
         return to_toml(self.file)
@@ -254,19 +267,43 @@ def machines() -> Iterator[Machine]:
 
 
 def machine(
-    name_or_path: str | Path, settings: Iterable[str] = (), faults: Iterable[str] = (), rail: str | None = None
+    name_or_path: str | Path,
+    settings: Iterable[str] | Mapping[str, object] = (),
+    faults: Iterable[str] = (),
+    rail: str | None = None,
 ) -> Machine:
     """Reads a machine by the name of one that comes with the package, or by the path of a file.
 
-    `settings` are changes `key.path=value`; `rail` chooses one of a node's cards, see Machine.with_rail; `faults` say
-    what dies and revives, see Machine.with_faults.
+    `settings` are changes, as texts `key.path=value` or as `{"key.path": value}`; `rail` chooses one of a node's cards,
+    see Machine.with_rail; `faults` say what dies and revives, see Machine.with_faults.
 
     Raises MachineError naming file, key, value and what was expected.
     """
     path = _find(name_or_path)
     table = _with_bases(path, ())
-    whole = Machine(path, check(table, path), table=table).with_settings(*texts("settings", settings))
+    whole = Machine(path, check(table, path), table=table).with_settings(*_setting_texts(settings))
     return (whole if rail is None else whole.with_rail(rail)).with_faults(*texts("faults", faults))
+
+
+def _setting_texts(settings: Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
+    if not isinstance(settings, Mapping):
+        return texts("settings", settings)
+    return texts("settings", [f"{key}={_as_toml(key, value)}" for key, value in settings.items()])
+
+
+def _as_toml(key: str, value: object) -> str:
+    """A value from Python as `--set` takes it; numpy's numbers and arrays as well."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_as_toml(key, one) for one in value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    raise InputError("settings", f"{key}: {value!r}", "a number, a text, or a list of them")
 
 
 def _with_bases(path: Path, derived: tuple[Path, ...]) -> RawTable:
@@ -346,7 +383,7 @@ def _apply(table: RawTable, setting: str) -> RawTable:
         raise InputError("--set", setting, "key.path=value, such as bus.clock_mhz=66")
     if path[0] == "results":
         raise InputError("--set", setting, "a parameter of the machine: published results cannot be changed")
-    value = _toml_value(text.strip(), setting)
+    value = text if is_rate(path[2:] if path[0] == "rail" else path) else _toml_value(text.strip(), setting)
     rails = table.get("rail", {})
     if path[0] == "rail" and isinstance(rails, dict) and path[1] not in rails:
         known = " or ".join(f"rail.{name}" for name in rails)
@@ -359,6 +396,8 @@ def _apply(table: RawTable, setting: str) -> RawTable:
 
 def _changed(table: RawTable, path: tuple[str, ...], value: object, setting: str) -> RawTable:
     """The same in the table of the machine, or of a rail."""
+    if is_rate(path):
+        path, value = clock_of(table, path, str(value), setting)
     if path == ("network", "topology"):
         table = _without_shape(table, value)
     if path[0] == "router":
@@ -413,7 +452,7 @@ def _toml_value(text: str, setting: str) -> Any:  # noqa: ANN401 (whatever TOML 
             return text
         number = re.fullmatch(r"([0-9.]+) ?[A-Za-z/]+", text)
         if number is not None:
-            expected = f"{number[1]} without a unit, which is that of the key"
+            expected = f"{number[1]} without a unit, which is that of the key; rates are {', '.join(RATE_KEYS)}"
             raise InputError("--set", setting, expected) from None
         raise InputError("--set", setting, "a TOML value after '=', such as 66, 1.5, torus or [4,2,2]") from None
     if set(parsed) != {"value"}:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 from apenet.base.errors import InputError, NotWrittenError
+from apenet.base.frames import pandas_for
 from apenet.study.plan import DRAW, FORMAT, MACHINE, Plan, Point
 from apenet.study.rows import Row, drawn_numbers, row_values
 
@@ -157,11 +157,7 @@ class Study:
 
     def frame(self) -> Any:  # noqa: ANN401 (pandas is not a dependency)
         """The rows as a pandas frame. Raises InputError if pandas is not installed."""
-        try:
-            pd = import_module("pandas")
-        except ImportError as error:
-            raise InputError("frame", "pandas", "an installed pandas: pip install pandas") from error
-        return pd.DataFrame(list(self.rows()))
+        return pandas_for("frame").DataFrame(list(self.rows()))
 
 
 class SweptStudy(Study):

@@ -194,8 +194,8 @@ BAD_SETTINGS = [
     ("network.dims=[2,2,2,2,2,2,2]", "network.dims", "list of 1 to 6"),
     ("network.dims=16", "network.dims", "list of 1 to 6"),
     ("network.dims=[4,2]\nx=1", "--set", "one TOML value"),
-    ("network.topology=ring", "network.topology", "'torus', 'mesh', 'fat-tree', 'crossbar'"),
-    ("network.topology=none", "network.topology", "'torus', 'mesh', 'fat-tree', 'crossbar'"),
+    ("network.topology=ring", "network.topology", "'torus', 'mesh', 'twisted-torus', 'fat-tree', 'crossbar'"),
+    ("network.topology=none", "network.topology", "'torus', 'mesh', 'twisted-torus', 'fat-tree', 'crossbar'"),
     ("network.link.w.latency_ns=3", "network.link.w", "3 dimensions"),
 ]
 
