@@ -50,7 +50,9 @@ class Ratio:
 def cpu_seconds(command: Sequence[str]) -> float:
     """User and system time of the command and of all that it has started."""
     before = os.times()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: status {done.returncode}: {done.stderr}")
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 

@@ -30,3 +30,17 @@ def test_a_program_ends_and_repeats(apenet, build, tmp_path, program, ranks):
         assert all(rank["library"].startswith("Intel(R) MPI Library 2021.") for rank in content["ranks"])
         runs.append(content)
     assert runs[0] == runs[1]
+
+
+@pytest.mark.skipif(ROOT is None, reason="I_MPI_ROOT names no Intel MPI")
+def test_it_runs_without_its_progress_thread(apenet, build):
+    """It would wait by reading memory. The run ends, says so, and prints the same as without the variable."""
+    program = build(PROGRAMS.parent / "threads" / "all_receive.c")
+    variables: tuple[dict[str, str], ...] = ({}, {"I_MPI_ASYNC_PROGRESS": "1"})
+    runs = [
+        apenet("run", "-n", "2", "--machine", "ape16", "--mpi", "intel", "--", program, env={**os.environ, **more})
+        for more in variables
+    ]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert runs[1].stdout == runs[0].stdout, runs[1].stderr
+    assert ["I_MPI_ASYNC_PROGRESS = '1' is ignored" in run.stderr for run in runs] == [False, True]

@@ -56,6 +56,18 @@ def loader_variables(mpi: MpiChoice) -> dict[str, str]:
     return {"LD_LIBRARY_PATH": os.pathsep.join([*ours, *theirs] if mpi == "mpich" else [*theirs, *ours])}
 
 
+def refused_progress_threads(family: Family | None) -> dict[str, str]:
+    """The variables of the user that start a progress thread in Intel MPI, with their values.
+
+    While such a thread runs, the calls of Intel MPI wait by reading memory, which the order of threads cannot see.
+    """
+    if family != "intel":
+        return {}
+    values = {name: os.environ.get(name, "") for name in ("I_MPI_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS")}
+    off = ("", "0", "no", "off", "false", "disable")
+    return {name: value for name, value in values.items() if value.lower() not in off}
+
+
 def bound_mpi(program: Path, variables: Mapping[str, str]) -> list[BoundMpi]:
     """The MPI libraries that the loader binds to this program, the one that serves its calls first.
 

@@ -23,7 +23,7 @@ from apenet.compute.size import Size, parse_size
 from apenet.host import launch
 from apenet.host.client_server import as_client_and_server, is_client_server
 from apenet.host.loading import refuse_musl
-from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variables
+from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variables, refused_progress_threads
 from apenet.host.openmpi_launcher import OpenMpiLauncher
 from apenet.host.streams import OutputFolder
 from apenet.host.toolchain import find_program, search_path
@@ -43,6 +43,9 @@ _OUTCOMES = {
     getattr(_core.Outcome, name): name
     for name in ("completed", "failed", "aborted", "deadlock", "interrupted", "output_closed", "limit")
 }
+_NO_PROGRESS_THREAD = (
+    "beside its progress thread, Intel MPI waits by reading memory, which the order of threads cannot see"
+)
 MOST_RANKS = 65536
 STALL_TIMEOUT_S = 10.0
 MOST_STALL_TIMEOUT_S = 10**6
@@ -181,8 +184,10 @@ def run(
         WatchedSettings(chosen, outputs.recording) as watched,
     ):
         options.observation = outputs.observation
+        progress = refused_progress_threads(family)
         extra = {
             **(environment or {}),
+            **dict.fromkeys(progress, "0"),
             **_own_environment(trap_tsc, outputs.recording),
             **computation.environment,
             **watched.environment,
@@ -207,6 +212,8 @@ def run(
             except NotWrittenError as error:
                 lost = error
         result = _with_library_checked(request, result)
+        ignored = (f"{name} = '{value}' is ignored: {_NO_PROGRESS_THREAD}" for name, value in progress.items())
+        result = replace(result, warnings=(*result.warnings, *ignored))
         if result.ok:
             ineffective = watched.warnings(request, result.trace_hash, result.messages)
             result = replace(result, warnings=(*result.warnings, *ineffective))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from apenet.base.errors import HostError
-from apenet.host.mpi_library import choose_mpi, find_intel
+from apenet.host.mpi_library import choose_mpi, find_intel, refused_progress_threads
 
 
 @pytest.fixture
@@ -46,3 +46,13 @@ def test_a_run_without_it_is_refused(apenet, folders):
     refused = apenet("run", "-n", "2", "--mpi", "intel", "--", "true", env={**os.environ, "I_MPI_ROOT": str(folders)})
     assert refused.returncode == 1
     assert "Intel MPI: no folder of I_MPI_ROOT" in refused.stderr
+
+
+def test_its_progress_thread_is_refused(monkeypatch):
+    """The other libraries' threads poll for themselves."""
+    monkeypatch.setenv("I_MPI_ASYNC_PROGRESS", "1")
+    monkeypatch.setenv("MPIR_CVAR_ASYNC_PROGRESS", "off")
+    assert refused_progress_threads("intel") == {"I_MPI_ASYNC_PROGRESS": "1"}
+    assert refused_progress_threads("mpich") == {}
+    monkeypatch.setenv("I_MPI_ASYNC_PROGRESS", "0")
+    assert refused_progress_threads("intel") == {}
