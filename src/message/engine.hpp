@@ -230,12 +230,12 @@ class Engine {
   [[nodiscard]] std::uint32_t unfinished() const { return unfinished_; }
   [[nodiscard]] const Transfer* oldest_transfer() const { return transfers_.front(); }
   // Whether a send that is over for the caller still needs this process: no receiver has answered it.
-  [[nodiscard]] bool has_injected(const Inbox& from) {
-    bool has = false;
-    transfers_.for_each([&](const Transfer* transfer) {
-      has = has || (transfer->inbox == &from && transfer->copy != nullptr);
-    });
-    return has;
+  // Mostly the oldest transfer decides, however many there are.
+  [[nodiscard]] bool has_injected(const Inbox& from) const {
+    const Transfer* transfer = transfers_.front();
+    while (transfer != nullptr && (transfer->inbox != &from || transfer->copy == nullptr))
+      transfer = transfers_.next(transfer);
+    return transfer != nullptr;
   }
   // Remote writes and reads: unlike messages they end without the peer's help.
   [[nodiscard]] std::uint32_t accesses_under_way() const { return accesses_; }
