@@ -73,10 +73,21 @@ TEST(DeadlockReport, MpiFinalizeNamesTheMessagesForWhichItWaits) {
   snapshot.provider = {.sends = 3, .send_target = 1};
   EXPECT_EQ(
       deadlock_report({snapshot, other}),
-      "  rank 0: MPI_Finalize with 3 messages not received, the oldest to rank 1\n"
+      "  rank 0: MPI_Finalize with 3 unreceived message(s), the oldest to rank 1\n"
       "  rank 1: MPI_Finalize\n"
       "  MPI_Finalize on MPI_COMM_WORLD: all its ranks are in it, but messages that they have sent were "
       "not received\n");
+}
+
+TEST(DeadlockReport, RanksThatHaveFinishedDoNotMissInMpiFinalize) {
+  RankSnapshot snapshot = meets(MpiCall::MPI_Finalize);
+  snapshot.provider = {.sends = 1, .send_target = 1};
+  RankSnapshot finished;
+  finished.state = RankSnapshot::State::finished;
+  EXPECT_EQ(deadlock_report({snapshot, finished}),
+            "  rank 0: MPI_Finalize with 1 unreceived message(s), the oldest to rank 1\n"
+            "  rank 1: finished\n"
+            "  rank 0 waits for rank 1, which has finished\n");
 }
 
 TEST(DeadlockReport, NamesRanksThatWaitForAFinishedRankOrForThemselves) {
