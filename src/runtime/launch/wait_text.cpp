@@ -36,6 +36,7 @@ std::optional<std::size_t> number_of(int process_id, int thread_id) {
 struct Caller {
   std::string function;
   std::string meeting;  // likewise, of those in which threads meet: others may be left from earlier calls
+  std::string deeper_meeting;  // the first below a word that looks like a call of the program
   std::string line;
 };
 
@@ -64,6 +65,10 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
   for (const std::uint64_t address : places.calls_on_stack(call.stack, examined_bytes)) {
     const std::string file = places.file_of(address);
     const bool is_of_c_library = is_c_library(file) || is_shim(file);
+    if (!in_c_library && is_of_c_library && caller.deeper_meeting.empty()) {
+      std::string name = places.function_of(address);
+      if (!name.starts_with('_') && is_meeting(name)) caller.deeper_meeting = std::move(name);
+    }
     in_c_library = in_c_library && is_of_c_library;
     if (in_c_library) {
       std::string name = places.function_of(address);
@@ -82,6 +87,8 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
 
 // A wait in the order of the rank's threads; nothing for another futex.
 std::optional<std::string> describe_ordered(int process_id, const SystemCall& call, const Caller& caller) {
+  // A frame of the shim may hold an old address of the program above the call.
+  const std::string& meeting = caller.meeting.empty() ? caller.deeper_meeting : caller.meeting;
   using Awaits = ipc::ThreadWord::Awaits;
   struct Word {
     std::uint32_t changes, mark;
@@ -93,7 +100,7 @@ std::optional<std::string> describe_ordered(int process_id, const SystemCall& ca
   if (!word || word->mark != ipc::ThreadWord::marks_one) return std::nullopt;
   const auto number = word->thread_id == 0 ? std::nullopt : number_of(process_id, word->thread_id);
   const std::string other = number ? "thread " + std::to_string(*number) : "";
-  const std::string where = caller.meeting.empty() ? "" : "in " + caller.meeting;
+  const std::string where = meeting.empty() ? "" : "in " + meeting;
   switch (word->awaits) {
     case Awaits::order:
       return other.empty() ? "waits until the other threads have acted"
@@ -103,9 +110,9 @@ std::optional<std::string> describe_ordered(int process_id, const SystemCall& ca
     default:
       break;
   }
-  if (caller.meeting.find("join") != std::string::npos && number)
+  if (meeting.find("join") != std::string::npos && number)
     return "waits " + where + " for " + other + " to end";
-  const bool is_lock = caller.meeting.find("mutex") != std::string::npos || caller.meeting == "mtx_lock";
+  const bool is_lock = meeting.find("mutex") != std::string::npos || meeting == "mtx_lock";
   const std::string what = !is_lock ? "another thread"
                            : number ? "a lock that " + other + " holds"
                                     : "a lock";
