@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <cstdio>
+
 #include "runtime/ipc/client.hpp"
 
 namespace apenet::shim {
@@ -51,5 +53,9 @@ class SignalAction {
  private:
   ipc::OrderedThread* own_;
 };
+
+// The C library's starts of a shell, for programs whose shells act in no order.
+int host_system(const char* command);
+FILE* host_popen(const char* command, const char* mode);
 
 }  // namespace apenet::shim

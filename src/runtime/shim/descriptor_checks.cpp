@@ -97,14 +97,14 @@ int locked(std::uint64_t key, int result) {
   }
 
 // The same of one that may wait for a file. flags: as recv() has them.
-#define APENET_FILE_CALL(result, name, parameters, qualifier, arguments, file, flags, seen) \
-  APENET_EXPORT result name parameters qualifier {                                          \
-    static const auto real = next<std::add_pointer_t<result parameters>>(#name);            \
-    if (!await_socket(file, POLLIN, flags)) return read_from(file, result{-1});             \
-    const InsideWait inside(file);                                                          \
-    const HostPace pace(pacing_client());                                                   \
-    result const done = real arguments;                                                     \
-    return seen;                                                                            \
+#define APENET_FILE_CALL(result, name, parameters, qualifier, arguments, file, flags, seen)  \
+  APENET_EXPORT result name parameters qualifier {                                           \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name);             \
+    if (!await_socket(file, POLLIN, flags)) return read_from(file, static_cast<result>(-1)); \
+    const InsideWait inside(file);                                                           \
+    const HostPace pace(pacing_client());                                                    \
+    result const done = real arguments;                                                      \
+    return seen;                                                                             \
   }
 
 // Locks.

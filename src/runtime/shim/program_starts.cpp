@@ -398,16 +398,14 @@ APENET_EXPORT int wordexp(const char* words, wordexp_t* result, int flags) {
   return real().wordexp(words, result, flags);
 }
 
-// What the C library's own starts of a shell do besides (shells.cpp).
-extern "C" __attribute__((visibility("hidden"))) int apenet_host_system(const char* command) {
+int host_system(const char* command) {
   const Start start;
   const OwnRunEnvironment environment;
   const HostPace pace(pacing_client());
   return real().system(command);
 }
 
-extern "C" __attribute__((visibility("hidden"))) FILE* apenet_host_popen(const char* command,
-                                                                         const char* mode) {
+FILE* host_popen(const char* command, const char* mode) {
   const Start start;
   const OwnRunEnvironment environment;
   return real().popen(command, mode);

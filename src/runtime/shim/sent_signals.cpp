@@ -100,7 +100,7 @@ APENET_EXPORT int killpg(pid_t group, int signal) noexcept {
   return -1;
 }
 
-APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
+APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) {
   static const auto real = next<int (*)(pid_t, pid_t, int)>("tgkill");
   if (process == thread && send_to_rank(process, described(signal, SI_TKILL))) return 0;
   return real(process, thread, signal);

@@ -13,12 +13,10 @@
 #include <cstring>
 
 #include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/child_processes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/virtual_timers.hpp"
-
-extern "C" int apenet_host_system(const char* command);
-extern "C" FILE* apenet_host_popen(const char* command, const char* mode);
 
 namespace apenet::shim {
 namespace {
@@ -191,14 +189,14 @@ FILE* open_shell(const char* command, const StreamMode& mode, ShellStream& place
 }  // namespace
 
 APENET_EXPORT int system(const char* command) {
-  if (command == nullptr || !orders_shells()) return apenet_host_system(command);
+  if (command == nullptr || !orders_shells()) return host_system(command);
   return run_shell(command);
 }
 
 APENET_EXPORT FILE* popen(const char* command, const char* mode) {
   const StreamMode parsed = parse_mode(mode);
   ShellStream* const place = parsed.is_valid && orders_shells() ? take_free_stream() : nullptr;
-  if (place == nullptr) return apenet_host_popen(command, mode);
+  if (place == nullptr) return host_popen(command, mode);
   FILE* const stream = open_shell(command, parsed, *place);
   if (stream == nullptr) place->shell = 0;
   return stream;
