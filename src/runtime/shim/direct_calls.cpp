@@ -89,6 +89,7 @@ struct LibraryCode {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   std::uint64_t call = 0;
+  std::uint64_t restorer = 0;  // returns from a handler
 
   [[nodiscard]] bool holds(std::uint64_t address) const { return address - begin < bytes; }
 };
@@ -253,11 +254,10 @@ bool is_of_simulator(std::uint64_t place) {
   return std::memcmp(reinterpret_cast<const void*>(place - code.size()), code.data(), code.size()) == 0;
 }
 
-// Whether the host answers: to the simulator, and to what is none of the program's. A diverted function of
+// Whether the host answers, because the call is none of the program's. A diverted function of
 // the kernel's belongs to its caller.
 bool is_for_host(const DirectCaller& caller) {
   const std::uint64_t place = caller.place();
-  if (is_of_simulator(place)) return true;
   if (!is_passed_code(place)) return false;
   if (!is_kernel_clock(place)) return true;
   const std::uint64_t from = caller.returns_to();
@@ -285,21 +285,30 @@ long first_core(long thread, long bytes, void* set) {
   return result;
 }
 
+// Handlers and masks are the held signals' also for code whose other calls pass: a sanitizer blocks all
+// signals around what it does. nullopt: it is another call.
+std::optional<long> answer_signal_call(const DirectCaller& caller, ucontext_t& context) {
+  const auto [first, second, third, fourth, fifth, sixth] = caller.arguments();
+  const auto pointer = [](long word) {
+    return reinterpret_cast<void*>(word);  // NOLINT(performance-no-int-to-ptr)
+  };
+  constexpr long set_bytes = 8;
+  if (fourth != set_bytes) return {};
+  if (caller.number() == SYS_rt_sigaction)
+    return change_action(static_cast<int>(first), pointer(second), pointer(third));
+  if (caller.number() == SYS_rt_sigprocmask)
+    return change_mask(static_cast<int>(first), pointer(second), pointer(third), context.uc_sigmask);
+  return {};
+}
+
 // nullopt: the host answers.
-std::optional<long> answer_caller(const DirectCaller& caller, ucontext_t& context) {
+std::optional<long> answer_caller(const DirectCaller& caller) {
   const long number = caller.number();
   const auto [first, second, third, fourth, fifth, sixth] = caller.arguments();
   const auto pointer = [](long word) {
     return reinterpret_cast<void*>(word);
   };  // NOLINT(performance-no-int-to-ptr)
-  constexpr long set_bytes = 8;
   switch (number) {
-    case SYS_rt_sigaction:
-      if (fourth != set_bytes) return {};
-      return change_action(static_cast<int>(first), pointer(second), pointer(third));
-    case SYS_rt_sigprocmask:
-      if (fourth != set_bytes) return -EINVAL;
-      return change_mask(static_cast<int>(first), pointer(second), pointer(third), context.uc_sigmask);
     case SYS_sched_getaffinity:
       return first_core(first, second, pointer(third));
     case SYS_prctl:
@@ -322,6 +331,14 @@ std::optional<long> answer_caller(const DirectCaller& caller, ucontext_t& contex
 bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
   if (info.si_code != caused_by_dispatch) return false;
   DirectCaller caller(context);
+  if (is_of_simulator(caller.place())) {
+    caller.pass();
+    return true;
+  }
+  if (const std::optional<long> result = answer_signal_call(caller, context)) {
+    caller.answer(*result);
+    return true;
+  }
   if (is_for_host(caller)) {
     caller.pass();
     return true;
@@ -337,7 +354,7 @@ bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
       "syscall", Callee::time);
   // A handler of a signal that comes meanwhile may call, too.
   const bool was_in_call = std::exchange(is_in_direct_call, true);
-  const std::optional<long> result = answer_caller(caller, context);
+  const std::optional<long> result = answer_caller(caller);
   is_in_direct_call = was_in_call;
   if (result) {
     caller.answer(*result);
@@ -370,6 +387,11 @@ LibraryCode find_library_code() {
   if (place == code + most_bytes) return found;
   found.call = reinterpret_cast<std::uint64_t>(place);
   dl_iterate_phdr(search_library, &found);
+  constexpr std::array<std::uint8_t, 9> restorer{0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const std::span all(reinterpret_cast<const std::uint8_t*>(found.begin), found.bytes);
+  const auto at = std::search(all.begin(), all.end(), restorer.begin(), restorer.end());
+  if (at != all.end()) found.restorer = found.begin + static_cast<std::uint64_t>(at - all.begin());
   return found;
 }
 
@@ -380,11 +402,30 @@ int set_dispatch_of_thread(int mode) {
   return ipc::host_call(SYS_prctl, set_dispatch, dispatch_on, catching.library.begin, bytes);
 }
 
+// Valgrind runs the process on its own calls, which dispatch would turn into signals. The instructions have
+// no effect elsewhere.
+bool is_in_valgrind() {
+  constexpr std::uint64_t running_on_valgrind = 0x1001;
+  const std::array<std::uint64_t, 6> request{running_on_valgrind};
+  std::uint64_t answer = 0;
+  __asm__ volatile(
+      "rolq $3, %%rdi\n\t"
+      "rolq $13, %%rdi\n\t"
+      "rolq $61, %%rdi\n\t"
+      "rolq $51, %%rdi\n\t"
+      "xchgq %%rbx, %%rbx"
+      : "+d"(answer)
+      : "a"(request.data())
+      : "cc", "memory");
+  return answer != 0;
+}
+
 void begin_to_catch() {
   if (catching.has_begun.exchange(true)) return;
   catching.library = find_library_code();
-  if (catching.is_programs || catching.library.bytes == 0) return note_uncaught(ipc::UncaughtCall::all);
-  hold_signal(SIGSYS, answer_direct_call);
+  if (catching.is_programs || catching.library.bytes == 0 || is_in_valgrind())
+    return note_uncaught(ipc::UncaughtCall::all);
+  hold_signal(SIGSYS, answer_direct_call, catching.library.restorer);
   if (set_dispatch_of_thread(dispatch_on) != 0) return note_uncaught(ipc::UncaughtCall::all);
   is_caught = true;
   catching.is_on = true;

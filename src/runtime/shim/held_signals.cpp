@@ -130,7 +130,7 @@ void let_held_signals_in() {
                  reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
 }
 
-void hold_signal(int number, SignalAnswer answer) {
+void hold_signal(int number, SignalAnswer answer, std::uint64_t restorer) {
   if (is_held(number)) return;
   Held& own = held().by_number[static_cast<std::size_t>(number)];
   held().set |= KernelSet{1} << static_cast<unsigned>(number - 1);
@@ -148,7 +148,19 @@ void hold_signal(int number, SignalAnswer answer) {
   ours.sa_sigaction = on_signal;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
-  real_sigaction(number, &ours, &own.theirs);
+  if (restorer == 0) {
+    real_sigaction(number, &ours, &own.theirs);
+  } else {
+    constexpr std::uint64_t has_restorer = 0x04000000;  // SA_RESTORER of the kernel
+    const KernelAction direct{.handler = reinterpret_cast<std::uintptr_t>(&on_signal),
+                              .flags = static_cast<std::uint64_t>(ours.sa_flags) | has_restorer,
+                              .restorer = restorer,
+                              .mask = 0};
+    real_sigaction(number, static_cast<const Action*>(nullptr), &own.theirs);
+    const std::size_t bytes = sizeof(KernelSet);
+    ipc::host_call(SYS_rt_sigaction, number, &direct, 0,
+                   reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
+  }
   let_held_signals_in();
 }
 

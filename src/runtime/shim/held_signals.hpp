@@ -14,7 +14,9 @@ namespace apenet::shim {
 // Deals with the instruction that has raised the signal. Returns false if the signal has another cause.
 using SignalAnswer = bool (*)(siginfo_t& info, ucontext_t& context);
 
-void hold_signal(int number, SignalAnswer answer);
+// restorer: the C library's code that returns from handlers; then the handler is the kernel's to call, and no
+// sanitizer's, which calls it later. 0: the C library's function sets it.
+void hold_signal(int number, SignalAnswer answer, std::uint64_t restorer = 0);
 [[nodiscard]] bool is_held(int number);
 // Lets the held signals through to the calling thread.
 void let_held_signals_in();
