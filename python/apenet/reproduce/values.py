@@ -98,7 +98,8 @@ def _times_of(measured: BenchResult, path: tuple[float, ...]) -> NDArray[np.floa
 def _paths_of(content: bytes) -> tuple[tuple[float, ...], ...]:
     measurement = parse("sweep", content)
     coefficients = fit_coefficients(data_of(measurement), 2)
-    return tuple(tuple(float(value) for value in row) for row in coefficients)
+    # The fit's last bits depend on the host's processor, by which the library of linear algebra chooses its code.
+    return tuple(tuple(float(f"{value:.9e}") for value in row) for row in coefficients)
 
 
 def path_coefficients(measured: BenchResult) -> tuple[tuple[float, ...], ...]:

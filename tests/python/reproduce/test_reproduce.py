@@ -178,6 +178,18 @@ def test_values_read_off_the_points():
         value_of("ape16", published(statistic="at_size", size_bytes=5), [one], 5)
 
 
+def test_last_bits_of_a_fit_are_not_shown(monkeypatch):
+    """They are those of the host's processor."""
+    points = [(size, 2.0, size / 2**20 / 2e-6) for size in (128, 256, 512)]
+    result = measured([*points, (512, 4.0, 2 * 512 / 2**20 / 4e-6)], channels=[1, 1, 1, 2])
+    given = [(0.8000000001234, 0.6, 1 / 4000), (2.8, 0.05, 1 / 900)]
+    monkeypatch.setattr(
+        "apenet.reproduce.values.fit_coefficients",
+        lambda _data, _count: [[math.nextafter(x, 9) for x in row] for row in given],
+    )
+    assert path_coefficients(result) == ((0.8000000001, 0.6, 0.00025), (2.8, 0.05, 0.001111111111))
+
+
 def test_two_paths_are_found_again():
     """Points of a model with known paths give its parameters, and where the paths cross."""
     fast, slow = (0.8, 0.6, 1 / 4000), (2.8, 0.05, 1 / 900)
