@@ -25,7 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
-DOCUMENTS = ("README.md", "src/*.md", "docs/**/*.md", "examples/*/*.md")
+DOCUMENTS = ("README.md", "src/*.md", "docs/**/*.md", "examples/*/*.md", "paper/*.md")
 BLOCK = re.compile(r"(<!-- spliced -->\n```console\n)(.*?)(```\n)", re.DOTALL)
 TABLE = re.compile(r"(<!-- results: ([\w.\s-]+?) -->\n)((?:\|.*\n)*)")
 KEYS = re.compile(r"(<!-- keys: ([\w. -]+?) -->\n)((?:\|.*\n)*)")
