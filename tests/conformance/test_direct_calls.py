@@ -62,6 +62,13 @@ def test_a_program_has_its_own_filter_and_handler(apenet, direct):
 
 
 @needs_dispatch
+def test_a_handler_calls_on_a_small_stack(apenet, direct):
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", direct, "stack")
+    wanted = "sleeps 0 10\nsleeps 0 20\nsleeps 0 30\nkeeps_stack 1 30\n"
+    assert (done.returncode, done.stdout) == (0, wanted), done.stderr
+
+
+@needs_dispatch
 @pytest.mark.parametrize(
     ("mode", "answer", "warning"),
     [

@@ -68,6 +68,7 @@ void let_direct_calls_pass() {}
 #include <utility>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/answer_stack.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/computation.hpp"
 #include "runtime/shim/held_signals.hpp"
@@ -425,7 +426,9 @@ void begin_to_catch() {
   catching.library = find_library_code();
   if (catching.is_programs || catching.library.bytes == 0 || is_in_valgrind())
     return note_uncaught(ipc::UncaughtCall::all);
-  hold_signal(SIGSYS, answer_direct_call, catching.library.restorer);
+  make_answer_stack();
+  hold_signal(SIGSYS, answer_direct_call,
+              {.entry = apenet_enter_answer, .restorer = catching.library.restorer});
   if (set_dispatch_of_thread(dispatch_on) != 0) return note_uncaught(ipc::UncaughtCall::all);
   is_caught = true;
   catching.is_on = true;
@@ -446,6 +449,7 @@ void follow_direct_calls() {
 
 void catch_direct_calls() {
   if (!catching.is_on || is_caught) return;
+  make_answer_stack();
   let_held_signals_in();
   is_caught = set_dispatch_of_thread(dispatch_on) == 0;
 }

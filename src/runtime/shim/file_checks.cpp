@@ -22,6 +22,7 @@
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
 namespace {

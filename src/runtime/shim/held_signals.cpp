@@ -77,13 +77,6 @@ void pass_on(int number, siginfo_t* info, void* context) {
   }
 }
 
-void on_signal(int number, siginfo_t* info, void* context) {
-  const int error = errno;
-  const SignalAnswer answer = held().by_number[static_cast<std::size_t>(number)].answer;
-  if (!answer(*info, *static_cast<ucontext_t*>(context))) pass_on(number, info, context);
-  errno = error;
-}
-
 int set_action(int number, const Action* action, Action* before) {
   Action wanted{};
   if (action != nullptr) {
@@ -130,7 +123,14 @@ void let_held_signals_in() {
                  reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
 }
 
-void hold_signal(int number, SignalAnswer answer, std::uint64_t restorer) {
+void answer_held_signal(int number, siginfo_t* info, void* context) {
+  const int error = errno;
+  const SignalAnswer answer = held().by_number[static_cast<std::size_t>(number)].answer;
+  if (!answer(*info, *static_cast<ucontext_t*>(context))) pass_on(number, info, context);
+  errno = error;
+}
+
+void hold_signal(int number, SignalAnswer answer, const DirectHandler& handler) {
   if (is_held(number)) return;
   Held& own = held().by_number[static_cast<std::size_t>(number)];
   held().set |= KernelSet{1} << static_cast<unsigned>(number - 1);
@@ -145,16 +145,16 @@ void hold_signal(int number, SignalAnswer answer, std::uint64_t restorer) {
   }
   own.answer = answer;
   Action ours{};
-  ours.sa_sigaction = on_signal;
+  ours.sa_sigaction = answer_held_signal;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
-  if (restorer == 0) {
+  if (handler.restorer == 0) {
     real_sigaction(number, &ours, &own.theirs);
   } else {
     constexpr std::uint64_t has_restorer = 0x04000000;  // SA_RESTORER of the kernel
-    const KernelAction direct{.handler = reinterpret_cast<std::uintptr_t>(&on_signal),
+    const KernelAction direct{.handler = reinterpret_cast<std::uintptr_t>(handler.entry),
                               .flags = static_cast<std::uint64_t>(ours.sa_flags) | has_restorer,
-                              .restorer = restorer,
+                              .restorer = handler.restorer,
                               .mask = 0};
     real_sigaction(number, static_cast<const Action*>(nullptr), &own.theirs);
     const std::size_t bytes = sizeof(KernelSet);

@@ -14,9 +14,15 @@ namespace apenet::shim {
 // Deals with the instruction that has raised the signal. Returns false if the signal has another cause.
 using SignalAnswer = bool (*)(siginfo_t& info, ucontext_t& context);
 
-// restorer: the C library's code that returns from handlers; then the handler is the kernel's to call, and no
-// sanitizer's, which calls it later. 0: the C library's function sets it.
-void hold_signal(int number, SignalAnswer answer, std::uint64_t restorer = 0);
+// A handler that the kernel calls, and no sanitizer, which would call it later.
+struct DirectHandler {
+  void (*entry)(int, siginfo_t*, void*) = nullptr;  // calls answer_held_signal()
+  std::uint64_t restorer = 0;                       // the C library's code that returns from handlers
+};
+
+// handler: without a restorer, the C library's function sets the usual one.
+void hold_signal(int number, SignalAnswer answer, const DirectHandler& handler = {});
+void answer_held_signal(int number, siginfo_t* info, void* context);
 [[nodiscard]] bool is_held(int number);
 // Lets the held signals through to the calling thread.
 void let_held_signals_in();

@@ -195,6 +195,25 @@ static void filter(void) {
   say("sleeps", 0);
 }
 
+static void sleeps(int number) {
+  (void)number;
+  sleep_ms(10);
+  say("sleeps", 0);
+}
+
+/* A stack for signals with room for little more than the frames of two. */
+static void handle_on_small_stack(void) {
+  const stack_t stack = {.ss_sp = malloc(8192), .ss_size = 8192};
+  sigaltstack(&stack, NULL);
+  struct sigaction action = {.sa_handler = sleeps, .sa_flags = SA_ONSTACK};
+  sigfillset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, NULL);
+  for (int i = 0; i < 3; ++i) call(SYS_kill, getpid(), SIGUSR1, 0, 0);
+  stack_t now = {0};
+  sigaltstack(NULL, &now);
+  say("keeps_stack", now.ss_sp == stack.ss_sp && now.ss_size == stack.ss_size);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   began_ms = now_ms();
@@ -202,6 +221,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "waits") == 0) wait_in_turn();
   if (strcmp(mode, "threads") == 0) start_threads();
   if (strcmp(mode, "filter") == 0) filter();
+  if (strcmp(mode, "stack") == 0) handle_on_small_stack();
   if (strcmp(mode, "ring") == 0) say("ring", call(SYS_io_uring_setup, 4, 0, 0, 0));
   if (strcmp(mode, "dispatch") == 0) say("dispatch", prctl(59, 1, 0, 0, 0));
   MPI_Finalize();
