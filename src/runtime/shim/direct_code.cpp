@@ -173,13 +173,24 @@ bool has_direct_call(Code code) {
   return false;
 }
 
+bool starts_with_any(std::string_view name, std::span<const std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [name](std::string_view one) { return name.starts_with(one); });
+}
+
 bool is_passed_object(std::string_view name) {
   constexpr auto passed = std::to_array<std::string_view>(
       {"ld-linux", "ld.so", "linux-vdso", "libpthread.so", "librt.so", "libc.so", "libgomp", "libomp",
        "libiomp", "libitm", "libasan", "liblsan", "libtsan", "libubsan", "libhwasan", "libclang_rt",
        "libcuda.so", "libnvidia-"});
-  return std::any_of(passed.begin(), passed.end(),
-                     [name](std::string_view one) { return name.starts_with(one); });
+  return starts_with_any(name, passed);
+}
+
+// The large libraries of most ranks, which use the C library. Not scanning them saves most of the time.
+bool is_known_object(std::string_view name) {
+  constexpr auto known = std::to_array<std::string_view>(
+      {"libmpi", "libfabric.so", "libapenet-", "libstdc++.so", "libm.so", "libgfortran", "libpython3"});
+  return starts_with_any(name, known);
 }
 
 void pass(std::uint64_t begin, std::uint64_t end) {
@@ -197,7 +208,7 @@ void scan_object(const dl_phdr_info& object) {
   const std::string_view path = object.dlpi_name == nullptr ? std::string_view() : object.dlpi_name;
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const bool is_passed = is_passed_object(name);
-  if (!is_passed && code_objects.is_direct) return;
+  if (!is_passed && (code_objects.is_direct || is_known_object(name))) return;
   for (const ElfW(Phdr) & part : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
     constexpr unsigned code_flags = PF_X | PF_R;
     if (part.p_type != PT_LOAD || (part.p_flags & code_flags) != code_flags) continue;

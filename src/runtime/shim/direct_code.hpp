@@ -4,8 +4,8 @@
 //
 // An object has direct code if one of its `syscall` instructions is preceded by the number of a call on which
 // virtual time depends, or followed by the check of its result that wrappers for any number have. A byte
-// pattern cannot decide this with certainty; of 3,700 programs and libraries none was taken for direct that
-// is not. Objects that are wrongly taken for direct cost time only.
+// pattern cannot decide this with certainty. In 3,700 programs and libraries it found Go, static programs,
+// Chromium, and the runtimes of OpenMP and of sanitizers. What is wrongly taken for direct costs time only.
 #pragma once
 
 #include <cstdint>
