@@ -22,6 +22,7 @@ day 12989 6501
 blocks_signals 0 6511
 forks 7 6511
 knows_no_call -38 6511
+is_joined 0 6531
 """
 
 

@@ -23,6 +23,9 @@ extern constinit thread_local bool is_unordered __attribute__((tls_model("initia
 // Likewise, but enters the first thread of the process into the order, unless is_unordered.
 [[nodiscard]] ipc::OrderedThread* enter_order();
 
+// The calling thread ends by a system call, so that the C library calls nobody at its end.
+void end_own_life();
+
 // What the order of this process needs, once.
 void prepare_order();
 

@@ -157,7 +157,11 @@ void record_own_image() {
 
 // The process ends with its last thread; mostly the first one is that.
 void leave_thread(int status) {
-  if (ipc::host_call(SYS_gettid, 0, 0) == ipc::host_call(SYS_getpid, 0, 0)) note_exit();
+  if (ipc::host_call(SYS_gettid, 0, 0) == ipc::host_call(SYS_getpid, 0, 0)) {
+    note_exit();
+  } else {
+    end_own_life();
+  }
   for (;;) ipc::host_call(SYS_exit, status, 0);
 }
 

@@ -117,6 +117,14 @@ void hold_life(void* entry) {
     ipc::Client::refuse("there is no memory for a key of a thread's own data: expected some");
 }
 
+void end_in_order(OrderedThread& own) {
+  if (ipc::Client::is_fork() && !ipc::Client::is_member()) return;
+  ThreadOrder& order = thread_order();
+  order.enter(own);
+  order.wake(&own, UINT32_MAX, &own);
+  order.end(own);
+}
+
 // However the thread ends: by return, pthread_exit or cancellation. The destructors of its own data
 // (thread_local, tss_create) act, too, so its life in the order ends in their last round but one.
 void end_life(void* entry) {
@@ -124,12 +132,7 @@ void end_life(void* entry) {
     hold_life(entry);
     return;
   }
-  if (ipc::Client::is_fork() && !ipc::Client::is_member()) return;
-  auto& own = *static_cast<OrderedThread*>(entry);
-  ThreadOrder& order = thread_order();
-  order.enter(own);
-  order.wake(&own, UINT32_MAX, &own);
-  order.end(own);
+  end_in_order(*static_cast<OrderedThread*>(entry));
 }
 
 template <typename Result>
@@ -185,6 +188,10 @@ int create_thread(const pthread_t* thread, const void* creator, Result (*routine
 }
 
 }  // namespace
+
+void end_own_life() {
+  if (OrderedThread* const own = ordered_thread()) end_in_order(*own);
+}
 
 APENET_EXPORT bool apenet_serves_library(std::int32_t thread) {
   const auto& serving = serving_threads();

@@ -88,6 +88,12 @@ static void* wakes(void* argument) {
   return argument;
 }
 
+static void* ends_itself(void* argument) {
+  sleep_ms(20);
+  call(SYS_exit, 0, 0, 0, 0);
+  return argument;
+}
+
 static void wait_in_turn(void) {
   sleep_ms(3500);
   say("sleeps", 0);
@@ -117,6 +123,9 @@ static void wait_in_turn(void) {
   waitpid(child, &status, 0);
   say("forks", WEXITSTATUS(status));
   say("knows_no_call", call(511, 0, 0, 0, 0));
+  pthread_create(&thread, NULL, ends_itself, NULL);
+  pthread_join(thread, NULL);
+  say("is_joined", 0);
 }
 
 /* A thread without anything of the C library's. */
