@@ -18,6 +18,8 @@ void apenet::shim::make_answer_stack() {}
 
 __asm__(R"(
     .text
+    .globl  apenet_enter_answer
+    .hidden apenet_enter_answer
     .type   apenet_enter_answer, @function
 apenet_enter_answer:
     .cfi_startproc
