@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -25,6 +26,7 @@ std::uint64_t state_of(const Status& status) {
 #define APENET_CHECK(result, name, parameters, qualifier, arguments, seen)       \
   APENET_EXPORT result name parameters qualifier {                               \
     static const auto real = next<std::add_pointer_t<result parameters>>(#name); \
+    APENET_HOST_CALLER;                                                          \
     result const done = real arguments;                                          \
     return seen;                                                                 \
   }

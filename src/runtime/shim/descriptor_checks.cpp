@@ -91,6 +91,7 @@ int locked(std::uint64_t key, int result) {
 #define APENET_WAITING_CALL(result, name, parameters, qualifier, arguments, seen) \
   APENET_EXPORT result name parameters qualifier {                                \
     static const auto real = next<std::add_pointer_t<result parameters>>(#name);  \
+    APENET_HOST_CALLER;                                                           \
     const HostPace pace(pacing_client());                                         \
     result const done = real arguments;                                           \
     return seen;                                                                  \
@@ -117,6 +118,7 @@ APENET_WAITING_CALL(int, lockf64, (int file, int command, off64_t bytes), , (fil
 #define APENET_FCNTL(name)                                                            \
   APENET_EXPORT int name(int file, int command, ...) {                                \
     static const auto real = next<int (*)(int, int, ...)>(#name);                     \
+    APENET_HOST_CALLER;                                                               \
     va_list list;                                                                     \
     va_start(list, command);                                                          \
     void* const argument = va_arg(list, void*);                                       \
