@@ -199,6 +199,7 @@ def test_a_real_gpus_memory_is_as_that_of_the_simulated_gpu(apenet, build, drive
         done = apenet("run", "-n", "2", "--machine", *options, "--out", out, "--", program, memory, what)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "both 4194304" in done.stdout
+        assert "may not repeat" not in done.stderr
         runs.append((done.stdout, (out / "run.json").read_bytes()))
     assert runs[0][0] == runs[1][0]
     assert runs[1] == runs[2]

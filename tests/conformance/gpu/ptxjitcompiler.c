@@ -16,10 +16,8 @@ static void lock_cache(void) {
   snprintf(path, sizeof path, "/proc/self/fd/%d", holder);
   const int own = open(path, O_RDWR);
   if (own < 0 || flock(holder, LOCK_EX) != 0) abort();
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; ++i)
     if (flock(own, LOCK_EX | LOCK_NB) == 0) abort();
-    usleep(100);
-  }
   if (flock(holder, LOCK_UN) != 0 || flock(own, LOCK_EX | LOCK_NB) != 0) abort();
   close(own);
   close(holder);
