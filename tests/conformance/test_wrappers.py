@@ -116,10 +116,23 @@ def test_a_go_program_may_lead_past_the_network(apenet, bench):
     assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
 
 
+def undispatched(bench):
+    """Runs a program on a host that cannot catch its direct system calls (docs/internals/direct-calls.md)."""
+    return bench.launcher("without_dispatch", source="../direct/without_dispatch")
+
+
+def test_a_direct_call_to_start_a_program_finds_the_shim(apenet, bench):
+    for script in ('exec "$@"', '"$@"; true'):
+        command = ("sh", "-c", script, "sh", bench.launcher("raw"), "all", *bench.program("mpich", "C"))
+        done = apenet("run", "-n", "2", "--machine", "ape16", "--", *command)
+        assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
+
+
 def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench, surroundings):
     """It has made a segment of shared memory with a name, which does not remain either."""
     program, raw = bench.program("mpich", "C")[0], bench.launcher("raw")
-    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", '"$0" all "$1"; true', raw, program)
+    script = ("sh", "-c", '"$0" all "$1"; true', raw, program)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", undispatched(bench), *script)
     done = apenet(*command, env=surroundings.environment)
     assert done.returncode == 2
     assert f"'{program}' uses " in done.stderr
@@ -130,7 +143,7 @@ def test_a_program_past_the_network_is_named_with_what_started_it(apenet, bench,
 def test_a_program_that_nobody_has_seen_leaves_a_trace(apenet, bench):
     """No check of running processes is needed: a program without MPI is not found by any."""
     raw = bench.launcher("raw")
-    done = apenet("run", "-n", "2", "--machine", "ape16", "--", raw, "all", "/bin/true")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", undispatched(bench), raw, "all", "/bin/true")
     assert done.returncode == 2
     assert f"rank 0 has not used the simulated network. '{raw}' has become 'true' by a system call" in done.stderr
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", raw, "keep", "/bin/true")
@@ -149,7 +162,7 @@ def test_a_program_that_nobody_has_seen_leaves_a_trace(apenet, bench):
 @pytest.mark.parametrize("script", ['exec "$@"', '"$@"; true'])
 def test_each_way_past_the_c_library_leaves_a_trace(apenet, bench, fork, wait, trace, script):
     raw = bench.launcher("raw_forks")
-    command = ("sh", "-c", script, "sh", raw, fork, wait, "/bin/true")
+    command = (undispatched(bench), "sh", "-c", script, "sh", raw, fork, wait, "/bin/true")
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", *command)
     assert done.returncode == 2
     assert f"rank 0 has not used the simulated network. '{raw}' {trace}" in done.stderr
@@ -160,7 +173,7 @@ def test_a_program_beside_mpi_that_saw_the_host_is_named(apenet, bench):
     static = bench.launcher("drops", "-static")
     raw, program = bench.launcher("raw"), bench.program("mpich", "C")[0]
     script = f"{static} keep /bin/true; {raw} all /bin/true; {program}"
-    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script)
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", undispatched(bench), "sh", "-c", script)
     assert (done.returncode, done.stdout) == (0, RIGHT), done.stderr
     told = f"ranks 0, 1: '{raw}' has started a program by a system call of its own without libapenet-shim.so"
     assert f"apenet: warning: {told}: it saw the clocks of the host\n" in done.stderr
@@ -207,7 +220,7 @@ def test_a_second_program_past_the_network_is_named(apenet, bench, tmp_path, sur
     text = "import subprocess, sys\nfrom mpi4py import MPI\nMPI.COMM_WORLD.barrier()\nsubprocess.run(sys.argv[1:])\n"
     script.write_text(text, encoding="utf-8")
     slow = ("sh", "-c", f"exec {raw} all {program}")
-    command = ("run", "-n", "2", "--machine", "ape16", "--", "python", script, *slow)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", undispatched(bench), "python", script, *slow)
     done = apenet(*command, env=surroundings.environment)
     assert done.returncode == 2
     assert f"'{program}' uses " in done.stderr

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
     return 3;
-  execv(argv[1], argv + 1);
+  execvp(argv[1], argv + 1);
   perror(argv[1]);
   return 3;
 }

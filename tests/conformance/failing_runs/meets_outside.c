@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../c/check.h"
+#include "../c/host_call.h"
 
 static struct World world;
 
@@ -23,22 +24,9 @@ static void receive(int rank) {
   MPI_Recv(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// CPU time of the host, not of the simulated machine: the instruction is no call that could be replaced.
+// CPU time of the host, not of the simulated machine.
 static double cpu_seconds(void) {
-  struct timespec time;
-#if defined(__x86_64__)
-  long result = SYS_clock_gettime;
-  __asm__ volatile("syscall"
-                   : "+a"(result)
-                   : "D"((long)CLOCK_THREAD_CPUTIME_ID), "S"(&time)
-                   : "rcx", "r11", "memory");
-#else
-  register long result __asm__("x0") = CLOCK_THREAD_CPUTIME_ID;
-  register struct timespec* target __asm__("x1") = &time;
-  register long number __asm__("x8") = SYS_clock_gettime;
-  __asm__ volatile("svc 0" : "+r"(result) : "r"(target), "r"(number) : "memory");
-#endif
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+  return host_seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void* computes(void* argument) {

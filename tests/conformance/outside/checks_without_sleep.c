@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../c/host_call.h"
+
 static const char* path;
 static pid_t child;
 static int fifo;
@@ -32,30 +34,17 @@ static int has_byte(void) {
 }
 
 // Past the shim, so that what the process does belongs to the host.
-static long call(long number, long first, long second, long third) {
-  long result = 0;
-#if defined(__x86_64__)
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(first), "S"(second), "d"(third)
-                   : "rcx", "r11", "memory");
-#else
-  result = syscall(number, first, second, third);
-#endif
-  return result;
-}
-
 static void work_later(const char* what) {
   const struct timespec while_ = {.tv_nsec = 20000000};
   const int makes = strcmp(what, "there") == 0, removes = strcmp(what, "gone") == 0,
             writes = strcmp(what, "byte") == 0;
-  child = (pid_t)call(SYS_clone, SIGCHLD, 0, 0);
+  child = (pid_t)host_call(SYS_clone, SIGCHLD, 0, 0);
   if (child != 0) return;
-  call(SYS_nanosleep, (long)&while_, 0, 0);
-  if (makes) call(SYS_mkdirat, AT_FDCWD, (long)path, 0700);
-  if (removes) call(SYS_unlinkat, AT_FDCWD, (long)path, 0);
-  if (writes) call(SYS_write, fifo, (long)path, 1);
-  call(SYS_exit_group, 0, 0, 0);
+  host_call(SYS_nanosleep, (long)&while_, 0, 0);
+  if (makes) host_call(SYS_mkdirat, AT_FDCWD, (long)path, 0700);
+  if (removes) host_call(SYS_unlinkat, AT_FDCWD, (long)path, 0);
+  if (writes) host_call(SYS_write, fifo, (long)path, 1);
+  host_call(SYS_exit_group, 0, 0, 0);
 }
 
 int main(int argc, char** argv) {

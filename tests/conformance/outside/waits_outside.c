@@ -31,29 +31,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../c/host_call.h"
+
 enum { moment_ms = 2, thing_ms = 20, most_words = 32 };
 static const double limit_s = 100;  // virtual, and far more than any thing takes
 
 static const struct timespec moment = {.tv_nsec = moment_ms * 1000000};
 
-// Times of the host, which the simulator does not replace.
-static double host_s(clockid_t clock) {
-  struct timespec now;
-#if defined(__x86_64__)
-  long result = 0;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"((long)SYS_clock_gettime), "D"((long)clock), "S"(&now)
-                   : "rcx", "r11", "memory");
-#else
-  syscall(SYS_clock_gettime, clock, &now);
-#endif
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static void compute(void) {
-  const double end_s = host_s(CLOCK_THREAD_CPUTIME_ID) + thing_ms * 1e-3;
-  while (host_s(CLOCK_THREAD_CPUTIME_ID) < end_s) continue;
+  const double end_s = host_seconds(CLOCK_THREAD_CPUTIME_ID) + thing_ms * 1e-3;
+  while (host_seconds(CLOCK_THREAD_CPUTIME_ID) < end_s) continue;
 }
 
 // ---- the things ----
@@ -439,7 +426,7 @@ static void run(const struct thing* thing, const struct way* way) {
   unlink(path);
   shared->ready = 0;
   process = 0;
-  const double host_began_s = host_s(CLOCK_MONOTONIC);
+  const double host_began_s = host_seconds(CLOCK_MONOTONIC);
   thing->start();
   const double end_s = MPI_Wtime() + limit_s;
   int polls = 1;
@@ -448,7 +435,7 @@ static void run(const struct thing* thing, const struct way* way) {
     way->wait();
     has_come = thing->has_come();
   }
-  const double host_ms = (host_s(CLOCK_MONOTONIC) - host_began_s) * 1e3;
+  const double host_ms = (host_seconds(CLOCK_MONOTONIC) - host_began_s) * 1e3;
   // The first poll, the last, and two waits that ended early.
   const double most = (host_ms > thing_ms ? host_ms : thing_ms) / moment_ms + 4;
   if (!has_come)

@@ -1,4 +1,4 @@
-// A launcher that makes the system call execve itself, which nothing intercepts: raw keep|all PROGRAM
+// A launcher that makes the system call execve itself: raw keep|all PROGRAM
 // ARGUMENT... removes nothing from the environment, or all of it. With -DOF_GO it looks like one that Go's
 // linker made.
 #include <stdio.h>
