@@ -169,20 +169,23 @@ TEST(IdleWatch, DoesNotTakeTheOnlyThreadForOneThatTriesToGetALock) {
   EXPECT_LT(polls, 30);
 }
 
-extern "C" void* apenet_test_helper(void* again);
+extern "C" {
+void* apenet_test_helper(void* again);
+void* apenet_test_spinning_helper(void* may_wait);
+}
 
 void* sleep_in_program(void* again) {
   for (;;) apenet_test_helper(nullptr);
   return again;
 }
 
-// The number of the second thread of a child process, which lives in `life`.
+// A child process with a second thread, which lives in life(argument).
 class TwoThreads {
  public:
-  explicit TwoThreads(void* (*life)(void*)) : process_id_(test::fork_with_test()) {
+  TwoThreads(void* (*life)(void*), void* argument) : process_id_(test::fork_with_test()) {
     if (process_id_ != 0) return;
     pthread_t thread{};
-    pthread_create(&thread, nullptr, life, this);
+    pthread_create(&thread, nullptr, life, argument);
     for (;;) pause();
   }
   ~TwoThreads() {
@@ -192,11 +195,18 @@ class TwoThreads {
   TwoThreads(const TwoThreads&) = delete;
   TwoThreads& operator=(const TwoThreads&) = delete;
 
-  [[nodiscard]] bool second_is_of_library() const {
+  [[nodiscard]] int process_id() const { return process_id_; }
+  [[nodiscard]] int second() const {
     for (;; std::this_thread::sleep_for(1ms)) {
-      const std::vector<int> threads = threads_of(process_id_);
-      if (threads.size() != 2 || system_call(process_id_, threads[1]).number != SYS_poll) continue;
-      return is_library_thread(process_id_, threads[1]);
+      if (const std::vector<int> threads = threads_of(process_id_); threads.size() == 2) return threads[1];
+    }
+  }
+  [[nodiscard]] bool second_is_of_library() const {
+    const int thread = second();
+    for (;; std::this_thread::sleep_for(1ms)) {
+      if (system_call(process_id_, thread).number != SYS_poll) continue;
+      // Between the two calls, its poll may have ended.
+      if (const auto is_library = is_library_thread(process_id_, thread)) return *is_library;
     }
   }
 
@@ -204,10 +214,25 @@ class TwoThreads {
   pid_t process_id_;
 };
 
+// While it runs, nothing is known of it, and so nothing is remembered.
+TEST(IdleWatch, AThreadThatRunsIsExaminedAgain) {
+  void* shared = mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  {
+    const TwoThreads runs(apenet_test_spinning_helper, shared);
+    LibraryThreads known;
+    for (int check = 0; check < 20; ++check) EXPECT_FALSE(known.contains(runs.process_id(), runs.second()));
+    *static_cast<volatile int*>(shared) = 1;
+    while (!known.contains(runs.process_id(), runs.second())) std::this_thread::sleep_for(1ms);
+  }
+  munmap(shared, sizeof(int));
+}
+
 // Its timed waits go on as long as the process: they are no sign that something will happen.
 TEST(IdleWatch, AThreadOfTheMpiLibraryIsDistinguishedFromOneOfTheProgram) {
-  EXPECT_TRUE(TwoThreads(apenet_test_helper).second_is_of_library());
-  EXPECT_FALSE(TwoThreads(sleep_in_program).second_is_of_library());
+  int any = 0;  // with an argument, the helper polls again
+  EXPECT_TRUE(TwoThreads(apenet_test_helper, &any).second_is_of_library());
+  EXPECT_FALSE(TwoThreads(sleep_in_program, &any).second_is_of_library());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Code of a library named as an MPI library is: a thread's whole life.
+// Code of a library named as an MPI library is: the whole lives of two threads.
 #include <poll.h>
 #include <stddef.h>
 
@@ -7,4 +7,9 @@ __attribute__((visibility("default"))) void* apenet_test_helper(void* again) {
     poll(NULL, 0, 100);
   } while (again != NULL);
   return NULL;
+}
+
+__attribute__((visibility("default"))) void* apenet_test_spinning_helper(void* may_wait) {
+  while (*(const volatile int*)may_wait == 0) continue;
+  return apenet_test_helper(may_wait);
 }

@@ -34,7 +34,7 @@ bool HostDeadlock::is_stuck() {
     since_ = now;
     next_check_ = now + std::min<WallClock::duration>(before_deadlock_checks, patience_);
     threads_.clear();
-    is_library_.clear();
+    library_threads_ = {};
   }
   if (now < next_check_) return false;
   next_check_ = now + deadlock_check_interval;
@@ -78,17 +78,11 @@ bool HostDeadlock::check(const std::vector<int>& processes) {
       if (!pulse) return false;
       if (pulse->state == 'Z' || pulse->state == 'X') continue;
       if (is_awake(pulse->state)) return false;
-      const ThreadKey key(process_id, thread_id);
-      if (rank < processes.size() && !is_library_thread(key)) threads_.emplace(key, *pulse);
+      if (rank < processes.size() && !library_threads_.contains(process_id, thread_id))
+        threads_.emplace(ThreadKey(process_id, thread_id), *pulse);
     }
   }
   return !threads_.empty();
-}
-
-bool HostDeadlock::is_library_thread(const ThreadKey& thread) {
-  const auto [known, is_new] = is_library_.try_emplace(thread, false);
-  if (is_new) known->second = apenet::is_library_thread(thread.first, thread.second);
-  return known->second;
 }
 
 WaitEnd HostDeadlock::end_of_waits(const std::vector<int>& processes) {

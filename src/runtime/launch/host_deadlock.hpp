@@ -45,7 +45,6 @@ class HostDeadlock {
   [[nodiscard]] std::vector<int> rank_processes() const;
   // Returns false if a thread is awake.
   [[nodiscard]] bool check(const std::vector<int>& processes);
-  [[nodiscard]] bool is_library_thread(const ThreadKey& thread);
   // Who can end the waits of all threads.
   [[nodiscard]] WaitEnd end_of_waits(const std::vector<int>& processes);
 
@@ -60,7 +59,7 @@ class HostDeadlock {
   WallClock::time_point next_examination_{};
   std::map<int, std::uint32_t> family_;
   std::map<ThreadKey, Pulse> threads_;  // all that sleep, except for the MPI library's own
-  std::map<ThreadKey, bool> is_library_;
+  LibraryThreads library_threads_;
 };
 
 }  // namespace apenet

@@ -92,11 +92,11 @@ bool is_mpi_library(const std::string& file) {
                      [name](std::string_view library) { return name.starts_with(library); });
 }
 
-bool is_library_thread(int process_id, int thread_id) {
+std::optional<bool> is_library_thread(int process_id, int thread_id) {
   constexpr std::size_t examined_bytes = 64 << 10;
   if (process_id == thread_id) return false;  // it runs main()
   const SystemCall call = system_call(process_id, thread_id);
-  if (call.stack == 0) return false;
+  if (call.stack == 0) return std::nullopt;
   const CodePlaces places(process_id);
   const std::vector<std::uint64_t> calls = places.calls_on_stack(call.stack, examined_bytes);
   bool any_mpi = false;
@@ -105,7 +105,15 @@ bool is_library_thread(int process_id, int thread_id) {
     if (!is_mpi_library(file)) return false;
     any_mpi = any_mpi || !is_c_library(file);
   }
-  return any_mpi;
+  return any_mpi ? std::optional(true) : std::nullopt;
+}
+
+bool LibraryThreads::contains(int process_id, int thread_id) {
+  const std::pair thread(process_id, thread_id);
+  if (const auto known = known_.find(thread); known != known_.end()) return known->second;
+  const std::optional<bool> is_library = is_library_thread(process_id, thread_id);
+  if (is_library) known_.emplace(thread, *is_library);
+  return is_library.value_or(false);
 }
 
 std::vector<int> watched_by_epoll(int process_id, std::uint64_t epoll) {

@@ -21,8 +21,19 @@ namespace apenet {
 [[nodiscard]] bool is_mpi_library(const std::string& file);
 
 // Whether the thread runs no code of the program: on its stack are only the MPI library, what that library
-// uses, and the C library.
-[[nodiscard]] bool is_library_thread(int process_id, int thread_id);
+// uses, and the C library. Unknown while it runs, because its stack is known only where it waits in a system
+// call, and before it has entered code of either.
+[[nodiscard]] std::optional<bool> is_library_thread(int process_id, int thread_id);
+
+// Remembers which threads these are. One of which nothing is known yet counts as a thread of the program, and
+// is examined again the next time.
+class LibraryThreads {
+ public:
+  [[nodiscard]] bool contains(int process_id, int thread_id);
+
+ private:
+  std::map<std::pair<int, int>, bool> known_;  // by process and thread
+};
 
 // The descriptors that an epoll descriptor watches.
 [[nodiscard]] std::vector<int> watched_by_epoll(int process_id, std::uint64_t epoll);

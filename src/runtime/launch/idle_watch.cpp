@@ -108,7 +108,7 @@ std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes,
   std::vector<std::pair<std::string, std::vector<std::uint32_t>>> found;
   for (const StallWatch::Thread& thread : stalls_.threads()) {
     const bool is_suspended = std::find(suspended.begin(), suspended.end(), thread.rank) != suspended.end();
-    if (is_suspended || is_library_thread(thread.process_id, thread.thread_id)) continue;
+    if (is_suspended || is_library_thread(thread.process_id, thread.thread_id).value_or(false)) continue;
     const bool is_own = thread.process_id == rank_processes[thread.rank];
     std::string text = (is_own ? ", a thread: " : ", process '" + thread.name + "': ") +
                        describe_wait(thread.process_id, thread.thread_id, rank_processes, lines);

@@ -76,17 +76,12 @@ bool SleepWatch::check(int process_id, Rank& rank) {
     rank.may_wake_by_itself = rank.may_wake_by_itself || has_time_limit(call);
     // A thread that waits for another thread of its process also waits in a futex, so a wait of another kind
     // is preferred, unless it is one of the MPI library's own.
-    if (rank.waits_for.empty() || (!waits_for_thread(call) && !is_library(process_id, thread_id)))
+    if (rank.waits_for.empty() ||
+        (!waits_for_thread(call) && !library_threads_.contains(process_id, thread_id)))
       rank.waits_for = waits_for;
     rank.threads.emplace(thread_id, *pulse);
   }
   return !rank.threads.empty();
-}
-
-bool SleepWatch::is_library(int process_id, int thread_id) {
-  const auto [known, is_new] = is_library_.try_emplace({process_id, thread_id}, false);
-  if (is_new) known->second = is_library_thread(process_id, thread_id);
-  return known->second;
 }
 
 bool SleepWatch::are_blocked(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
@@ -136,7 +131,7 @@ bool SleepWatch::wait_for_others(const std::vector<std::uint32_t>& ranks,
       const bool is_stopped = pulse && (pulse->state == 'T' || pulse->state == 't');
       const bool is_inside = pulse && (pulse->state == 'S' || is_stopped) &&
                              (waits.end_by_others(process_id, thread_id) <= WaitEnd::unlikely ||
-                              is_library_thread(process_id, thread_id));
+                              library_threads_.contains(process_id, thread_id));
       if (!is_inside) return false;
       proven_.emplace(std::pair(process_id, thread_id), *pulse);
     }

@@ -49,7 +49,6 @@ class SleepWatch {
   [[nodiscard]] bool check(int process_id, Rank& rank);
   [[nodiscard]] bool something_works(std::vector<int> rank_processes, int launcher_id);
   [[nodiscard]] bool has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const;
-  [[nodiscard]] bool is_library(int process_id, int thread_id);
   // Whether nobody outside the run is known who could end the waits of these ranks and of the processes that
   // they started, and none of them has run since the last call.
   [[nodiscard]] bool wait_for_others(const std::vector<std::uint32_t>& ranks,
@@ -61,7 +60,7 @@ class SleepWatch {
   WallClock::time_point next_check_{};
   WallClock::time_point next_proof_{};
   std::map<std::pair<int, int>, Pulse> proven_;  // by process and thread
-  std::map<std::pair<int, int>, bool> is_library_;
+  LibraryThreads library_threads_;
 };
 
 }  // namespace apenet

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "runtime/launch/host_thread.hpp"
-#include "runtime/launch/host_waits.hpp"
 
 namespace apenet {
 namespace {
@@ -42,7 +41,7 @@ void StallWatch::forget() {
   tries_.clear();
   came_.clear();
   simulation_.clear();
-  is_library_.clear();
+  library_threads_ = {};
 }
 
 // Whoever has stopped a rank may let it go on. A process that a rank has started mostly stops itself, or is
@@ -104,12 +103,6 @@ bool StallWatch::uses_processor(int thread_id, std::uint64_t used_ns, bool uses_
   return uses_now && span.worked;
 }
 
-bool StallWatch::is_library(const Thread& thread) {
-  const auto [known, is_new] = is_library_.try_emplace(thread.thread_id, false);
-  if (is_new) known->second = is_library_thread(thread.process_id, thread.thread_id);
-  return known->second;
-}
-
 // Returns true if the thread sleeps at a word of the memory shared with the simulator: it waits for a grant
 // or for the rank's ThreadLock, which is granted in order.
 bool StallWatch::is_in_simulation(const Thread& thread) {
@@ -132,7 +125,8 @@ StallWatch::Finding StallWatch::end() {
     const bool is_suspended =
         std::find(suspended_.begin(), suspended_.end(), task.thread.rank) != suspended_.end();
     if (task.thread.finding == Finding::sleeps) {
-      const bool is_repeated = first_ns != task.used_ns || is_library(task.thread);
+      const bool is_repeated = first_ns != task.used_ns ||
+                               library_threads_.contains(task.thread.process_id, task.thread.thread_id);
       if (!is_in_simulation(task.thread)) {
         if (is_repeated) task.thread.finding = Finding::may_wake;
       } else if (!is_suspended) {

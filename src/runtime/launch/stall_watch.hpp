@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
 
 namespace apenet {
 
@@ -66,7 +67,6 @@ class StallWatch {
   [[nodiscard]] bool uses_processor(int thread_id, std::uint64_t used_ns, bool uses_now);
   [[nodiscard]] bool contends(const Thread& thread, std::uint64_t used_ns);
   [[nodiscard]] bool is_in_simulation(const Thread& thread);
-  [[nodiscard]] bool is_library(const Thread& thread);
 
   std::vector<int> process_ids_;
   std::vector<std::uint32_t> suspended_;
@@ -78,7 +78,7 @@ class StallWatch {
   std::map<int, std::uint32_t> tries_;                   // how often each thread was found to contend
   std::set<int> came_;                                   // threads seen waiting in the simulation
   std::map<int, std::vector<AddressRange>> simulation_;  // each process's mappings of its shared memory
-  std::map<int, bool> is_library_;                       // threads that run no code of the program
+  LibraryThreads library_threads_;
   std::vector<Thread> threads_;
 };
 

@@ -111,7 +111,7 @@ bool StalledRanks::only_run_can_act(const std::vector<int>& rank_processes) cons
       const auto state = thread_state(process_id, thread_id);
       if (state && (state->state == 'Z' || state->state == 'X')) return true;
       return waits.end_of(process_id, thread_id) == WaitEnd::inside ||
-             is_library_thread(process_id, thread_id);
+             is_library_thread(process_id, thread_id).value_or(false);
     });
   });
 }
@@ -128,7 +128,7 @@ std::string StalledRanks::outside_wait(const std::vector<int>& rank_processes) {
     for (const int thread_id : threads_of(process_id)) {
       const bool may_go_on =
           waits.end_of(process_id, thread_id) == WaitEnd::outside || waits.has_timer(process_id);
-      if (!may_go_on || is_library_thread(process_id, thread_id)) continue;
+      if (!may_go_on || is_library_thread(process_id, thread_id).value_or(false)) continue;
       return "rank " + std::to_string(rank) + " " +
              describe_wait(process_id, thread_id, rank_processes, lines_);
     }

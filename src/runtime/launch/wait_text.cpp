@@ -359,7 +359,9 @@ std::string describe_threads(const std::vector<std::uint32_t>& ranks, const std:
     for (std::uint32_t number = 1; number <= threads.size(); ++number) {
       const int thread_id = threads[number - 1];
       const auto state = thread_state(process_id, thread_id);
-      if (!state || state->state == 'Z' || (number > 1 && is_library_thread(process_id, thread_id))) continue;
+      if (!state || state->state == 'Z' ||
+          (number > 1 && is_library_thread(process_id, thread_id).value_or(false)))
+        continue;
       std::string text = describe_wait(process_id, thread_id, rank_processes, lines);
       const auto same =
           std::find_if(waits.begin(), waits.end(), [&](const auto& one) { return one.first == text; });
