@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-threads-hostile test-python conformance conformance-gasnet conformance-mpich soak bench lint tidy wheel clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-threads-hostile test-python conformance conformance-gasnet conformance-mpich soak bench docs lint tidy wheel clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -150,6 +150,13 @@ test-threads-hostile: all
 
 bench: all
 	@$(BIN)/apenet perf
+
+# The site of the documentation, with the references made from docstrings and headers. Dead links end it with an error.
+docs: all
+	@$(PIP) install --group docs
+	$(call say,building the site of the documentation: build/site/html)
+	@$(BIN)/python docs/write_site.py build/site
+	@cd build/site && $(BIN)/zensical build --strict --config-file mkdocs.yml
 
 lint: $(VENV)/.test-tools $(VENV)/.installed
 	$(call say,ruff and mypy and clang-format)
