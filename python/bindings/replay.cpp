@@ -176,21 +176,29 @@ void change(GoalSchedule& schedule, std::size_t number, const std::vector<std::i
   rank.successors = std::move(successors);
 }
 
-// A field of every wait as an array.
+// A field of every record as an array.
+template <typename Record, typename Value>
+IntegerArray column(const std::vector<Record>& records, Value Record::*field) {
+  std::vector<std::int64_t> values;
+  values.reserve(records.size());
+  for (const Record& record : records) {
+    if constexpr (std::is_same_v<Value, Time>) {
+      values.push_back((record.*field).ps());
+    } else {
+      values.push_back(static_cast<std::int64_t>(record.*field));
+    }
+  }
+  return integers(values);
+}
+
 template <typename Value>
 auto waits(Value WaitRecord::*field) {
-  return [field](const ReplayLog& log) {
-    std::vector<std::int64_t> values;
-    values.reserve(log.waits.size());
-    for (const WaitRecord& wait : log.waits) {
-      if constexpr (std::is_same_v<Value, Time>) {
-        values.push_back((wait.*field).ps());
-      } else {
-        values.push_back(static_cast<std::int64_t>(wait.*field));
-      }
-    }
-    return integers(values);
-  };
+  return [field](const ReplayLog& log) { return column(log.waits, field); };
+}
+
+template <typename Value>
+auto shares(Value StageShare::*field) {
+  return [field](const ReplayLog& log) { return column(log.stages, field); };
 }
 
 void bind_log(nb::module_& module) {
@@ -205,6 +213,10 @@ void bind_log(nb::module_& module) {
       .def_prop_ro("wait_bytes", waits(&WaitRecord::bytes), nb::rv_policy::automatic)
       .def_prop_ro("wait_role", waits(&WaitRecord::role), nb::rv_policy::automatic)
       .def_prop_ro("wait_is_arrival", waits(&WaitRecord::is_arrival), nb::rv_policy::automatic)
+      .def_prop_ro("stage_wait", shares(&StageShare::wait), nb::rv_policy::automatic)
+      .def_prop_ro("stage_kind", shares(&StageShare::stage), nb::rv_policy::automatic)
+      .def_prop_ro("stage_whole_ps", shares(&StageShare::whole), nb::rv_policy::automatic)
+      .def_prop_ro("stage_awaited_ps", shares(&StageShare::awaited), nb::rv_policy::automatic)
       .def(
           "began_ps",
           [](const ReplayLog& self, std::size_t rank) { return picoseconds(self.began.at(rank)); },
@@ -220,6 +232,9 @@ void bind_log(nb::module_& module) {
 void bind_replay(nb::module_& module) {
   bind_ranks(module);
   bind_log(module);
+  module.def(
+      "stage_names", [] { return std::vector<std::string>(stage_names.begin(), stage_names.end()); },
+      "What a message can be doing on its way: names of ReplayLog.stage_kind.");
   nb::class_<GoalRank>(module, "GoalRank",
                        "The operations of one rank, as arrays; dependencies as in goal.hpp.")
       .def_prop_ro("kinds", operations(&GoalOperation::kind), nb::rv_policy::automatic)

@@ -231,6 +231,11 @@ void Bus::arbitrate(Lane& lane) {
     if (queue.empty()) lane.waiting_masters &= static_cast<std::uint8_t>(~(1U << next));
     lane.last_master = static_cast<std::uint8_t>(next);
     grant(lane, burst, static_cast<Master>(next));
+    // The bursts of a transfer do not wait for each other, and only the last one has a client.
+    if (burst.client == nullptr && static_cast<Master>(next) != Master::read_request && !queue.empty()) {
+      Time& ready = all_.state.bursts.front(queue).earliest_start;
+      ready = std::max(ready, lane.busy_until);
+    }
   }
   if (lane.waiting_masters != 0 && !lane.release_pending) {
     lane.release_pending = true;
@@ -249,6 +254,8 @@ void Bus::grant(Lane& lane, const Burst& burst, Master master) {
   const Time end = std::max(start + duration, all_.simulation.now());
   lane.busy_until = end;
   counters_.busy += duration;
+  all_.counters.waited += start - burst.earliest_start;
+  ++all_.counters.bursts;
   if (is_pcie) answer_packet(lane);
   if (master == Master::read_request) {
     all_.simulation.schedule(state_.source, end + kind.description().read_latency, *this, completion_event);
@@ -258,7 +265,8 @@ void Bus::grant(Lane& lane, const Burst& burst, Master master) {
     --lane.reads_under_way;
     issue_reads();
   }
-  if (burst.client != nullptr) burst.client->bus_granted({burst.tag, start + kind.first_word(master), end});
+  if (burst.client != nullptr)
+    burst.client->bus_granted({burst.tag, start + kind.first_word(master), end, burst.earliest_start, start});
 }
 
 // Returns the start of a write that waits for its credits. The host hands them back in the order of writes

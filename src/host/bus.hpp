@@ -17,7 +17,9 @@ struct BusGrant {
   std::uint64_t tag = 0;
   // When the first word of the last burst is transferred; the next words follow one per clock.
   Time first_data;
-  Time end;  // when the last word has been transferred
+  Time end;    // when the last word has been transferred
+  Time ready;  // the last burst could begin
+  Time begin;  // and began
 };
 
 class BusClient {
@@ -106,6 +108,12 @@ struct Buses {
     std::vector<Time> credits_back;
   };
   State state;
+  // The sums over all buses, so that a bus fits two cache lines.
+  struct Counters {
+    Time waited;  // all bursts, from when they could begin until they did
+    std::uint64_t bursts = 0;
+  };
+  Counters counters;
   std::uint32_t first_id = 0;  // first id of the buses, whose ids are consecutive
 };
 
@@ -177,13 +185,14 @@ class alignas(64) Bus final : private EventHandler {
     Time busy;  // both lanes
   };
 
-  // Lists what later transfers depend on.
+  // Lists what later transfers depend on, and what it counts alone.
   void list_state(StateList& list) {
     list.state(state_);
     if (has_credits()) list.state(credits_back());
     list.counters(counters_);
   }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] const Buses& all() const { return all_; }
 
  private:
   void handle_event(const Event& event) override;

@@ -20,17 +20,31 @@ class MemoryCopy {
   // Reserves the memory for a copy that may begin at `earliest`. Returns when the copy is done. Reservations
   // are served in the order of the calls, which is the order of events.
   Time reserve(Time earliest, std::int64_t bytes) {
-    state_.free_at = std::max(earliest, state_.free_at) + rate_.duration(bytes);
+    const Time begin = std::max(earliest, state_.free_at);
+    const Time span = rate_.duration(bytes);
+    counters_.busy += span;
+    counters_.waited += begin - earliest;
+    ++counters_.copies;
+    state_.free_at = begin + span;
     return state_.free_at;
   }
+
+  [[nodiscard]] Time free_at() const { return state_.free_at; }
 
   struct State {
     Time free_at;
   };
+  struct Counters {
+    Time busy;
+    Time waited;  // behind other copies
+    std::uint64_t copies = 0;
+  };
+  [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
   DataRate rate_;
   State state_;
+  Counters counters_;
 };
 
 }  // namespace apenet

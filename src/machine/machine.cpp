@@ -205,6 +205,9 @@ void Machine::Parts::begin_copy(MessageId id) {
   ++counted.local_messages;
   counted.local_bytes += static_cast<std::uint64_t>(descriptor.bytes);
   const Time posted = simulation.now() - lookahead;
+  const Time begins = std::max(posted, copies[node].free_at());
+  messages.enter(id, Stage::memory_busy, posted);
+  messages.enter(id, Stage::memory_copy, begins);
   const Time copied = copies[node].reserve(posted, descriptor.bytes);
   simulation.schedule(state.copy_sources[node], copied + description.host.local_latency, *this,
                       code(Step::copy_done), id);
@@ -382,12 +385,29 @@ std::vector<PortUse> Machine::port_use() const {
       }
     }
     PortUse buses{.name = prefix + "buses", .busy = {}};
+    std::vector<PortUse> engines;
+    EngineList listed(engines);
     for (NodeId node = 0; node < parts_->nodes; ++node) {
+      rail.cards->list_engines(node, listed);
       const Bus* bus = rail.cards->bus(node);
-      if (bus != nullptr) buses.busy.push_back(bus->counters().busy);
+      if (bus == nullptr) continue;
+      buses.busy.push_back(bus->counters().busy);
+      buses.waited = bus->all().counters.waited;
+      buses.packets = bus->all().counters.bursts;
+    }
+    for (PortUse& use : engines) {
+      use.name = prefix + use.name;
+      all.push_back(std::move(use));
     }
     if (!buses.busy.empty()) all.push_back(std::move(buses));
   }
+  PortUse copies{.name = "memory copies", .busy = {}, .packets = 0, .waited = Time::zero()};
+  for (const MemoryCopy& copy : parts_->copies) {
+    copies.busy.push_back(copy.counters().busy);
+    copies.waited += copy.counters().waited;
+    copies.packets += copy.counters().copies;
+  }
+  all.push_back(std::move(copies));
   return all;
 }
 

@@ -89,7 +89,8 @@ class Machine {
   [[nodiscard]] std::vector<LinkUse> link_use() const;
   // The place in link_use() of a rail's first link.
   [[nodiscard]] std::uint32_t first_link(std::uint8_t rail) const;
-  // Links, ports and buses of all rails; names of further rails as above. Since the machine was made.
+  // Links, ports, engines of cards and buses of all rails, names of further rails as above, and the copies in
+  // memory. Since the machine was made.
   [[nodiscard]] std::vector<PortUse> port_use() const;
   // Packets over all links.
   [[nodiscard]] std::uint64_t link_crossings() const;

@@ -59,12 +59,12 @@ class NetworkPartitioned : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The use of one kind of shared resource: links, ports between routers and cards, buses.
+// The use of one kind of shared resource: links, ports between routers and cards, engines, buses, memory.
 struct PortUse {
   std::string name;
-  std::vector<Time> busy;  // one for each of them
-  std::uint64_t packets = 0;
-  // All packet headers, from when they could leave until they did; never where the model does not count it.
+  std::vector<Time> busy;     // one for each of them
+  std::uint64_t packets = 0;  // bursts, descriptors, messages: what they move
+  // All of these, from when they could leave or begin until they did; never where the model does not count.
   Time waited = Time::never();
 };
 

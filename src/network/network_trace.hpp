@@ -18,6 +18,11 @@ enum class NetworkTrace : std::uint16_t {
   ejected,     // place: destination node; other: source node; the header leaves the last router's buffer
   delivered,   // place: destination node; other: source node; the tail is in the ejection buffer
   taken_back,  // place and other: source node; the packet starts there again, see docs/models/faults.md
+  // Only the packet engine records these, before a header leaves a buffer. Place: the router; other: source
+  // node.
+  waited,   // it could have left, but the output was busy
+  blocked,  // the output was free, but no buffer behind it, or a packet before it was held up
+  resent,   // bit errors hold it on a link
 };
 
 [[nodiscard]] inline TraceRecord network_record(NetworkTrace what, Time time, Time until, std::uint8_t rail,

@@ -21,6 +21,7 @@ class BusCards {
   }
 
   [[nodiscard]] Bus& bus(NodeId node) { return nodes_[node].bus; }
+  [[nodiscard]] Buses::Counters& bus_counters() { return buses_.counters; }
 
   [[nodiscard]] Card& operator[](NodeId node) { return nodes_[node].card; }
   [[nodiscard]] const Card& operator[](NodeId node) const { return nodes_[node].card; }

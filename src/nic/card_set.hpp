@@ -14,6 +14,7 @@
 #include "network/description.hpp"
 #include "network/network.hpp"
 #include "nic/description.hpp"
+#include "nic/engine_use.hpp"
 #include "nic/messages.hpp"
 #include "nic/nic.hpp"
 #include "nic/placement.hpp"
@@ -84,6 +85,8 @@ class CardSet {
   [[nodiscard]] virtual bool list_state(NodeId /*source*/, NodeId /*target*/, StateList& /*list*/) {
     return false;
   }
+  // Lists the engines of a node's card, always the same ones in the same order.
+  virtual void list_engines(NodeId /*node*/, EngineList& /*engines*/) const {}
   // Appends the cards' counters in a fixed order.
   virtual void count(std::vector<Counter>& counters) const = 0;
   // Appends one sentence for each feature that was used and whose behaviour the model only assumes.

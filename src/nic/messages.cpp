@@ -9,6 +9,18 @@ void MessageTable::note_begin(MessageId id) {
   state_.began[id] = simulation_.now();
 }
 
+void MessageTable::note(MessageId id, CardTrace what, Time when, std::uint64_t detail) const {
+  const Descriptor& descriptor = state_.messages[id];
+  simulation_.trace({.time = when,
+                     .until = when,
+                     .kind = EventKind::nic,
+                     .what = static_cast<std::uint16_t>(what),
+                     .place = descriptor.target,
+                     .other = descriptor.source,
+                     .a = descriptor.message,
+                     .b = detail});
+}
+
 void MessageTable::trace(CardTrace what, ProcessId place, MessageId id) const {
   if (!simulation_.is_traced()) return;
   const Descriptor& descriptor = state_.messages[id];

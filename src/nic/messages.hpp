@@ -8,13 +8,15 @@
 #include "kernel/state.hpp"
 #include "nic/nic.hpp"
 #include "nic/slab.hpp"
+#include "nic/stage.hpp"
 
 namespace apenet {
 
 // TraceRecord::what of records of EventKind::nic. a: the source's number of the message; b: bytes << 2 |
 // Verb. place: the process that gets the completion; other: the source. For `landed`, which lasts from the
-// doorbell to the last byte in memory, place is the source and other the target.
-enum class CardTrace : std::uint16_t { sent, arrived, remote_done, got, served, landed };
+// doorbell to the last byte in memory, place is the source and other the target. For `stage`, b is the Stage
+// that begins at `time`. After `injects` the next NetworkTrace::injected is of the message's last packet.
+enum class CardTrace : std::uint16_t { sent, arrived, remote_done, got, served, landed, stage, injects };
 
 // Sees the reports of the table before their sink.
 class MessageWatcher {
@@ -50,6 +52,22 @@ class MessageTable {
   void begin(MessageId id) {
     if (simulation_.is_traced()) [[unlikely]]
       note_begin(id);
+  }
+  // For reports only: from `when` on the message is in this stage. Call it in the order of time.
+  void enter(MessageId id, Stage stage, Time when) const {
+    if (simulation_.is_traced()) [[unlikely]]
+      note_stage(id, stage, when);
+  }
+  void enter(MessageId id, Stage stage) const { enter(id, stage, simulation_.now()); }
+  // The same for a transfer over the bus, which waited from when its last burst was ready until it began.
+  void enter_bus(MessageId id, Time ready, Time begin) const {
+    enter(id, Stage::bus_busy, ready);
+    enter(id, Stage::bus, begin);
+  }
+  // Call directly before Network::inject() with the last packet of the message.
+  void injects(MessageId id) const {
+    if (simulation_.is_traced()) [[unlikely]]
+      note(id, CardTrace::injects, simulation_.now(), 0);
   }
   // Removes a credit, which causes no completion.
   Descriptor take(MessageId id) { return state_.messages.take(id); }
@@ -90,6 +108,10 @@ class MessageTable {
 
  private:
   void note_begin(MessageId id);
+  void note(MessageId id, CardTrace what, Time when, std::uint64_t detail) const;
+  void note_stage(MessageId id, Stage stage, Time when) const {
+    note(id, CardTrace::stage, when, static_cast<std::uint64_t>(stage));
+  }
   void report(MessageId id, Completion::Kind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
   [[nodiscard]] bool is_kept_back(MessageId id, CardTrace what, std::uint32_t mailbox_packets = 0) {
     return watcher_ != nullptr && watcher_->keeps_back(id, what, mailbox_packets);

@@ -80,6 +80,16 @@ TEST_F(BusTest, NoTimeIsGrantedTwice) {
   EXPECT_EQ(grants.list[1].end, Time::from_ns(1180 + 180));
 }
 
+TEST_F(BusTest, CountsWhatBurstsWaitForOtherTransfers) {
+  bus.write(Bus::Master::processor, 64, Time::zero(), grants, 0);  // from 0 to 180 ns
+  EXPECT_EQ(all.counters.waited, Time::zero());
+  bus.write(Bus::Master::card, 600, Time::zero(), grants, 1);  // bursts of 256, 256 and 88 bytes
+  simulation.run();
+  EXPECT_EQ(all.counters.waited, Time::from_ns(180)) << "its bursts do not wait for each other";
+  EXPECT_EQ(all.counters.bursts, 4U);
+  EXPECT_EQ(bus.counters().busy, Time::from_ns(180 + (3 * 10 + 75) * 10));
+}
+
 TEST_F(BusTest, AReadIsASplitTransactionAndGrantsItsFirstAndLastWord) {
   bus.read(256, grants, 3);
   simulation.run();

@@ -151,6 +151,12 @@ TEST_F(LocalMessages, QueueOnlyForTheMemoryOfTheirOwnNode) {
   EXPECT_EQ(recorder.landed.at({0, 0}), copy + local);
   EXPECT_EQ(recorder.landed.at({1, 1}), copy + copy + local);
   EXPECT_EQ(recorder.landed.at({2, 2}), copy + local);
+  const PortUse copies = machine.port_use().back();
+  EXPECT_EQ(copies.name, "memory copies");
+  EXPECT_EQ(copies.busy[0], copy + copy);
+  EXPECT_EQ(copies.busy[1], copy);
+  EXPECT_EQ(copies.waited, copy) << "message 1 behind message 0";
+  EXPECT_EQ(copies.packets, 3U);
 }
 
 TEST_F(LocalMessages, FromAProcessToItselfArrive) {

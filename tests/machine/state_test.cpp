@@ -12,6 +12,7 @@
 #include "network/routing/resequencer.hpp"
 #include "nic/apelink/transmitter.hpp"
 #include "nic/apelink_plus/nic.hpp"
+#include "nic/engine_use.hpp"
 #include "nic/extoll/nic.hpp"
 #include "nic/hca/nic.hpp"
 #include "nic/ideal/nic.hpp"
@@ -67,10 +68,11 @@ TYPED_TEST(AState, DiffersByEachOfItsFields) {
 template <typename Counters>
 class TheCounters : public testing::Test {};
 
-using AllCounters = testing::Types<Simulation::Counters, Bus::Counters, GpuKind::Counters, apelink::Counters,
-                                   apelink_plus::Counters, extoll::Counters, hca::Counters, tnw::Counters,
-                                   PacketEngine::Counters, packet::Output::Counters, packet::Stage::Counters,
-                                   FlitLinkUse, BitErrors::Counters, FaultyNetwork::Counters>;
+using AllCounters = testing::Types<Simulation::Counters, Bus::Counters, Buses::Counters, GpuKind::Counters,
+                                   MemoryCopy::Counters, EngineUse, apelink::Counters, apelink_plus::Counters,
+                                   extoll::Counters, hca::Counters, tnw::Counters, PacketEngine::Counters,
+                                   packet::Output::Counters, packet::Stage::Counters, FlitLinkUse,
+                                   BitErrors::Counters, FaultyNetwork::Counters>;
 TYPED_TEST_SUITE(TheCounters, AllCounters);
 
 TYPED_TEST(TheCounters, GrowByEachOfTheirFields) {

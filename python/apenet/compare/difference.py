@@ -183,7 +183,7 @@ def _changes(a: RunFolder, b: RunFolder, replays: tuple[Timed, Timed] | None) ->
             yield both("waiting in", call, "us", times)
     ports = [{port["name"]: port for port in one["ports"]} for one in results]
     for name in dict.fromkeys(name for one in ports for name in one):
-        for key, group in (("busiest_us", "busiest of"), ("waited_us", "packets waited for")):
+        for key, group in (("busiest_us", "busiest of"), ("waited_us", "queueing for")):
             found: list[float | None] = [one.get(name, {}).get(key, 0.0) for one in ports]
             if None not in found:
                 yield both(group, name, "us", found)

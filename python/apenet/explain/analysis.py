@@ -11,7 +11,7 @@ from apenet.base.errors import ApenetError
 from apenet.explain import waiting
 from apenet.explain.alternatives import ideal_time_ps, measured
 from apenet.explain.call_times import call_times
-from apenet.explain.critical_path import composition, contributors, critical_path
+from apenet.explain.critical_path import composition, contributors, critical_path, stages_of_messages
 from apenet.explain.deadlock import cycle
 from apenet.explain.efficiency import efficiencies, explained
 from apenet.explain.folder import RunFolder
@@ -23,7 +23,7 @@ from apenet.run.folder import RECORDING
 SCHEMA = 1
 PS_PER_US = 1e6
 _MOST_PATH_PARTS = 2000
-_MOST_PAIRS_OF_HOT_LINK = 512
+_MOST_PAIRS_OF_LINKS = 512
 _HOT = 0.5  # busy share of a link that is worth a sentence
 _MOST_PAIRS = 60_000
 
@@ -40,9 +40,11 @@ def analysed(run: RunFolder) -> dict[str, Any]:
     ideal_ps = ideal_time_ps(run.request, run.schedule)
     pieces = waiting.caused(replay)
     path = critical_path(replay)
-    hot = _hot_link(run, replay)
+    users = _link_users(run, replay)
+    hot = _hot_link(replay, users)
     content["replay"] = _deviation(run, replay)
     content["hot_link"] = hot
+    content["link_users"] = {name: [list(pair) for pair in pairs] for name, pairs in users.items()}
     content["verdict"] = verdict(
         _waiting_text(replay, pieces),
         alternatives,
@@ -55,6 +57,10 @@ def analysed(run: RunFolder) -> dict[str, Any]:
     content["waits"] = _waits(replay, pieces)
     content["path"] = {
         "composition": [{"kind": kind, "us": ps / PS_PER_US} for kind, ps in composition(path).items()],
+        "stages": [
+            {"stage": stage, "us": ps / PS_PER_US, "meaning": waiting.STAGE_MEANINGS[stage]}
+            for stage, ps in stages_of_messages(path).items()
+        ],
         "contributors": [
             {"what": what, "count": count, "us": ps / PS_PER_US} for what, count, ps in contributors(path)[:12]
         ],
@@ -196,14 +202,15 @@ _BECAUSE = {
 }
 
 
-def _hot_link(run: RunFolder, replay: Timed) -> dict[str, Any] | None:
+def _hot_link(replay: Timed, users: dict[str, list[tuple[int, int]]]) -> dict[str, Any] | None:
     """The busiest link and the pairs of ranks that use it; None if it is not busy."""
     links = replay.report.links
     busiest = max(range(len(links)), key=lambda number: links[number].busy_ps, default=None)
     if busiest is None or links[busiest].busy_ps < _HOT * replay.time_ps:
         return None
     share = links[busiest].busy_ps / replay.time_ps
-    return {"link": links[busiest].name, "busy": share, "pairs": [list(pair) for pair in _users(run, busiest)]}
+    name = links[busiest].name
+    return {"link": name, "busy": share, "pairs": [list(pair) for pair in users.get(name, [])]}
 
 
 def _hot_text(hot: dict[str, Any] | None) -> str:
@@ -214,14 +221,14 @@ def _hot_text(hot: dict[str, Any] | None) -> str:
     return f"Link {hot['link']} is busy for {percent(hot['busy'])} of the time{carried}"
 
 
-def _users(run: RunFolder, link: int) -> list[tuple[int, int]]:
-    """Pairs of ranks whose messages may cross a link, by the machine's routing; empty if that is not known."""
+def _link_users(run: RunFolder, replay: Timed) -> dict[str, list[tuple[int, int]]]:
+    """Pairs of ranks whose messages may cross each link, by the machine's routing; empty if that is not known."""
     if run.schedule is None or run.command.get("rail") or run.machine.file.rail:
-        return []
+        return {}
     senders, receivers, _, _ = run.schedule.traffic()
-    if len(senders) > _MOST_PAIRS_OF_HOT_LINK:
-        return []
-    found = []
+    if len(senders) > _MOST_PAIRS_OF_LINKS:
+        return {}
+    found: dict[str, list[tuple[int, int]]] = {}
     network = run.machine.description().network
     for sender, receiver in zip(senders.tolist(), receivers.tolist(), strict=True):
         nodes = run.request.nodes[sender], run.request.nodes[receiver]
@@ -230,9 +237,9 @@ def _users(run: RunFolder, link: int) -> list[tuple[int, int]]:
         try:
             loads = _core.link_loads(network, [nodes[0]], [nodes[1]], [1])
         except (ValueError, ApenetError):
-            return []
-        if link < len(loads.bytes) and loads.bytes[link] > 0:
-            found.append((sender, receiver))
+            return {}
+        for link in np.flatnonzero(loads.bytes):
+            found.setdefault(replay.report.links[link].name, []).append((sender, receiver))
     return found
 
 
@@ -241,6 +248,10 @@ def _waits(replay: Timed, pieces: waiting.CausedWaits) -> dict[str, Any]:
         "causes": [
             {"cause": cause, "us": ps / PS_PER_US, "meaning": waiting.MEANINGS[cause]}
             for cause, ps in waiting.by_cause(pieces).items()
+        ],
+        "stages": [
+            {"cause": cause, "stage": stage, "us": ps / PS_PER_US, "meaning": waiting.STAGE_MEANINGS[stage]}
+            for cause, stage, ps in waiting.by_cause_and_stage(replay)
         ],
         "calls": [
             {"call": call, "cause": cause, "us": ps / PS_PER_US}

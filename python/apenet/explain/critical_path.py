@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apenet.explain.timed import CLEAR, EAGER, PAYLOAD, READY, Timed
+from apenet.explain.waiting import STAGES
 
 KINDS = ("computation", "software", "eager message", "ready to send", "clear to send", "payload", "message")
 _COMPUTATION, _SOFTWARE = 0, 1
@@ -31,6 +32,8 @@ class Part:
     until: int
     bytes: int
     call: str
+    stages: tuple[tuple[str, int], ...] = ()
+    """What a message did for how many picoseconds, which sum to its length."""
 
     @property
     def length(self) -> int:
@@ -42,6 +45,7 @@ def critical_path(timed: Timed) -> list[Part]:
     """The parts of the path in the order of time; their lengths sum to the run's time exactly."""
     waits = timed.waits
     computing = _Computing(timed)
+    stages = _Stages(timed)
     at = int(timed.report.finish_ps.max())
     rank = int(np.argmax(timed.report.finish_ps))
     parts: list[Part] = []
@@ -55,9 +59,26 @@ def critical_path(timed: Timed) -> list[Part]:
         posted = max(0, int(waits.posted[last]))
         call = timed.operations.calls[timed.waiting_call[last]]
         kind = KINDS[_BY_ROLE.get(int(waits.role[last]), len(KINDS) - 1)]
-        parts.append(Part(kind, rank, int(waits.source[last]), posted, since, int(waits.bytes[last]), call))
+        parts.append(
+            Part(kind, rank, int(waits.source[last]), posted, since, int(waits.bytes[last]), call, stages.of(last))
+        )
         rank, at = int(waits.source[last]), posted
     return parts[::-1]
+
+
+class _Stages:
+    """What the message that ended a wait did."""
+
+    def __init__(self, timed: Timed) -> None:
+        self._order = np.argsort(timed.stages.wait, kind="stable")
+        self._first = np.searchsorted(timed.stages.wait[self._order], np.arange(len(timed.waits.rank) + 1))
+        self._stages = timed.stages
+
+    def of(self, wait: int) -> tuple[tuple[str, int], ...]:
+        """Stage and picoseconds, of each stage that it was in."""
+        chosen = self._order[self._first[wait] : self._first[wait + 1]]
+        names = (STAGES[stage] for stage in self._stages.stage[chosen])
+        return tuple(zip(names, self._stages.whole[chosen].tolist(), strict=True))
 
 
 class _Computing:
@@ -101,6 +122,15 @@ def composition(parts: list[Part]) -> dict[str, int]:
     for part in parts:
         sums[part.kind] = sums.get(part.kind, 0) + part.length
     return {kind: sums[kind] for kind in KINDS if kind in sums}
+
+
+def stages_of_messages(parts: list[Part]) -> dict[str, int]:
+    """Picoseconds of all messages of the path for each stage that occurs; the longest first."""
+    sums: dict[str, int] = {}
+    for part in parts:
+        for stage, length in part.stages:
+            sums[stage] = sums.get(stage, 0) + length
+    return dict(sorted(sums.items(), key=lambda one: (-one[1], one[0])))
 
 
 def contributors(parts: list[Part]) -> list[tuple[str, int, int]]:

@@ -8,7 +8,9 @@ from apenet.base.frames import pandas_for
 
 
 def frames(content: dict[str, Any]) -> dict[str, Any]:
-    """Frames of what `explain` returns: alternatives, waits, path, pairs, links, calls, ranks; those that are known.
+    """Frames of what `explain` returns, as far as it is known.
+
+    Alternatives, waits, stages, path, pairs, links, ports, calls, ranks.
 
     Raises InputError if pandas is not installed.
     """
@@ -16,6 +18,7 @@ def frames(content: dict[str, Any]) -> dict[str, Any]:
     found = {
         "ranks": pd.DataFrame(content["rank_times"]).rename_axis("rank"),
         "links": pd.DataFrame(content["links"], columns=["link", "utilisation", "wire_bytes", "packets"]),
+        "ports": pd.DataFrame(content["ports"]),
     }
     if "replay" not in content:
         return found
@@ -25,6 +28,7 @@ def frames(content: dict[str, Any]) -> dict[str, Any]:
         **found,
         "alternatives": pd.DataFrame([_flat(one) for one in content["alternatives"]]),
         "waits": pd.DataFrame(content["waits"]["calls"], columns=["call", "cause", "us"]),
+        "stages": pd.DataFrame(content["waits"]["stages"], columns=["cause", "stage", "us"]),
         "path": pd.DataFrame(content["path"]["composition"], columns=["kind", "us"]),
         "pairs": pd.DataFrame(rows, columns=pairs[: len(rows[0])] if rows else pairs[:4]),
         "calls": pd.DataFrame(content["calls"], columns=["call", "operations", "waiting_us", "software_us"]),

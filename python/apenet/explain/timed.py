@@ -98,6 +98,19 @@ class Waits:
 
 
 @dataclass(frozen=True)
+class Stages:
+    """What the message that ended a wait was doing: one element for each wait and stage of its message.
+
+    `whole` is the time from the message's post to the end of the wait, `awaited` the part of it in the wait.
+    """
+
+    wait: Integers
+    stage: Integers
+    whole: Integers
+    awaited: Integers
+
+
+@dataclass(frozen=True)
 class Timed:
     """A replay with its times."""
 
@@ -106,6 +119,7 @@ class Timed:
     began: Integers
     ended: Integers
     waits: Waits
+    stages: Stages
 
     @property
     def time_ps(self) -> int:
@@ -149,12 +163,20 @@ def timed(request: Request, schedule: _core.GoalSchedule, operations: Operations
         is_arrival=log.wait_is_arrival[order] > 0,
         first=np.searchsorted(log.wait_rank[order], np.arange(operations.ranks + 1)),
     )
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
     return Timed(
         operations=operations,
         report=report,
         began=np.concatenate([log.began_ps(rank) for rank in ranks]),
         ended=np.concatenate([log.ended_ps(rank) for rank in ranks]),
         waits=waits,
+        stages=Stages(
+            wait=place[log.stage_wait],
+            stage=log.stage_kind,
+            whole=log.stage_whole_ps,
+            awaited=log.stage_awaited_ps,
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from apenet import _core
 from apenet.explain.timed import CLEAR, EAGER, PAYLOAD, READY, Integers, Timed
 
 CAUSES = ("late sender", "late receiver", "handshake", "transfer", "own message", "other")
@@ -18,6 +19,25 @@ MEANINGS = {
     "transfer": "the payload was on its way",
     "own message": "a message of the rank itself had not left yet",
     "other": "a message that the protocol does not name",
+}
+STAGES = tuple(_core.stage_names())
+"""What a message does between its post and its completion; `STAGE_MEANINGS` explains each."""
+STAGE_MEANINGS = {
+    "doorbell": "the processor's writes to the card",
+    "card queue": "the card had other messages or packets to do before",
+    "card": "the engines of the two cards",
+    "bus busy": "another transfer had the bus between card and memory, of this or of another message",
+    "bus": "its own transfers over the bus, with the latency of reads",
+    "queue full": "the queue from the card into the network had no place",
+    "links": "latencies of links and routers, and its own transmission",
+    "link busy": "a link, or the port between card and router, carried other packets, of this or of another message",
+    "credits": "the link was free, but no buffer behind it, or a packet before it was held up",
+    "retransmission": "after a bit error or a fault",
+    "translation": "a page walk of the card, or its fetch of a connection's context",
+    "receiver full": "no receive request, place or credit at the receiver",
+    "acknowledgement": "delivered, but the sender did not know it yet",
+    "memory busy": "within a node: another copy had the memory",
+    "memory copy": "within a node: its own copy, and the hand-over",
 }
 _SENDER, _RECEIVER, _HANDSHAKE, _TRANSFER, _OWN, _OTHER = range(len(CAUSES))
 
@@ -42,15 +62,7 @@ def caused(timed: Timed) -> CausedWaits:
     waits = timed.waits
     cut = np.clip(waits.posted, waits.start, waits.until)
     before = np.where(waits.role == CLEAR, _RECEIVER, np.where(waits.role <= PAYLOAD, _SENDER, _OTHER))
-    after = np.select(
-        [
-            ~waits.is_arrival,
-            (waits.role == READY) | (waits.role == CLEAR),
-            (waits.role == EAGER) | (waits.role == PAYLOAD),
-        ],
-        [_OWN, _HANDSHAKE, _TRANSFER],
-        _OTHER,
-    )
+    after = _causes_after_the_post(timed)
     # A rank that waits for its own message has posted it before.
     before = np.where(waits.is_arrival, before, _OWN)
     number = np.arange(len(waits.rank))
@@ -63,6 +75,36 @@ def caused(timed: Timed) -> CausedWaits:
     order = np.lexsort((pieces.start, pieces.wait))
     kept = order[pieces.length[order] > 0]
     return CausedWaits(pieces.wait[kept], pieces.cause[kept], pieces.start[kept], pieces.until[kept])
+
+
+def _causes_after_the_post(timed: Timed) -> Integers:
+    """The cause of each wait's part in which the message that ended it was on its way."""
+    waits = timed.waits
+    return np.select(
+        [
+            ~waits.is_arrival,
+            (waits.role == READY) | (waits.role == CLEAR),
+            (waits.role == EAGER) | (waits.role == PAYLOAD),
+        ],
+        [_OWN, _HANDSHAKE, _TRANSFER],
+        _OTHER,
+    )
+
+
+def by_cause_and_stage(timed: Timed) -> list[tuple[str, str, int]]:
+    """Cause, stage and picoseconds of all ranks; the longest first.
+
+    Only of the time after the awaited message was posted: for each cause but a late sender or receiver the stages
+    sum to the cause exactly.
+    """
+    table = np.zeros((len(CAUSES), len(STAGES)), dtype=np.int64)
+    stages = timed.stages
+    np.add.at(table, (_causes_after_the_post(timed)[stages.wait], stages.stage), stages.awaited)
+    rows = [
+        (CAUSES[cause], STAGES[stage], int(table[cause, stage]))
+        for cause, stage in zip(*np.nonzero(table), strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-row[2], row[:2]))
 
 
 def by_cause(pieces: CausedWaits) -> dict[str, int]:

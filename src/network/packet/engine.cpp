@@ -339,12 +339,12 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   // Packets of other virtual channels pass a link while flits wait for credits; a card sends one packet.
   const bool is_shared = spec_.is_wormhole && stage.spec.kind != StageKind::injection;
   const Time free_at = is_shared ? header_out + stage.memo.last_duration : tail_out;
+  if (simulation_.is_traced()) [[unlikely]]
+    trace_grant(output_index, header_out, tail_out, flight);
   state_.free_at[output_index] = free_at;
   output.counters.busy += free_at - now;
   ++output.counters.packets;
   output.counters.wire_bytes += bytes;
-  if (simulation_.is_traced()) [[unlikely]]
-    trace_grant(output_index, tail_out, flight);
   // A packet that a fault may take back enters twice, and the second time counts: the client is told both.
   if (stage.spec.kind == StageKind::injection && (now > flight.ready || spec_.keeps_numbers))
     tell_entered(flight);
@@ -401,7 +401,23 @@ void PacketEngine::trace(NetworkTrace what, Time until, std::uint32_t place, con
                                    flight.sequence, flight.wire_bytes));
 }
 
-void PacketEngine::trace_grant(std::uint32_t output_index, Time tail_out, const Flight& flight) const {
+// Call before the output is taken: it then still knows until when it was busy before.
+void PacketEngine::trace_grant(std::uint32_t output_index, Time header_out, Time tail_out,
+                               const Flight& flight) const {
+  const Time now = simulation_.now();
+  const Time free = std::clamp(state_.free_at[output_index], std::min(flight.ready, now), now);
+  const auto trace_span = [&](NetworkTrace what, Time from, Time until) {
+    if (from >= until) return;
+    simulation_.trace(network_record(what, from, until, spec_.rail, output_index / spec_.layout.ports,
+                                     flight.source, flight.message, flight.sequence, flight.wire_bytes));
+  };
+  trace_span(NetworkTrace::waited, flight.ready, free);
+  trace_span(NetworkTrace::blocked, free, now);
+  trace_output(output_index, tail_out, flight);
+  trace_span(NetworkTrace::resent, now, header_out);
+}
+
+void PacketEngine::trace_output(std::uint32_t output_index, Time tail_out, const Flight& flight) const {
   const StageKind kind = stages_[outputs_[output_index].spec.stage].spec.kind;
   if (kind == StageKind::injection) return;  // from the card into its own router
   if (kind == StageKind::ejection) {

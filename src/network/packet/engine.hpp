@@ -228,7 +228,8 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   void tell_room(std::uint32_t queue_index);
   [[nodiscard]] std::uint32_t new_flight();
   void trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const;
-  void trace_grant(std::uint32_t output_index, Time tail_out, const Flight& flight) const;
+  void trace_grant(std::uint32_t output_index, Time header_out, Time tail_out, const Flight& flight) const;
+  void trace_output(std::uint32_t output_index, Time tail_out, const Flight& flight) const;
 
   static constexpr unsigned run_shift = 40;
 

@@ -75,7 +75,8 @@ struct Cards : CardEnvironment<CommonDescription> {
         pio_write_latency(surroundings.host.bus.pio_write_latency),
         lookup_time(lookup),
         state{.queues = LargeArray<Queue>(surroundings.placement.process_count() *
-                                          static_cast<std::size_t>(card.queues))} {}
+                                          static_cast<std::size_t>(card.queues))},
+        decoders(surroundings.placement.process_count() * static_cast<std::size_t>(card.queues)) {}
 
   Time pio_write_latency;
   Time lookup_time;  // per arriving packet, to find its buffer
@@ -91,6 +92,7 @@ struct Cards : CardEnvironment<CommonDescription> {
   };
   State state;
   Counters counters = {};
+  LargeArray<EngineUse> decoders;  // one for each queue
 
   // Takes the queues of the next node's card, which has this many ports in use.
   [[nodiscard]] Queue* take_queues(std::size_t ports) {
@@ -109,6 +111,7 @@ struct Card {
     Time driver_free_at = {};  // the driver serves gets one after another
   };
   State state;
+  EngineUse driver = {};
 
   [[nodiscard]] NodeId node() const { return state.source.id - all.first_source; }
   [[nodiscard]] Time now() const { return all.simulation.now(); }

@@ -30,9 +30,12 @@ class Set final : public CardSet {
     nodes_[source].list_state(list);
     nodes_[target].list_state(list);
     list.counters(cards_.counters);
+    list.counters(nodes_.bus_counters());
     list.reach(nodes_.bus(source).occupancy(cards_.description.descriptor_bytes));
     return true;
   }
+
+  void list_engines(NodeId node, EngineList& engines) const override { nodes_[node].list_engines(engines); }
 
   void count(std::vector<Counter>& counters) const override { append_counters(cards_.counters, counters); }
 

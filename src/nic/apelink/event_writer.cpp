@@ -39,13 +39,15 @@ void EventWriter::message_complete(MessageId id) {
 
 void EventWriter::serve_get(MessageId id) {
   ++card_.all.counters.gets_served;
-  card_.state.driver_free_at =
-      std::max(card_.now(), card_.state.driver_free_at) + card_.all.description.get_service;
+  const Time begin = std::max(card_.now(), card_.state.driver_free_at);
+  card_.driver.take(card_.now(), begin, card_.all.description.get_service);
+  card_.state.driver_free_at = begin + card_.all.description.get_service;
   card_.all.simulation.schedule(card_.state.source, card_.state.driver_free_at + card_.all.pio_write_latency,
                                 *this, make_tag(get_served, id));
 }
 
 void EventWriter::bus_granted(const BusGrant& grant) {
+  messages_.enter_bus(static_cast<MessageId>(tag_which(grant.tag)), grant.ready, grant.begin);
   card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 

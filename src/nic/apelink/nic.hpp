@@ -21,9 +21,11 @@ class Nic final : public apenet::Nic, private NetworkClient {
   void doorbell(MessageId id) override { transmitter_.doorbell(id); }
   void list_state(StateList& list) {
     list.state(card_.state);
+    list.counters(card_.driver);
     transmitter_.list_state(list);
     card_.bus.list_state(list);
   }
+  void list_engines(EngineList& engines) const { transmitter_.list_engines(engines); }
   [[gnu::always_inline]] void prepare_doorbell() const { transmitter_.prepare_doorbell(); }
 
  private:

@@ -18,6 +18,7 @@ void Receiver::take_payload(const Packet& packet, Time usable) {
   // which are still on their way over the bus.
   const bool tells = packet.last && (is_empty || !is_silent(packet));
   const MessageId id = message_of(packet);
+  if (packet.last) card_.all.messages.enter(id, Stage::bus, usable);
   if (!is_empty) {
     card_.bus.write(Bus::Master::card, packet.payload_bytes, usable, *this,
                     card_.all.state.being_written.add(packet));
@@ -34,7 +35,15 @@ void Receiver::payload_written(const Packet& packet) {
 }
 
 void Receiver::bus_granted(const BusGrant& grant) {
+  if (card_.all.simulation.is_traced()) [[unlikely]]
+    note_grant(card_.all.state.being_written[static_cast<std::uint32_t>(grant.tag)], grant);
   card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
+}
+
+void Receiver::note_grant(const Packet& packet, const BusGrant& grant) const {
+  if (!packet.last) return;
+  card_.all.messages.enter_bus(message_of(packet), grant.ready, grant.begin);
+  card_.all.messages.enter(message_of(packet), Stage::card, grant.end);
 }
 
 void Receiver::prepare(const Event& event, Ahead ahead) const {

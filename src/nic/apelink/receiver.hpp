@@ -26,6 +26,7 @@ class Receiver final : private BusClient, private EventHandler {
 
   void take_payload(const Packet& packet, Time usable);
   void payload_written(const Packet& packet);
+  void note_grant(const Packet& packet, const BusGrant& grant) const;
 
   Card& card_;
   EventWriter& events_;

@@ -32,17 +32,18 @@ struct PayloadRead {
   Memory memory;
   std::uint16_t channel;
   bool reports_sent;
+  bool is_last;
   MessageId id;
 };
 
 constexpr std::uint64_t pack(const PayloadRead& read) {
-  return std::uint64_t{read.reports_sent} << 52U | static_cast<std::uint64_t>(read.memory) << 48U |
-         std::uint64_t{read.channel} << 32U | read.id;
+  return std::uint64_t{read.is_last} << 53U | std::uint64_t{read.reports_sent} << 52U |
+         static_cast<std::uint64_t>(read.memory) << 48U | std::uint64_t{read.channel} << 32U | read.id;
 }
 
 constexpr PayloadRead payload_read_of(std::uint64_t which) {
   return {static_cast<Memory>(which >> 48U & 0xfU), static_cast<std::uint16_t>(which >> 32U),
-          which >> 52U != 0, static_cast<MessageId>(which)};
+          (which >> 52U & 1U) != 0, which >> 53U != 0, static_cast<MessageId>(which)};
 }
 
 // The memory from which a packet's payload is read. For the reply to a get, the target's card reads it.
@@ -70,6 +71,7 @@ void Transmitter::post(MessageId id, Role role) {
     write_descriptor(index, entry);
   } else {
     ++card_.all.counters.descriptors_held_back;
+    card_.all.messages.enter(id, Stage::card_queue);
     card_.all.state.entries.push(queue.in_host_memory, entry);
   }
 }
@@ -100,7 +102,9 @@ void Transmitter::fetch_descriptor(std::size_t index) {
 
 void Transmitter::descriptor_granted(std::size_t index, std::uint32_t number, Time present_at) {
   Queue& queue = queues_[index];
-  card_.all.state.entries.at(queue.fifo, number - queue.head_number).present_at = present_at;
+  Entry& entry = card_.all.state.entries.at(queue.fifo, number - queue.head_number);
+  entry.present_at = present_at;
+  card_.all.messages.enter(entry.id, Stage::card_queue, present_at);
   if (number == queue.head_number) decode_head(index);
 }
 
@@ -111,8 +115,10 @@ void Transmitter::decode_head(std::size_t index) {
   const Entry& head = card_.all.state.entries.front(queue.fifo);
   if (head.present_at == Time::never()) return;
   queue.decoding = true;
-  card_.all.simulation.schedule(card_.state.source,
-                                std::max(card_.now(), head.present_at) + card_.all.decode_time, *this,
+  const Time begin = std::max(card_.now(), head.present_at);
+  decoder(index).take(head.present_at, begin, card_.all.decode_time);
+  card_.all.messages.enter(head.id, Stage::card, begin);
+  card_.all.simulation.schedule(card_.state.source, begin + card_.all.decode_time, *this,
                                 make_tag(descriptor_decoded, index), head.id);
 }
 
@@ -204,8 +210,15 @@ bool Transmitter::issue_packet(std::size_t index) {
   const bool from_cpu = head.role == Role::data && descriptor.from_cpu;
   const bool from_memory = carries_payload(head.role) && !from_cpu && descriptor.bytes > 0;
   const Memory memory = memory_read(descriptor, head.role);
-  if (!has_room(packet.channel, packet.wire_bytes)) return false;
-  if (from_memory && state_.read_count >= card_.all.outstanding_reads) return false;
+  if (!has_room(packet.channel, packet.wire_bytes)) {
+    card_.all.messages.enter(head.id, Stage::queue_full);
+    return false;
+  }
+  if (from_memory && state_.read_count >= card_.all.outstanding_reads) {
+    card_.all.messages.enter(head.id, Stage::bus_busy);
+    return false;
+  }
+  if (from_memory && packet.last) card_.all.messages.enter(head.id, Stage::bus);
 
   const bool reports_sent = packet.last && head.role == Role::data && wants_sent(descriptor);
   Channel& way = channel(packet.channel);
@@ -214,7 +227,8 @@ bool Transmitter::issue_packet(std::size_t index) {
   ++queue.next_packet;
   if (packet.last) finish_head(index);
   if (from_memory) {
-    const std::uint64_t tag = make_tag(payload_read, pack({memory, packet.channel, reports_sent, head.id}));
+    const std::uint64_t tag =
+        make_tag(payload_read, pack({memory, packet.channel, reports_sent, packet.last, head.id}));
     ++state_.read_count;
     if (memory == Memory::gpu) {
       card_.gpu->read(packet.payload_bytes, *this, tag);
@@ -230,6 +244,7 @@ bool Transmitter::issue_packet(std::size_t index) {
 
 void Transmitter::inject(const Packet& packet, Time tail_time) {
   ++card_.all.counters.packets;
+  if (packet.last) card_.all.messages.injects(message_of(packet));
   card_.all.network.inject(packet, tail_time);
 }
 
@@ -278,6 +293,7 @@ void Transmitter::payload_granted(const BusGrant& grant) {
   const PayloadRead read = payload_read_of(tag_which(grant.tag));
   const auto place = static_cast<std::uint64_t>(read.memory);
   --state_.read_count;
+  if (read.is_last) card_.all.messages.enter_bus(read.id, grant.ready, grant.begin);
   card_.all.simulation.schedule(card_.state.source, grant.first_data, *this,
                                 make_tag(payload_data, place << channel_bits | read.channel),
                                 static_cast<std::uint64_t>(grant.end.ps()));

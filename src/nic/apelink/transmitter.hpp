@@ -42,7 +42,15 @@ class Transmitter final : private BusClient, private EventHandler {
   void list_state(StateList& list) {
     list.state(state_);
     const std::size_t ports = card_.all.placement.processes_on(card_.node());
-    for (std::size_t i = 0; i < ports * channel_count(); ++i) list.state(queues_[i]);
+    for (std::size_t i = 0; i < ports * channel_count(); ++i) {
+      list.state(queues_[i]);
+      list.counters(decoder(i));
+    }
+  }
+  void list_engines(EngineList& engines) const {
+    const std::size_t ports = card_.all.placement.processes_on(card_.node());
+    for (std::size_t i = 0; i < ports * channel_count(); ++i) engines.add("descriptor decoders", decoder(i));
+    engines.add("drivers", card_.driver);
   }
   // A doorbell will ring soon.
   [[gnu::always_inline]] void prepare_doorbell() const { __builtin_prefetch(queues_); }
@@ -52,6 +60,9 @@ class Transmitter final : private BusClient, private EventHandler {
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
 
+  [[nodiscard]] EngineUse& decoder(std::size_t queue) const {
+    return card_.all.decoders[static_cast<std::size_t>(queues_ - card_.all.state.queues.data()) + queue];
+  }
   [[nodiscard]] Channel& channel(std::size_t number) const { return queues_[number].channel; }
   [[nodiscard]] std::size_t channel_count() const {
     return static_cast<std::size_t>(card_.all.description.queues);

@@ -22,6 +22,8 @@ class Set final : public CardSet {
     if (ahead == EventHandler::Ahead::far) nodes_.prepare(node);
   }
 
+  void list_engines(NodeId node, EngineList& engines) const override { nodes_[node].list_engines(engines); }
+
   void count(std::vector<Counter>& counters) const override {
     append_counters(cards_.counters, counters);
     counters.push_back({"tlb_hits", plus_.counters.tlb_hits});

@@ -26,6 +26,10 @@ class Nic final : public apenet::Nic, private NetworkClient {
   }
 
   void doorbell(MessageId id) override { transmitter_.doorbell(id); }
+  void list_engines(EngineList& engines) const {
+    transmitter_.list_engines(engines);
+    receiver_.list_engines(engines);
+  }
 
  private:
   void packet_arrived(const Packet& packet, Time head_time) override {

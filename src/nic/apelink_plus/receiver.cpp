@@ -28,7 +28,8 @@ Receiver::Receiver(apelink::Card& card, Cards& plus, EventWriter& events)
           .arrivals = {},
           .waiting_events = {},
           .gpu_writes_begun = {},
-          .gpu_writes_visible = {}} {}
+          .gpu_writes_visible = {}},
+      engines_(static_cast<std::size_t>(plus.description.receive_engines)) {}
 
 void Receiver::packet_arrived(const Packet& packet, Time head_time) {
   if (is_dropped(packet)) {
@@ -77,7 +78,8 @@ Receiver::Target Receiver::target_of(const Packet& packet) {
 }
 
 Time Receiver::translate(const Packet& packet, Time head_time) {
-  state_.translator_free_at = std::max(head_time, state_.translator_free_at);
+  const Time began = std::max(head_time, state_.translator_free_at);
+  state_.translator_free_at = began;
   const std::int64_t bytes = payload_bytes(packet);
   if (bytes == 0) return state_.translator_free_at;
   const Description& card = plus_.description;
@@ -93,6 +95,8 @@ Time Receiver::translate(const Packet& packet, Time head_time) {
     state_.translator_free_at += is_hit ? card.tlb_hit : card.page_walk;
     ++(is_hit ? plus_.counters.tlb_hits : plus_.counters.page_walks);
   }
+  translator_.take(head_time, began, state_.translator_free_at - began);
+  if (packet.last) card_.all.messages.enter(message_of(packet), Stage::translation);
   return state_.translator_free_at;
 }
 
@@ -102,12 +106,17 @@ void Receiver::dispatch() {
     if (*engine == Time::never()) return;
     const auto [packet, translated] = plus_.state.arrivals.pop(state_.arrivals);
     const Time begin = std::max(*engine, translated) + plus_.description.receive_setup;
+    const auto number = static_cast<std::uint32_t>(engine - state_.engine_free_since.begin());
+    engines_[number].take(translated, begin - plus_.description.receive_setup,
+                          plus_.description.receive_setup);
+    if (packet.last) {
+      card_.all.messages.enter(message_of(packet), Stage::card_queue, translated);
+      card_.all.messages.enter(message_of(packet), Stage::card, begin - plus_.description.receive_setup);
+    }
     *engine = Time::never();
     const std::int64_t bytes = payload_bytes(packet);
     const Memory memory = bytes > 0 ? target_of(packet).memory : Memory::host;
-    const std::uint32_t index = plus_.state.writes.add(
-        {packet, bytes, memory, static_cast<std::uint32_t>(engine - state_.engine_free_since.begin()),
-         begin});
+    const std::uint32_t index = plus_.state.writes.add({packet, bytes, memory, number, begin});
     card_.all.simulation.schedule(card_.state.source, std::max(begin, card_.now()), *this,
                                   make_tag(set_up, index));
   }
@@ -122,6 +131,7 @@ void Receiver::write(std::uint32_t index) {
     ++plus_.counters.gpu_writes;
   }
   if (write.bytes > 0) {
+    if (packet.last) card_.all.messages.enter(message_of(packet), Stage::bus);
     card_.bus.write(Bus::Master::card, write.bytes, write.begin, *this, index);
   } else {
     taken(index);
@@ -152,6 +162,10 @@ void Receiver::write_events() {
 void Receiver::bus_granted(const BusGrant& grant) {
   const auto index = static_cast<std::uint32_t>(grant.tag);
   const Write& write = plus_.state.writes[index];
+  if (write.packet.last) {
+    card_.all.messages.enter_bus(message_of(write.packet), grant.ready, grant.begin);
+    card_.all.messages.enter(message_of(write.packet), Stage::card, grant.end);
+  }
   const Time taken_at =
       write.memory == Memory::gpu ? card_.gpu->take_in(write.bytes, write.begin, grant.end) : grant.end;
   card_.all.simulation.schedule(card_.state.source, taken_at, *this, make_tag(payload_taken, index));
@@ -160,6 +174,7 @@ void Receiver::bus_granted(const BusGrant& grant) {
 void Receiver::taken(std::uint32_t index) {
   const Write& write = plus_.state.writes[index];
   state_.engine_free_since[write.engine] = card_.now();
+  engines_[write.engine].busy += card_.now() - write.begin;
   card_.all.network.consumed(card_.node(), write.packet);
   if (write.memory == Memory::gpu) {
     card_.all.simulation.schedule(card_.state.source, card_.now() + plus_.description.gpu.write_latency,

@@ -29,6 +29,10 @@ class Receiver final : private BusClient, private EventHandler {
   Receiver& operator=(const Receiver&) = delete;
 
   void packet_arrived(const Packet& packet, Time head_time);
+  void list_engines(EngineList& engines) const {
+    engines.add("address translators", translator_);
+    for (const EngineUse& engine : engines_) engines.add("receive engines", engine);
+  }
 
   struct State {
     Time translator_free_at;
@@ -67,6 +71,8 @@ class Receiver final : private BusClient, private EventHandler {
   apelink::EventWriter& events_;
   Tlb tlb_;
   State state_;
+  EngineUse translator_;
+  std::vector<EngineUse> engines_;
 };
 
 }  // namespace apenet::apelink_plus

@@ -34,6 +34,7 @@ inline constexpr std::uint32_t channels = 3;
 struct Command {
   MessageId id = 0;
   Role role = Role::put;
+  Time there;  // when the unit got it
 };
 
 // A packet on its way from a unit to the network.
@@ -45,6 +46,7 @@ struct Pending {
 // The purpose of a payload read.
 struct Read {
   MessageId id = 0;
+  bool is_last = false;      // packet of the message
   bool is_reported = false;  // to a process, when the payload has been read
 };
 
@@ -81,8 +83,10 @@ struct Card {
 // A unit that works on one item at a time. take() returns when the next item, which takes this many cycles,
 // is done.
 struct Pace {
-  Time take(const Card& card, Time earliest, std::int64_t cycles) {
-    return free_at = std::max(earliest, free_at) + card.cycles(cycles);
+  Time take(const Card& card, Time earliest, std::int64_t cycles, EngineUse& use) {
+    const Time begin = std::max(earliest, free_at);
+    use.take(earliest, begin, card.cycles(cycles));
+    return free_at = begin + card.cycles(cycles);
   }
 
   Time free_at;

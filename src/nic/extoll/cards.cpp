@@ -19,6 +19,8 @@ class Set final : public BusCardSet<Description, Cards, Nic> {
     return send_times_.of(bytes, packet_interval);
   }
 
+  void list_engines(NodeId node, EngineList& engines) const override { nodes_[node].list_engines(engines); }
+
   void count(std::vector<Counter>& counters) const override {
     const Counters& counted = cards_.counters;
     counters.push_back({"packets", counted.packets});

@@ -23,7 +23,7 @@ void Completer::packet_arrived(const Packet& packet, Time head_time) {
     responder_.command(id, Role::get_response);
     return;
   }
-  const Time usable = state_.pace.take(card_, head_time, card_.all.description.rma_completer_cycles);
+  const Time usable = state_.pace.take(card_, head_time, card_.all.description.rma_completer_cycles, engine_);
   if (role_of(packet) == Role::acknowledgement) {
     card_.all.network.consumed(card_.node, packet);
     notify(remote_done_notification, id, usable);
@@ -38,6 +38,7 @@ void Completer::take_payload(const Packet& packet, Time usable) {
   const bool tells = packet.last && wants_delivered(descriptor);
   const std::int64_t bytes =
       payload_of(card_.all.description.rma_max_payload_bytes, descriptor.bytes, packet.sequence);
+  if (packet.last) card_.all.messages.enter(id, Stage::bus, usable);
   if (bytes > 0) {
     card_.bus.write(Bus::Master::card, bytes, usable, *this,
                     make_tag(payload, card_.all.state.being_written.add(packet)));
@@ -65,7 +66,20 @@ void Completer::message_complete(MessageId id) {
   if (acknowledges) responder_.command(id, Role::acknowledgement);
 }
 
+void Completer::note_grant(const BusGrant& grant) const {
+  const auto which = static_cast<std::uint32_t>(tag_which(grant.tag));
+  if (tag_what(grant.tag) != payload) {
+    card_.all.messages.enter_bus(which, grant.ready, grant.begin);
+  } else if (card_.all.state.being_written[which].last) {
+    const MessageId id = message_of(card_.all.state.being_written[which]);
+    card_.all.messages.enter_bus(id, grant.ready, grant.begin);
+    card_.all.messages.enter(id, Stage::card, grant.end);
+  }
+}
+
 void Completer::bus_granted(const BusGrant& grant) {
+  if (card_.all.simulation.is_traced()) [[unlikely]]
+    note_grant(grant);
   card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 

@@ -24,6 +24,7 @@ class Completer final : private BusClient, private EventHandler {
 
   void packet_arrived(const Packet& packet, Time head_time);
 
+  [[nodiscard]] const EngineUse& engine() const { return engine_; }
   struct State {
     Pace pace;
   };
@@ -31,6 +32,7 @@ class Completer final : private BusClient, private EventHandler {
  private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
+  void note_grant(const BusGrant& grant) const;
 
   void take_payload(const Packet& packet, Time usable);
   void payload_written(const Packet& packet);
@@ -40,6 +42,7 @@ class Completer final : private BusClient, private EventHandler {
   Card& card_;
   RmaUnit& responder_;
   State state_;
+  EngineUse engine_;
 };
 
 }  // namespace apenet::extoll

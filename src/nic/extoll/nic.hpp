@@ -18,6 +18,12 @@ class Nic final : public apenet::Nic, private NetworkClient {
 
   void doorbell(MessageId id) override;
   void give_back(ProcessId process) override { velo_.give_back(process); }
+  void list_engines(EngineList& engines) const {
+    velo_.list_engines(engines);
+    engines.add("RMA requesters", requester_.decoder());
+    engines.add("RMA responders", responder_.decoder());
+    engines.add("RMA completers", completer_.engine());
+  }
 
  private:
   void packet_arrived(const Packet& packet, Time head_time) override;

@@ -53,7 +53,8 @@ void RmaUnit::post(MessageId id, Role role) {
 void RmaUnit::command(MessageId id, Role role) {
   const unsigned port = port_of(id, role);
   if (state_.ports[port].commands.empty()) state_.waiting |= bit(port);
-  card_.all.state.commands.push(state_.ports[port].commands, {id, role});
+  if (role == Role::put) card_.all.messages.enter(id, Stage::card_queue);
+  card_.all.state.commands.push(state_.ports[port].commands, {id, role, card_.now()});
   decode_next();
 }
 
@@ -63,8 +64,11 @@ void RmaUnit::decode_next() {
   state_.next_decode = (port + 1) % max_ports;
   state_.waiting &= ~bit(port);
   state_.decoding = true;
-  card_.all.simulation.schedule(card_.state.source, card_.now() + card_.cycles(command_cycles_), *this,
-                                make_tag(decoded, port));
+  const Time span = card_.cycles(command_cycles_);
+  const Command& next = card_.all.state.commands.front(state_.ports[port].commands);
+  decoder_.take(next.there, card_.now(), span);
+  if (next.role == Role::put) card_.all.messages.enter(next.id, Stage::card);
+  card_.all.simulation.schedule(card_.state.source, card_.now() + span, *this, make_tag(decoded, port));
 }
 
 void RmaUnit::finish_command(unsigned port) {
@@ -122,8 +126,15 @@ bool RmaUnit::issue_packet(unsigned port) {
   const bool carries_payload =
       command.role == Role::get_response || (command.role == Role::put && !descriptor.from_cpu);
   const bool from_memory = carries_payload && descriptor.bytes > 0;
-  if (!has_room(packet.wire_bytes)) return false;
-  if (from_memory && state_.read_count >= card_.all.outstanding_reads) return false;
+  if (!has_room(packet.wire_bytes)) {
+    if (command.role == Role::put) card_.all.messages.enter(command.id, Stage::queue_full);
+    return false;
+  }
+  if (from_memory && state_.read_count >= card_.all.outstanding_reads) {
+    card_.all.messages.enter(command.id, Stage::bus_busy);
+    return false;
+  }
+  if (from_memory && packet.last) card_.all.messages.enter(command.id, Stage::bus);
 
   const bool is_reported =
       packet.last &&
@@ -135,7 +146,7 @@ bool RmaUnit::issue_packet(unsigned port) {
   if (from_memory) {
     const std::int64_t bytes =
         payload_of(card_.all.description.rma_max_payload_bytes, descriptor.bytes, packet.sequence);
-    card_.all.state.reads.push(state_.reads, {command.id, is_reported});
+    card_.all.state.reads.push(state_.reads, {command.id, packet.last, is_reported});
     ++state_.read_count;
     card_.bus.read(bytes, *this, make_tag(payload_read, 0));
   } else {
@@ -150,6 +161,7 @@ void RmaUnit::inject(const Packet& packet, Time tail_time) {
   ++card_.all.counters.packets;
   if (role_of(packet) == Role::acknowledgement) ++card_.all.counters.acknowledgements;
   state_.reserved_bytes -= packet.wire_bytes;
+  if (packet.last && role_of(packet) == Role::put) card_.all.messages.injects(message_of(packet));
   card_.all.network.inject(packet, tail_time);
 }
 
@@ -172,6 +184,7 @@ void RmaUnit::payload_gone(MessageId id) {
 void RmaUnit::payload_granted(const BusGrant& grant) {
   const Read read = card_.all.state.reads.pop(state_.reads);
   --state_.read_count;
+  if (read.is_last) card_.all.messages.enter_bus(read.id, grant.ready, grant.begin);
   card_.all.simulation.schedule(card_.state.source, grant.first_data, *this, make_tag(payload_data, 0),
                                 static_cast<std::uint64_t>(grant.end.ps()));
   if (read.is_reported) {

@@ -30,6 +30,7 @@ class RmaUnit final : private BusClient, private EventHandler {
   // Call when the unit has received the command.
   void command(MessageId id, Role role);
   void injection_freed() { pump(); }
+  [[nodiscard]] const EngineUse& decoder() const { return decoder_; }
 
   struct Port {
     QueuePool<Command>::Queue commands;
@@ -69,6 +70,7 @@ class RmaUnit final : private BusClient, private EventHandler {
   const Channel channel_;
   const std::int64_t command_cycles_;
   State state_;
+  EngineUse decoder_;
 };
 
 }  // namespace apenet::extoll

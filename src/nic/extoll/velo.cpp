@@ -75,10 +75,15 @@ void Velo::write_packet(MessageId id, std::uint32_t sequence) {
 }
 
 void Velo::packet_written(MessageId id, std::uint32_t sequence) {
-  const Time done = state_.requester.take(card_, card_.now(), card_.all.description.velo_send_cycles);
+  const bool is_last = sequence + 1 == packets_of(id);
+  if (is_last) {
+    card_.all.messages.enter(id, Stage::card_queue);
+    card_.all.messages.enter(id, Stage::card, std::max(card_.now(), state_.requester.free_at));
+  }
+  const Time done =
+      state_.requester.take(card_, card_.now(), card_.all.description.velo_send_cycles, requester_);
   card_.all.simulation.schedule(card_.state.source, done, *this,
                                 make_tag(processed, packet_name(id, sequence)));
-  const bool is_last = sequence + 1 == packets_of(id);
   if (!is_last || !wants_sent(card_.all.messages.descriptor(id))) return;
   if (state_.outgoing.empty()) {
     card_.all.messages.sent(id);
@@ -91,12 +96,14 @@ void Velo::pump() {
   while (!state_.outgoing.empty()) {
     const Packet& next = card_.all.state.velo_packets.front(state_.outgoing);
     if (card_.all.network.injection_room(card_.node, next.channel) < next.wire_bytes) {
+      card_.all.messages.enter(message_of(next), Stage::queue_full);
       card_.all.network.await_injection_room(card_.node, next.channel);
       return;
     }
     ++card_.all.counters.packets;
     ++card_.all.counters.velo_packets;
     const Packet packet = card_.all.state.velo_packets.pop(state_.outgoing);
+    if (packet.last) card_.all.messages.injects(message_of(packet));
     card_.all.network.inject(packet, card_.now());
     const bool was_held_back = packet.last && !state_.held_back.empty() &&
                                card_.all.state.trains.front(state_.held_back) == message_of(packet);
@@ -109,7 +116,9 @@ void Velo::packet_arrived(const Packet& packet, Time head_time) {
   Mailbox& mailbox = state_.mailboxes[card_.all.placement.port(process)];
   card_.all.state.waiting.push(mailbox.waiting, packet);
   admit_waiting(mailbox, head_time);
-  if (!mailbox.waiting.empty()) ++card_.all.counters.packets_held_back;
+  if (mailbox.waiting.empty()) return;
+  ++card_.all.counters.packets_held_back;
+  if (packet.last) card_.all.messages.enter(message_of(packet), Stage::receiver_full);
 }
 
 // A new packet that finds others waiting waits behind them. So the packets admitted with `earliest` are
@@ -123,7 +132,11 @@ void Velo::admit_waiting(Mailbox& mailbox, Time earliest) {
     }
     const Packet packet = card_.all.state.waiting.pop(mailbox.waiting);
     take_slot(mailbox, packet);
-    const Time usable = state_.completer.take(card_, earliest, description.velo_receive_cycles);
+    if (packet.last) {
+      card_.all.messages.enter(message_of(packet), Stage::card_queue);
+      card_.all.messages.enter(message_of(packet), Stage::card, std::max(earliest, state_.completer.free_at));
+    }
+    const Time usable = state_.completer.take(card_, earliest, description.velo_receive_cycles, completer_);
     card_.bus.write(Bus::Master::card, description.velo_payload_bytes + description.velo_status_bytes, usable,
                     *this, make_tag(slot, card_.all.state.being_written.add(packet)));
   }
@@ -165,6 +178,10 @@ void Velo::slot_written(const Packet& packet) {
 }
 
 void Velo::bus_granted(const BusGrant& grant) {
+  if (card_.all.simulation.is_traced() && tag_what(grant.tag) == slot) [[unlikely]] {
+    const Packet& packet = card_.all.state.being_written[static_cast<std::uint32_t>(tag_which(grant.tag))];
+    if (packet.last) card_.all.messages.enter_bus(message_of(packet), grant.ready, grant.begin);
+  }
   card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 

@@ -33,6 +33,10 @@ class Velo final : private BusClient, private EventHandler {
   void packet_arrived(const Packet& packet, Time head_time);
   void give_back(ProcessId process);
   void injection_freed() { pump(); }
+  void list_engines(EngineList& engines) const {
+    engines.add("VELO requesters", requester_);
+    engines.add("VELO completers", completer_);
+  }
 
   // An incomplete message: some of its packets have a slot, more are to come.
   struct Beginning {
@@ -73,6 +77,8 @@ class Velo final : private BusClient, private EventHandler {
   Card& card_;
   RmaUnit& responder_;
   State state_;
+  EngineUse requester_;
+  EngineUse completer_;
 };
 
 }  // namespace apenet::extoll

@@ -59,9 +59,17 @@ struct Stream {
   bool is_response = false;
 };
 
+// The packet whose payload is being read.
+struct PayloadRead {
+  std::uint16_t fifo = 0;
+  bool is_last = false;
+  MessageId id = 0;
+};
+
 struct Arrival {
   Packet packet;
   Time head_time;
+  Time at;  // when it was complete
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
@@ -77,7 +85,7 @@ struct Cards : CardEnvironment<Description> {
     QueuePool<Control> controls;
     QueuePool<Stream> streams;
     QueuePool<Arrival> arrivals;
-    QueuePool<std::uint16_t> payload_reads;
+    QueuePool<PayloadRead> payload_reads;
     Slab<Packet> being_written;
     Slab<InboundName> inbound_names;
   };

@@ -11,6 +11,8 @@ class Set final : public BusCardSet<Description, Cards, Nic> {
  public:
   using BusCardSet::BusCardSet;
 
+  void list_engines(NodeId node, EngineList& engines) const override { nodes_[node].list_engines(engines); }
+
   void count(std::vector<Counter>& counters) const override {
     const Counters& counted = cards_.counters;
     counters.push_back({"packets", counted.packets});

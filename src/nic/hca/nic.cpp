@@ -24,12 +24,19 @@ void Nic::packet_arrived(const Packet& packet, Time head_time) {
     take(packet, head_time);
     return;
   }
-  if (state_.stalled.empty()) {
-    ++card_.all.counters.context_misses;
-    card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.context_miss,
-                                  *this);
-  }
-  card_.all.state.arrivals.push(state_.stalled, {packet, head_time});
+  const bool is_first = state_.stalled.empty();
+  if (packet.last && header_of(packet).role == Role::request)
+    card_.all.messages.enter(header_of(packet).id, Stage::translation);
+  card_.all.state.arrivals.push(state_.stalled, {packet, head_time, card_.now()});
+  if (is_first) fetch_context();
+}
+
+// For the first of the stalled packets.
+void Nic::fetch_context() {
+  ++card_.all.counters.context_misses;
+  const Time span = card_.all.description.context_miss;
+  fetches_.take(card_.all.state.arrivals.front(state_.stalled).at, card_.now(), span);
+  card_.all.simulation.schedule(card_.state.source, card_.now() + span, *this);
 }
 
 void Nic::handle_event(const Event&) {
@@ -39,8 +46,7 @@ void Nic::handle_event(const Event&) {
     if (state_.stalled.empty()) return;
     is_here = context_is_here(card_.all.state.arrivals.front(state_.stalled).packet);
   }
-  ++card_.all.counters.context_misses;
-  card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.context_miss, *this);
+  fetch_context();
 }
 
 void Nic::take(const Packet& packet, Time head_time) {
@@ -48,6 +54,7 @@ void Nic::take(const Packet& packet, Time head_time) {
   const Header header = header_of(packet);
   switch (header.role) {
     case Role::request:
+      if (packet.last) card_.all.messages.enter(header.id, Stage::card);
       responder_.request_arrived(packet, usable);
       break;
     case Role::read_request:

@@ -19,6 +19,10 @@ class Nic final : public apenet::Nic, private NetworkClient, private EventHandle
   explicit Nic(const Card& card);
 
   void doorbell(MessageId id) override { requester_.doorbell(id); }
+  void list_engines(EngineList& engines) const {
+    engines.add("work request engines", requester_.engine());
+    engines.add("context fetches", fetches_);
+  }
 
   struct State {
     QueuePool<Arrival>::Queue stalled;  // the first waits for its context, the others wait behind it
@@ -30,6 +34,7 @@ class Nic final : public apenet::Nic, private NetworkClient, private EventHandle
   void handle_event(const Event& event) override;
 
   [[nodiscard]] bool context_is_here(const Packet& packet);
+  void fetch_context();
   void take(const Packet& packet, Time head_time);
 
   Card card_;
@@ -38,6 +43,7 @@ class Nic final : public apenet::Nic, private NetworkClient, private EventHandle
   Requester requester_;
   Responder responder_;
   State state_;
+  EngineUse fetches_;  // that arriving packets wait for
 };
 
 }  // namespace apenet::hca

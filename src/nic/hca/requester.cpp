@@ -92,7 +92,9 @@ void Requester::fetch_entries(ConnectionId id) {
 void Requester::entry_present(const EntryName& name, Time when) {
   SendQueue& queue = card_.all.connections[name.connection].send;
   const std::uint32_t first = card_.all.state.works.front(queue.on_card).number;
-  card_.all.state.works.at(queue.on_card, name.number - first).present_at = when;
+  Work& work = card_.all.state.works.at(queue.on_card, name.number - first);
+  work.present_at = when;
+  card_.all.messages.enter(work.id, Stage::card_queue, when);
   advance(name.connection);
 }
 
@@ -107,9 +109,12 @@ void Requester::advance(ConnectionId id) {
     queue.is_processing = true;
     const Time start = std::max({card_.now(), first.present_at, state_.engine_free_at});
     state_.engine_free_at = start + card.wqe_interval;
+    engine_.take(first.present_at, start, card.wqe_interval);
     const bool is_cached = contexts_.use(id, true);
     if (!is_cached) ++card_.all.counters.context_misses;
     const Time miss = is_cached ? Time::zero() : card.context_miss;
+    card_.all.messages.enter(first.id, Stage::translation, start);
+    card_.all.messages.enter(first.id, Stage::card, start + miss);
     card_.all.simulation.schedule(card_.state.source, start + miss + card.wqe_latency, *this,
                                   make_tag(entry_processed, id));
     return;
@@ -127,6 +132,7 @@ void Requester::processed(ConnectionId id) {
   SendQueue& queue = card_.all.connections[id].send;
   queue.is_processing = false;
   card_.all.state.works.front(queue.on_card).is_processed = true;
+  card_.all.messages.enter(card_.all.state.works.front(queue.on_card).id, Stage::card_queue);
   advance(id);
 }
 
@@ -242,6 +248,7 @@ void Requester::not_ready(ConnectionId id, Time usable) {
   Connection& connection = card_.all.connections[id];
   rewind(connection);
   connection.send.is_held = true;
+  card_.all.messages.enter(connection.receive.refused_id, Stage::receiver_full);
   card_.all.simulation.schedule(card_.state.source,
                                 std::max(usable, card_.now()) + card_.all.description.rnr_timer, *this,
                                 make_tag(not_ready_is_over, id));

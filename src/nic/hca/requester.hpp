@@ -33,6 +33,7 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   [[nodiscard]] bool has_packet(ConnectionId connection) const override;
   [[nodiscard]] Next next_packet(ConnectionId connection) const override;
   bool packet_issued(ConnectionId connection) override;
+  [[nodiscard]] const EngineUse& engine() const { return engine_; }
 
   struct State {
     Time engine_free_at;
@@ -63,6 +64,7 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   ContextCache& contexts_;
   Transmitter& transmitter_;
   State state_;
+  EngineUse engine_;
 };
 
 }  // namespace apenet::hca

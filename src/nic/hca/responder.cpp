@@ -65,6 +65,7 @@ void Responder::write_payload(const Packet& packet, const Descriptor& descriptor
   const std::int64_t bytes = payload_of(card_.all.description, descriptor.bytes, packet.sequence);
   if (bytes > 0) {
     const std::uint32_t index = card_.all.state.being_written.add(packet);
+    if (packet.last) card_.all.messages.enter(header_of(packet).id, Stage::bus, usable);
     card_.bus.write(Bus::Master::card, bytes, usable, *this, make_tag(payload, index));
   } else {
     card_.all.network.consumed(card_.node, packet);
@@ -108,6 +109,7 @@ void Responder::execute(ConnectionId id, const Inbound& inbound) {
   ReceiveSide& side = card_.all.connections[id].receive;
   const Descriptor descriptor = card_.all.messages.descriptor(inbound.id);
   side.executed = inbound.number + 1;
+  card_.all.messages.enter(inbound.id, Stage::acknowledgement);
   card_.all.messages.delivered(inbound.id);
   if (wants_delivered(descriptor)) {
     card_.all.simulation.schedule(card_.state.source, card_.now() + card_.all.description.receive_repost,
@@ -178,7 +180,20 @@ bool Responder::packet_issued(ConnectionId id) {
   return side.response_is_ready;
 }
 
+void Responder::note_grant(const BusGrant& grant) const {
+  const auto which = static_cast<std::uint32_t>(tag_which(grant.tag));
+  if (tag_what(grant.tag) == completion) {
+    card_.all.messages.enter_bus(card_.all.state.inbound_names[which].id, grant.ready, grant.begin);
+  } else if (card_.all.state.being_written[which].last) {
+    const MessageId id = header_of(card_.all.state.being_written[which]).id;
+    card_.all.messages.enter_bus(id, grant.ready, grant.begin);
+    card_.all.messages.enter(id, Stage::card, grant.end);
+  }
+}
+
 void Responder::bus_granted(const BusGrant& grant) {
+  if (card_.all.simulation.is_traced()) [[unlikely]]
+    note_grant(grant);
   card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
 }
 

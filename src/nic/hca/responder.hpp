@@ -34,6 +34,7 @@ class Responder final : public PacketSource, private BusClient, private EventHan
  private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
+  void note_grant(const BusGrant& grant) const;
 
   [[nodiscard]] bool is_refused(Connection& connection, const Packet& packet);
   [[nodiscard]] bool needs_receive(const Descriptor& descriptor, const Packet& packet) const;

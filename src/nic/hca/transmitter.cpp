@@ -61,15 +61,23 @@ bool Transmitter::issue(std::uint16_t number) {
     return true;
   }
   const PacketSource::Next next = source.next_packet(stream.connection);
-  if (!has_room(number, next.packet.wire_bytes)) return false;
-  if (next.read_bytes > 0 && state_.read_count >= card_.all.outstanding_reads) return false;
+  const MessageId id = header_of(next.packet).id;
+  if (!has_room(number, next.packet.wire_bytes)) {
+    card_.all.messages.enter(id, Stage::queue_full);
+    return false;
+  }
+  if (next.read_bytes > 0 && state_.read_count >= card_.all.outstanding_reads) {
+    card_.all.messages.enter(id, Stage::bus_busy);
+    return false;
+  }
+  if (next.read_bytes > 0 && next.packet.last) card_.all.messages.enter(id, Stage::bus);
 
   card_.all.state.streams.pop(fifo.streams);
   fifo.reserved_bytes += next.packet.wire_bytes;
   card_.all.state.pending.push(fifo.pending, {next.packet, next.read_bytes > 0});
   if (source.packet_issued(stream.connection)) card_.all.state.streams.push(fifo.streams, stream);
   if (next.read_bytes > 0) {
-    card_.all.state.payload_reads.push(state_.reads, number);
+    card_.all.state.payload_reads.push(state_.reads, {number, next.packet.last, id});
     ++state_.read_count;
     card_.bus.read(next.read_bytes, *this, 0);
   } else {
@@ -110,6 +118,8 @@ Packet Transmitter::make_control(const Control& control) {
 
 void Transmitter::inject(const Packet& packet, Time tail_time) {
   ++card_.all.counters.packets;
+  if (packet.last && header_of(packet).role == Role::request)
+    card_.all.messages.injects(header_of(packet).id);
   card_.all.network.inject(packet, tail_time);
 }
 
@@ -122,9 +132,10 @@ void Transmitter::inject_what_needs_no_data(Fifo& fifo) {
 }
 
 void Transmitter::bus_granted(const BusGrant& grant) {
-  const std::uint16_t fifo = card_.all.state.payload_reads.pop(state_.reads);
+  const PayloadRead read = card_.all.state.payload_reads.pop(state_.reads);
   --state_.read_count;
-  card_.all.simulation.schedule(card_.state.source, grant.first_data, *this, fifo,
+  if (read.is_last) card_.all.messages.enter_bus(read.id, grant.ready, grant.begin);
+  card_.all.simulation.schedule(card_.state.source, grant.first_data, *this, read.fifo,
                                 static_cast<std::uint64_t>(grant.end.ps()));
   pump();
 }

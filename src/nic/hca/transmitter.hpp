@@ -54,7 +54,7 @@ class Transmitter final : private BusClient, private EventHandler {
   struct State {
     std::vector<Fifo> fifos;
     // The FIFO of each read, in the order of requests, which is the order of data.
-    QueuePool<std::uint16_t>::Queue reads;
+    QueuePool<PayloadRead>::Queue reads;
     std::uint32_t read_count = 0;
     std::uint64_t busy_fifos = 0;  // one bit per FIFO with streams or controls
     unsigned next_fifo = 0;        // arbiter state

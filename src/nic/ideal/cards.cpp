@@ -25,6 +25,7 @@ class Set final : public CardSet {
     }
   }
   Nic& card(NodeId node) override { return *nics_[node]; }
+  void list_engines(NodeId node, EngineList& engines) const override { nics_[node]->list_engines(engines); }
   void count(std::vector<Counter>& /*counters*/) const override {}
   void warn(std::vector<std::string>& /*warnings*/) const override {}
 

@@ -25,7 +25,8 @@ Nic::Nic(Simulation& simulation, const Protocols& protocols, Time doorbell_delay
       messages_(messages),
       placement_(placement),
       cards_(cards),
-      state_{source, std::vector<Time>(protocols.front().paths.size()), {}} {}
+      state_{source, std::vector<Time>(protocols.front().paths.size()), {}},
+      paths_(protocols.front().paths.size()) {}
 
 Time Nic::control_latency(const Protocols& protocols) {
   Time least = Time::from_ps(std::numeric_limits<std::int64_t>::max());
@@ -51,8 +52,9 @@ Nic::Departure Nic::transmit(const Descriptor& descriptor) {
   Departure departure;
   for (std::size_t i = 0; i < state_.free_at.size(); ++i) {
     const Path& path = protocol->paths[i];
-    const Time begin = after(std::max(simulation_.now(), state_.free_at[i]), path.gap);
-    state_.free_at[i] = after(begin, path.rate.duration(bytes));
+    const Time begin = std::max(simulation_.now(), state_.free_at[i]);
+    state_.free_at[i] = after(after(begin, path.gap), path.rate.duration(bytes));
+    paths_[i].take(simulation_.now(), begin, state_.free_at[i] - begin);
     const Time transit = path.transit ? path.transit->duration(bytes) : Time::zero();
     departure.gone = std::max(departure.gone, state_.free_at[i]);
     departure.arrived = std::max(departure.arrived, after(after(state_.free_at[i], path.latency), transit));
@@ -74,6 +76,8 @@ void Nic::doorbell(MessageId id) {
     simulation_.schedule(state_.source, asked, *this, code(Step::get_request), id);
     return;
   }
+  messages_.enter(id, Stage::card_queue);
+  messages_.enter(id, Stage::links, *std::max_element(state_.free_at.begin(), state_.free_at.end()));
   const Departure departure = transmit(descriptor);
   const Time arrived = in_order(placement_.node(descriptor.target), departure.arrived - doorbell_delay_);
   if (wants_sent(descriptor)) {

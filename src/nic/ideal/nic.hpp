@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/simulation.hpp"
+#include "nic/engine_use.hpp"
 #include "nic/ideal/protocols.hpp"
 #include "nic/messages.hpp"
 #include "nic/nic.hpp"
@@ -34,6 +35,9 @@ class Nic final : public apenet::Nic, private EventHandler {
   // The smallest latency of any message, which requests and acknowledgements take.
   [[nodiscard]] static Time control_latency(const Protocols& protocols);
   void doorbell(MessageId id) override;
+  void list_engines(EngineList& engines) const {
+    for (const EngineUse& path : paths_) engines.add("paths", path);
+  }
 
   struct State {
     EventSource source;
@@ -59,6 +63,7 @@ class Nic final : public apenet::Nic, private EventHandler {
   const Placement& placement_;
   const Nics& cards_;
   State state_;
+  std::vector<EngineUse> paths_;
 };
 
 }  // namespace apenet::ideal

@@ -36,6 +36,7 @@ struct Entry {
   MessageId id = 0;
   Role role = Role::data;
   std::uint64_t number = 0;  // in the order of doorbells
+  Time there;                // when its next packet could cross the links
 };
 
 struct Credit {
@@ -44,12 +45,14 @@ struct Credit {
   std::uint16_t channel = 0;
   std::int64_t bytes = 0;
   std::uint64_t number = 0;
+  Time there;
 };
 
 // A packet in the receive buffer.
 struct Arrival {
   Packet packet;
   std::uint64_t number = 0;  // in the order of arrival
+  Time there;
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.

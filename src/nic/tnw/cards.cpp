@@ -19,6 +19,8 @@ class Set final : public CardSet {
 
   void fill_receive_rings() override { cards_.first_credit_bytes = cards_.description.ring_bytes; }
 
+  void list_engines(NodeId node, EngineList& engines) const override { nics_[node]->list_engines(engines); }
+
   void count(std::vector<Counter>& counters) const override {
     const Counters& counted = cards_.counters;
     counters.push_back({"packets", counted.packets});

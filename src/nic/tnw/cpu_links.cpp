@@ -6,11 +6,12 @@ void CpuLinks::serve() {
   if (state_.is_busy) return;
   const std::uint8_t other = state_.last ^ 1U;
   for (const std::uint8_t side : {other, state_.last}) {
-    const Time span = users_[side]->take_turn();
-    if (span == Time::never()) continue;
+    const NextItem next = users_[side]->take_turn();
+    if (next.span == Time::never()) continue;
     state_.last = side;
     state_.is_busy = true;
-    simulation_.schedule(source_, simulation_.now() + span, *this);
+    use_.take(next.there, simulation_.now(), next.span);
+    simulation_.schedule(source_, simulation_.now() + next.span, *this);
     return;
   }
 }

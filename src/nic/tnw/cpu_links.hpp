@@ -5,14 +5,21 @@
 #include <cstdint>
 
 #include "kernel/simulation.hpp"
+#include "nic/engine_use.hpp"
 
 namespace apenet::tnw {
+
+// How long an item occupies the links, and since when it was there.
+struct NextItem {
+  Time span = Time::never();  // never: there is none
+  Time there;
+};
 
 // One side of the processor path: the direction to the card, or the direction from it.
 class CpuLinkUser {
  public:
-  // Chooses the next item to move. Returns how long it occupies the links, or Time::never() if there is none.
-  virtual Time take_turn() = 0;
+  // Chooses the next item to move.
+  virtual NextItem take_turn() = 0;
   // Called when that time is over.
   virtual void turn_over() = 0;
 
@@ -31,6 +38,7 @@ class CpuLinks final : private EventHandler {
 
   // Call when a side may have something to move.
   void serve();
+  [[nodiscard]] const EngineUse& use() const { return use_; }
 
   struct State {
     std::uint8_t last = 1;  // arbiter state
@@ -44,6 +52,7 @@ class CpuLinks final : private EventHandler {
   EventSource& source_;
   std::array<CpuLinkUser*, 2> users_;
   State state_;
+  EngineUse use_;
 };
 
 }  // namespace apenet::tnw

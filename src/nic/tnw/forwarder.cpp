@@ -7,7 +7,9 @@
 namespace apenet::tnw {
 
 void Forwarder::arrived(MessageId id, Role role) {
-  state_.free_at = std::max(state_.free_at, card_.now()) + card_.all.description.forward_service;
+  const Time begin = std::max(state_.free_at, card_.now());
+  engine_.take(card_.now(), begin, card_.all.description.forward_service);
+  state_.free_at = begin + card_.all.description.forward_service;
   card_.all.simulation.schedule(card_.state.source, state_.free_at, *this, id,
                                 static_cast<std::uint64_t>(role));
 }

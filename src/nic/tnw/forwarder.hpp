@@ -24,6 +24,7 @@ class Forwarder final : private EventHandler {
   void arrived(MessageId id, Role role);
   // Sends a confirmation to the source of a stranger's message that is complete here.
   void confirm(MessageId id);
+  [[nodiscard]] const EngineUse& engine() const { return engine_; }
 
   struct State {
     Time free_at;
@@ -35,6 +36,7 @@ class Forwarder final : private EventHandler {
   Card& card_;
   Nic& nic_;
   State state_;
+  EngineUse engine_;
 };
 
 }  // namespace apenet::tnw

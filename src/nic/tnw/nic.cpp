@@ -12,7 +12,7 @@ Nic::Nic(Cards& cards, NodeId node)
 }
 
 void Nic::credit(const Descriptor& descriptor) {
-  transmitter_.post({descriptor.source, descriptor.target, descriptor.channel, descriptor.bytes, 0});
+  transmitter_.post({descriptor.source, descriptor.target, descriptor.channel, descriptor.bytes, 0, {}});
   cpu_links_.serve();
 }
 
@@ -25,13 +25,13 @@ void Nic::doorbell(MessageId id) {
     send_on(id, Role::data, goal);
     return;
   }
-  transmitter_.post({id, Role::data, 0}, link, card_.all.lane_of(descriptor.source, descriptor.channel));
+  transmitter_.post({id, Role::data, 0, {}}, link, card_.all.lane_of(descriptor.source, descriptor.channel));
   cpu_links_.serve();
 }
 
 void Nic::send_on(MessageId id, Role role, NodeId goal) {
   const NodeId next = card_.all.grid.next_hop(card_.node, goal);
-  transmitter_.post({id, role, 0}, card_.link_to(next), card_.all.forward_lane());
+  transmitter_.post({id, role, 0, {}}, card_.link_to(next), card_.all.forward_lane());
   cpu_links_.serve();
 }
 

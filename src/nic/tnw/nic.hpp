@@ -19,6 +19,10 @@ class Nic final : public apenet::Nic, private NetworkClient {
 
   void doorbell(MessageId id) override;
   void credit(const Descriptor& descriptor) override;
+  void list_engines(EngineList& engines) const {
+    engines.add("processor links", cpu_links_.use());
+    engines.add("forwarding software", forwarder_.engine());
+  }
 
   // For the forwarder: send_on() sends a message to the next neighbour on its way; dispatch() delivers it to
   // its process.

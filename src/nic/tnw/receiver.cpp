@@ -25,12 +25,15 @@ Receiver::Account& Receiver::account(ProcessId receiver, ProcessId sender, std::
 void Receiver::packet_arrived(const Packet& packet) {
   card_.all.network.consumed(card_.node, packet);  // the card has its own receive buffer
   const std::uint32_t flow = flow_of(packet);
-  card_.all.state.arrivals.push(state_.flows[flow].arrivals, {packet, state_.next_number.value++});
+  card_.all.state.arrivals.push(state_.flows[flow].arrivals,
+                                {packet, state_.next_number.value++, card_.now()});
+  if (packet.last && role_of(packet) == Role::data)
+    card_.all.messages.enter(message_of(packet), Stage::card_queue);
   if (!state_.flows[flow].waits_for_credit) state_.active |= std::uint64_t{1} << flow;
 }
 
 // Chooses the oldest packet that can move.
-Time Receiver::take_turn() {
+NextItem Receiver::take_turn() {
   std::uint64_t oldest = ~std::uint64_t{0};
   state_.current = none;
   for (std::uint64_t left = state_.active; left != 0; left &= left - 1) {
@@ -40,9 +43,12 @@ Time Receiver::take_turn() {
     oldest = number;
     state_.current = flow;
   }
-  if (state_.current == none) return Time::never();
-  const bool is_last = card_.all.state.arrivals.front(state_.flows[state_.current].arrivals).packet.last;
-  return (is_last ? card_.all.description.operation : Time::zero()) + card_.all.packet_time;
+  if (state_.current == none) return {};
+  const Arrival& arrival = card_.all.state.arrivals.front(state_.flows[state_.current].arrivals);
+  if (arrival.packet.last && role_of(arrival.packet) == Role::data)
+    card_.all.messages.enter(message_of(arrival.packet), Stage::card);
+  return {(arrival.packet.last ? card_.all.description.operation : Time::zero()) + card_.all.packet_time,
+          arrival.there};
 }
 
 // Checks the credit for the first packet of a message to a process of this node. All other packets need none.
@@ -54,6 +60,7 @@ bool Receiver::has_credit(std::uint32_t flow) {
   if (given.bytes >= credit_of(descriptor.bytes)) return true;
   ++card_.all.counters.waits_for_credit;
   given.is_awaited = true;
+  card_.all.messages.enter(message_of(packet), Stage::receiver_full);
   state_.flows[flow].waits_for_credit = true;
   state_.active &= ~(std::uint64_t{1} << flow);
   return false;

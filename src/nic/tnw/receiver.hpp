@@ -31,7 +31,7 @@ class Receiver final : public CpuLinkUser, private EventHandler {
   // Call when a stranger's message is in host memory. Delivers it now, or when it has credit.
   void dispatch(MessageId id);
 
-  Time take_turn() override;
+  NextItem take_turn() override;
   void turn_over() override;
 
   struct Account {

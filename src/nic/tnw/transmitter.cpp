@@ -22,18 +22,20 @@ Transmitter::Transmitter(Card& card, Receiver& receiver) : card_(card), receiver
 void Transmitter::post(const Entry& entry, std::uint32_t link, std::uint16_t lane) {
   const std::uint32_t flow = link * card_.all.lanes() + lane;
   card_.all.state.entries.push(state_.flows[flow].entries,
-                               {entry.id, entry.role, state_.next_number.value++});
+                               {entry.id, entry.role, state_.next_number.value++, card_.now()});
+  if (entry.role == Role::data) card_.all.messages.enter(entry.id, Stage::card_queue);
   state_.active |= std::uint64_t{1} << flow;
 }
 
 void Transmitter::post(const Credit& credit) {
   Credit numbered = credit;
   numbered.number = state_.next_number.value++;
+  numbered.there = card_.now();
   card_.all.state.credits.push(state_.credits, numbered);
 }
 
 // Chooses the oldest item that can move. A message is therefore finished before a younger one begins.
-Time Transmitter::take_turn() {
+NextItem Transmitter::take_turn() {
   std::uint64_t oldest = ~std::uint64_t{0};
   state_.current = none;
   if (!state_.credits.empty()) {
@@ -47,12 +49,16 @@ Time Transmitter::take_turn() {
     oldest = number;
     state_.current = flow;
   }
-  if (state_.current == none) return Time::never();
+  if (state_.current == none) return {};
   const Description& card = card_.all.description;
-  if (state_.current == state_.flows.size()) return card.credit;
-  --state_.flows[state_.current].window;
-  const bool is_first = state_.flows[state_.current].next_packet == 0;
-  return (is_first ? card.operation : Time::zero()) + card_.all.packet_time;
+  if (state_.current == state_.flows.size())
+    return {card.credit, card_.all.state.credits.front(state_.credits).there};
+  Flow& flow = state_.flows[state_.current];
+  --flow.window;
+  const Entry& entry = card_.all.state.entries.front(flow.entries);
+  if (entry.role == Role::data) card_.all.messages.enter(entry.id, Stage::card);
+  const bool is_first = flow.next_packet == 0;
+  return {(is_first ? card.operation : Time::zero()) + card_.all.packet_time, entry.there};
 }
 
 void Transmitter::turn_over() {
@@ -70,11 +76,16 @@ std::uint16_t Transmitter::data_channel(std::uint32_t flow) const {
 }
 
 bool Transmitter::may_send(std::uint32_t flow) {
-  if (state_.flows[flow].window == 0) return false;
+  const Entry& entry = card_.all.state.entries.front(state_.flows[flow].entries);
+  const auto refuse = [&](Stage stage) {
+    if (entry.role == Role::data) card_.all.messages.enter(entry.id, stage);
+    return false;
+  };
+  if (state_.flows[flow].window == 0) return refuse(Stage::receiver_full);
   const std::uint16_t channel = data_channel(flow);
   if (card_.all.network.injection_room(card_.node, channel) >= next_packet_of(flow).wire_bytes) return true;
   card_.all.network.await_injection_room(card_.node, channel);
-  return false;
+  return refuse(Stage::queue_full);
 }
 
 Packet Transmitter::next_packet_of(std::uint32_t flow) const {
@@ -102,6 +113,7 @@ void Transmitter::packet_crossed(std::uint32_t index) {
   const Packet packet = next_packet_of(index);
   ++card_.all.counters.packets;
   ++flow.next_packet;
+  card_.all.state.entries.front(flow.entries).there = card_.now();
   if (packet.last) {
     const Entry entry = card_.all.state.entries.pop(flow.entries);
     flow.next_packet = 0;
@@ -113,6 +125,7 @@ void Transmitter::packet_crossed(std::uint32_t index) {
                                     *this, entry.id, sent);
     }
   }
+  if (packet.last && role_of(packet) == Role::data) card_.all.messages.injects(message_of(packet));
   card_.all.network.inject(packet, card_.now());
 }
 

@@ -31,7 +31,7 @@ class Transmitter final : public CpuLinkUser, private EventHandler {
   void acknowledged(const Packet& acknowledgement);
   void injection_freed(std::uint16_t channel);
 
-  Time take_turn() override;
+  NextItem take_turn() override;
   void turn_over() override;
 
   struct Flow {

@@ -55,7 +55,7 @@ void NetworkReport::record(const TraceRecord& record) {
   } else if (what == NetworkTrace::taken_back) {
     leave_buffer(packet, record.time, wire_bytes);
     packet.hops = 0;
-  } else {
+  } else if (what == NetworkTrace::delivered) {
     deliver(packet, record.time);
     underway_.erase(found);
   }

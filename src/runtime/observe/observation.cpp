@@ -34,10 +34,16 @@ Observation::Observation(Simulation& simulation, const Machine& machine, const O
 }
 
 Observation::~Observation() {
-  if (report_ || trace_) simulation_.attach_trace(nullptr);
+  if (report_ || trace_ || further_ != nullptr) simulation_.attach_trace(nullptr);
+}
+
+void Observation::add(TraceSink& listener) {
+  further_ = &listener;
+  simulation_.attach_trace(this);
 }
 
 void Observation::record(const TraceRecord& seen) {
+  if (further_ != nullptr) further_->record(seen);
   TraceRecord record = seen;
   // The listeners number the links of all rails together.
   if (record.kind == EventKind::link && record.what == static_cast<std::uint16_t>(NetworkTrace::crossed))

@@ -29,6 +29,9 @@ class Observation final : public TraceSink {
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
+  // A further listener, which must outlive the simulation's run. Its times are those of the simulation.
+  void add(TraceSink& listener);
+
   // Passes the record to the listeners. ProcessTrace::began sets their time to zero.
   void record(const TraceRecord& record) override;
 
@@ -41,6 +44,7 @@ class Observation final : public TraceSink {
   std::vector<std::uint32_t> first_links_;  // per rail: the number of its first link
   std::optional<NetworkReport> report_;
   std::optional<ChromeTrace> trace_;
+  TraceSink* further_ = nullptr;
 };
 
 }  // namespace apenet

@@ -1,6 +1,7 @@
 #include "runtime/scripted/message_passing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -107,7 +108,32 @@ void MessagePassing::note_wait(ProcessId rank, Time from, Time until) {
   if (log_ == nullptr) return;
   cause_.from = from;
   cause_.until = until;
+  log_stages();
   log_->waits.push_back(cause_);
+}
+
+void MessagePassing::log_waits(ReplayLog& log) {
+  log_ = &log;
+  observation_.add(stages_);
+}
+
+// Sums the stages between post and completion.
+void MessagePassing::log_stages() {
+  std::array<StageShare, stage_names.size()> shares{};
+  for (std::size_t i = 0; i < cause_marks_.size(); ++i) {
+    const Time from = cause_marks_[i].from;
+    const Time to =
+        i + 1 < cause_marks_.size() ? std::min(cause_marks_[i + 1].from, cause_.until) : cause_.until;
+    StageShare& share = shares[static_cast<std::size_t>(cause_marks_[i].stage)];
+    if (to > from) share.whole += to - from;
+    if (to > std::max(from, cause_.from)) share.awaited += to - std::max(from, cause_.from);
+  }
+  for (std::size_t stage = 0; stage < shares.size(); ++stage) {
+    if (shares[stage].whole == Time::zero()) continue;
+    shares[stage].wait = static_cast<std::uint32_t>(log_->waits.size());
+    shares[stage].stage = static_cast<Stage>(stage);
+    log_->stages.push_back(shares[stage]);
+  }
 }
 
 void MessagePassing::log_cause(const Completion& completion, const Pending& pending) {
@@ -117,6 +143,7 @@ void MessagePassing::log_cause(const Completion& completion, const Pending& pend
             .posted = pending.posted,
             .bytes = pending.bytes,
             .is_arrival = completion.kind == Completion::Kind::arrived};
+  cause_marks_ = stages_.marks(static_cast<std::uint32_t>(completion.message & index_mask));
   if (pending.verb == message::RequestVerb::put) {
     cause_.role = MessageRole::payload;
     return;
@@ -194,6 +221,7 @@ std::uint64_t MessagePassing::post(ProcessId rank, const message::Request& reque
   if (descriptor.verb != Verb::credit) {
     const std::uint32_t index = add_pending(rank, request);
     pending_[index].posted = posted;
+    if (log_ != nullptr) stages_.posted(index, posted);
     descriptor.message |= index;
   }
   post_in_turn(descriptor, posted);

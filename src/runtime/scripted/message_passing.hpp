@@ -13,6 +13,7 @@
 #include "runtime/scripted/rank_transport.hpp"
 #include "runtime/scripted/replay_log.hpp"
 #include "runtime/scripted/scripted_machine.hpp"
+#include "runtime/scripted/stage_log.hpp"
 
 namespace apenet {
 
@@ -83,7 +84,7 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
                std::uint32_t tag, std::uint64_t address = 0, Memory memory = Memory::host);
 
   // Lists the waits in `log`, which must outlive the run. Call before it.
-  void log_waits(ReplayLog& log) { log_ = &log; }
+  void log_waits(ReplayLog& log);
 
   // Runs from time zero until no event is left.
   void run();
@@ -137,6 +138,7 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   [[nodiscard]] std::uint32_t add_pending(ProcessId rank, const message::Request& request);
   [[nodiscard]] message::Event event_of(const Completion& completion);
   void log_cause(const Completion& completion, const Pending& pending);
+  void log_stages();
   void post_in_turn(const Descriptor& descriptor, Time when);
   void number_in_turn(const Descriptor& descriptor);
 
@@ -158,6 +160,8 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   TraceHash hash_;
   ReplayLog* log_ = nullptr;
   WaitRecord cause_;  // the cause of waits that end with the present completion
+  StageLog stages_;
+  std::vector<StageLog::Mark> cause_marks_;  // what its message did
 };
 
 }  // namespace apenet

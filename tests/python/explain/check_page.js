@@ -69,6 +69,14 @@ addEventListener("load", () => setTimeout(() => {
   if (line) checkKey(line, "+");
   const matrix = canvases.find((canvas) => canvas.getAttribute("aria-label").startsWith("communication"));
   if (matrix) checkKey(matrix, "ArrowDown");
-  const found = { width: innerWidth, canvases: canvases.length, sections: document.querySelectorAll("section").length, failures };
+  const choice = document.querySelector("select[aria-label^=link]");
+  const torus = canvases.find((canvas) => canvas.getAttribute("aria-label").startsWith("the torus"));
+  if (choice && matrix && torus) {
+    const before = [matrix, torus].map((canvas) => picture(canvas).slice());
+    choice.selectedIndex = 1;
+    choice.dispatchEvent(new Event("change"));
+    [matrix, torus].forEach((canvas, at) => { if (picture(canvas).every((value, place) => value === before[at][place])) failures.push(`choosing a link marks nothing in: ${canvas.getAttribute("aria-label")}`); });
+  }
+  const found = { chooses: Boolean(choice), width: innerWidth, canvases: canvases.length, sections: document.querySelectorAll("section").length, failures };
   parent.document.title = JSON.stringify(found);
 }, 500));

@@ -59,6 +59,7 @@ def test_a_page_can_be_read(slow, tmp_path, case, width):
     assert found["width"] == width
     assert found["canvases"] == {"without recording": 1, "failed": 0}.get(case, 3)
     assert found["sections"] >= 2
+    assert found["chooses"] == (case in ("recorded", "hostile"))
 
 
 def test_a_page_can_be_printed(slow, tmp_path):

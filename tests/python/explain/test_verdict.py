@@ -70,6 +70,9 @@ def test_a_hot_link(explained, slow):
     assert content["verdict"]["limit"] == "links twice as fast"
     assert [0, 4] in content["hot_link"]["pairs"]  # ties between the two directions are broken by node
     assert len(content["hot_link"]["pairs"]) == 2
+    assert content["link_users"]["(0,0,0)+x"] == content["hot_link"]["pairs"]
+    loaded = {name for name, busy, *_ in content["links"] if busy > 0}
+    assert set(content["link_users"]) == loaded
     nodes = next(one["nodes"] for one in content["alternatives"] if one["name"] == "found")
     mended = apenet.run([slow, "far-partner"], n=8, machine=machine, map=nodes, capture=True)
     assert content["verdict"]["gain"] == pytest.approx(gain(result, mended), abs=0.01)

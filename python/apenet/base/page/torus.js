@@ -59,16 +59,20 @@ class World {
   }
 
   // A cable of a dimension from a node upwards; the direction from its other end lies on the same cable.
+  static cableOf([x, y, z, dimension, direction], dims) {
+    const from = [x, y, z];
+    if (direction < 0) from[dimension] = (from[dimension] + dims[dimension] - 1) % dims[dimension];
+    return { from, dimension, name: `${from},${dimension}` };
+  }
+
   choose(number) {
     const load = this.loads[number];
     const cables = new Map();
-    for (const [x, y, z, dimension, direction, busy] of load.links) {
-      const from = [x, y, z];
-      if (direction < 0) from[dimension] = (from[dimension] + load.dims[dimension] - 1) % load.dims[dimension];
-      const name = `${from},${dimension}`;
-      const cable = cables.get(name) || { from, dimension, busy: 0 };
-      cable.busy = Math.max(cable.busy, busy);
-      cables.set(name, cable);
+    for (const link of load.links) {
+      const found = World.cableOf(link, load.dims);
+      const cable = cables.get(found.name) || { ...found, busy: 0 };
+      cable.busy = Math.max(cable.busy, link[5]);
+      cables.set(cable.name, cable);
     }
     this.load = load;
     this.cables = [...cables.values()];
@@ -78,6 +82,13 @@ class World {
     const mean = busy.reduce((sum, value) => sum + value, 0) / busy.length;
     this.text.textContent = `${load.machine}, ${load.dims.join("×")} nodes: ${load.time_us.toFixed(1)} us${load.of ?? " an iteration"}; busiest link ` +
       `${(Math.max(...busy) * 100).toFixed(1)} %, mean ${(mean * 100).toFixed(1)} %. Drag to turn.`;
+    this.render();
+  }
+
+  // Links as in `loads`, drawn with a border.
+  markLinks(links) {
+    this.markedCables = new Set(links.map((link) => World.cableOf(link, this.load.dims).name));
+    this.touched = true;
     this.render();
   }
 
@@ -145,11 +156,19 @@ class World {
     for (const { cable, points, depth } of lines) {
       const part = cable.busy / this.scale;
       const near = 1 - (depth / reach + 1) / 2;
+      const trace = () => {
+        context.beginPath();
+        points.forEach((point, at) => (at ? context.lineTo(point[0], point[1]) : context.moveTo(point[0], point[1])));
+        context.stroke();
+      };
+      if (this.markedCables && this.markedCables.has(cable.name)) {
+        context.strokeStyle = getComputedStyle(root).getPropertyValue("--ink");
+        context.lineWidth = 8;
+        trace();
+      }
       context.strokeStyle = `rgba(${colour(part)},${0.28 + 0.72 * Math.max(0, Math.min(1, near + 0.25))})`;
       context.lineWidth = (points.length > 2 ? 0.8 : 1.6) + 2.4 * part * (points.length > 2 ? 0.6 : 1);
-      context.beginPath();
-      points.forEach((point, at) => (at ? context.lineTo(point[0], point[1]) : context.moveTo(point[0], point[1])));
-      context.stroke();
+      trace();
     }
     context.fillStyle = getComputedStyle(root).getPropertyValue("--ink");
     const middle = this.load.dims.map((extent) => (extent - 1) / 2);

@@ -14,30 +14,55 @@ class Exchange {
     } else if (data.links.length) parts.push(make("div", { class: "panel" }, make("h3", {}, "links"), Exchange.hottest()));
     if (!parts.length) return;
     const found = section("exchange", "Who sends to whom, and over which links", "", make("div", { class: "two" }, ...parts));
-    if (data.hot_link && data.hot_link.pairs.length) this.users(found);
+    if (data.hot_link && data.hot_link.pairs.length) found.append(Exchange.hot());
+    if (data.pairs && Object.keys(data.link_users || {}).length) found.append(this.users());
     if (loads && data.links.length) found.append(make("details", {}, make("summary", {}, "the busiest links"), Exchange.hottest()));
   }
 
-  users(place) {
+  static hot() {
     const { link, busy, pairs } = data.hot_link;
-    const button = make("button", { type: "button", "aria-pressed": "false", onclick: () => {
-      this.marked = this.marked ? null : pairs;
-      button.setAttribute("aria-pressed", this.marked !== null);
+    return make("p", {}, `Link ${link}, busy for ${percent(busy)} of the time, carries: ${Exchange.pairs(pairs)}.`);
+  }
+
+  static pairs(pairs) {
+    return pairs.slice(0, 24).map(([from, to]) => `${from} → ${to}`).join(", ") + (pairs.length > 24 ? ` and ${pairs.length - 24} more` : "");
+  }
+
+  // Choosing a link marks the pairs whose messages cross it.
+  users() {
+    const busy = new Map(data.links.map(([name, share]) => [name, share]));
+    const names = Object.keys(data.link_users).sort((one, other) => (busy.get(other) || 0) - (busy.get(one) || 0));
+    const said = make("p", { class: "quiet", "aria-live": "polite" });
+    const choice = make("select", { "aria-label": "link whose users are marked" },
+      make("option", { value: "" }, "no link"), ...names.map((name) => make("option", { value: name }, `${name}, ${percent(busy.get(name) || 0)} busy`)));
+    choice.addEventListener("change", () => {
+      this.marked = data.link_users[choice.value] || null;
+      said.textContent = this.marked ? `Link ${choice.value} carries messages of ${Exchange.pairs(this.marked)}.` : "";
+      if (this.world) this.world.markLinks(this.marked ? Exchange.placed([choice.value]) : []);
       this.draw();
-    } }, "mark them in the matrix");
-    const text = pairs.slice(0, 24).map(([from, to]) => `${from} → ${to}`).join(", ") + (pairs.length > 24 ? ` and ${pairs.length - 24} more` : "");
-    place.append(make("p", {}, `Link ${link}, busy for ${percent(busy)} of the time, carries: ${text}.`), make("div", { class: "tools" }, button));
+    });
+    return make("div", { class: "tools" }, make("label", {}, "mark the users of ", choice), said);
+  }
+
+  // Links by name: node, dimension, direction and busy share. Fewer dimensions make a plane or a line.
+  static placed(names) {
+    const busy = new Map(data.links.map(([name, share]) => [name, share]));
+    const links = [];
+    for (const name of names) {
+      const found = /^\(([0-9]+(?:,[0-9]+){0,2})\)([+-])([xyz])$/.exec(name);
+      if (!found) continue;
+      const [x, y = 0, z = 0] = found[1].split(",").map(Number);
+      links.push([x, y, z, "xyz".indexOf(found[3]), found[2] === "+" ? 1 : -1, busy.get(name) || 0]);
+    }
+    return links;
   }
 
   static loads() {
-    if (data.machine.dims.length !== 3) return null;
-    const links = [];
-    for (const [name, busy] of data.links) {
-      const found = /^\(([0-9]+),([0-9]+),([0-9]+)\)([+-])([xyz])$/.exec(name);
-      if (found) links.push([Number(found[1]), Number(found[2]), Number(found[3]), "xyz".indexOf(found[5]), found[4] === "+" ? 1 : -1, busy]);
-    }
+    const { dims } = data.machine;
+    if (dims.length < 1 || dims.length > 3) return null;
+    const links = Exchange.placed(data.links.map(([name]) => name));
     if (!links.length) return null;
-    return { title: "links by busy share", machine: data.machine.name, dims: data.machine.dims, time_us: data.time_us, of: "", links };
+    return { title: "links by busy share", machine: data.machine.name, dims: [...dims, 1, 1].slice(0, 3), time_us: data.time_us, of: "", links };
   }
 
   // The loads of one bin of the time, or of the whole run.
@@ -50,7 +75,7 @@ class Exchange {
     const slider = make("input", { type: "range", min: -1, max: bins - 1, value: -1, "aria-label": "time of the link loads" });
     slider.addEventListener("input", () => {
       const bin = Number(slider.value);
-      const name = (link) => `(${link.slice(0, 3)})${link[4] > 0 ? "+" : "-"}${"xyz"[link[3]]}`;
+      const name = (link) => `(${link.slice(0, data.machine.dims.length)})${link[4] > 0 ? "+" : "-"}${"xyz"[link[3]]}`;
       const links = loads.links.map((link) => [...link.slice(0, 5), bin < 0 ? link[5] : (history.links[name(link)] || [])[bin] || 0]);
       said.textContent = bin < 0 ? "whole run" : `${time(bin * history.bin_us)} to ${time((bin + 1) * history.bin_us)}`;
       this.world.loads = [{ ...loads, links }];
@@ -78,7 +103,7 @@ class Exchange {
     }
     this.canvas = make("canvas", { role: "img", tabindex: "0", "aria-label": "communication matrix: a row for each sender, a column for each receiver; arrow keys choose a sender" });
     this.canvas.style.aspectRatio = "1";
-    this.said = make("p", { class: "quiet", "aria-live": "polite" }, "Rows send, columns receive. Choose a row to mark its node.");
+    this.said = make("p", { class: "quiet", "aria-live": "polite" }, "Rows send, columns receive. Choose a row to mark its node and the links that its messages cross.");
     this.canvas.addEventListener("pointermove", (event) => this.say(event));
     this.canvas.addEventListener("click", (event) => this.choose(Math.floor((event.offsetY - 18) / this.cell())));
     this.canvas.addEventListener("keydown", (event) => {
@@ -100,7 +125,11 @@ class Exchange {
     const own = data.pairs.filter((pair) => pair[0] === rank);
     const sum = own.reduce((all, pair) => all + pair[3], 0);
     this.said.textContent = `rank ${rank} on node ${data.nodes[rank]} sends ${bytes(sum)} to ${own.length} ranks`;
-    if (this.world) this.world.mark(data.nodes[rank]);
+    if (this.world) {
+      this.world.mark(data.nodes[rank]);
+      const crossed = Object.entries(data.link_users || {}).filter(([, pairs]) => pairs.some(([from]) => from === rank));
+      this.world.markLinks(Exchange.placed(crossed.map(([name]) => name)));
+    }
     this.draw();
   }
 

@@ -119,18 +119,24 @@ if (data.path) {
   const colours = { computation: "--computation", software: "--other", "eager message": "--transfer", "ready to send": "--handshake", "clear to send": "--handshake", payload: "--transfer", message: "--other" };
   section("path", "Critical path", `The chain that made the run as long as it is: its parts sum to ${time(whole)}. A shorter part shortens the run until another chain is the longest.`,
     bars(data.path.composition.map((one) => ({ label: one.kind, value: one.us, text: percent(one.us / whole), colour: colours[one.kind], title: time(one.us) })), whole),
+    data.path.stages.length ? make("div", {}, make("h3", {}, "what its messages did"),
+      bars(data.path.stages.map((one) => ({ label: one.stage, value: one.us, text: percent(one.us / whole), colour: "--transfer", title: `${one.meaning}: ${time(one.us)}` })), whole)) : null,
     make("details", {}, make("summary", {}, "the largest contributors"),
       table(["what", "times", "time"], data.path.contributors.map((one) => [one.what, plain(one.count), time(one.us)]))));
 }
 
 if (data.waits) {
   const whole = data.replay.time_us * data.ranks;
+  const stages = data.waits.stages;
   const calls = data.waits.calls.filter((one) => one.us >= whole / 1000).slice(0, 20);
   section("waits", "Waits", "Share of all ranks' time. A wait is cut where the message that ended it was posted: before that, its sender is late.",
     data.waits.causes.length === 0 ? make("p", {}, "No rank waits.") : make("div", { class: "two" },
       make("div", {}, make("h3", {}, "by cause"), bars(data.waits.causes.map((one) => ({ label: one.cause, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause), title: one.meaning })), whole)),
       make("div", {}, make("h3", {}, "by MPI call"), bars(calls.map((one) => ({ label: `${callName(one.call)}, ${one.cause}`, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause) })), whole))),
-    make("details", {}, make("summary", {}, "what the causes mean"), make("dl", {}, ...data.waits.causes.flatMap((one) => [make("dt", {}, one.cause), make("dd", {}, one.meaning)]))));
+    stages.length ? make("div", {}, make("h3", {}, "what the awaited messages did"),
+      bars(stages.filter((one) => one.us >= whole / 1000).map((one) => ({ label: one.cause === "transfer" ? one.stage : `${one.cause}: ${one.stage}`, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause), title: `${one.meaning}: ${time(one.us)}` })), whole)) : null,
+    make("details", {}, make("summary", {}, "what the causes mean"), make("dl", {}, ...[...data.waits.causes.map((one) => [one.cause, one.meaning]),
+      ...new Map(stages.map((one) => [one.stage, one.meaning]))].flatMap(([name, meaning]) => [make("dt", {}, name), make("dd", {}, meaning)]))));
 }
 
 {
@@ -138,9 +144,9 @@ if (data.waits) {
   const whole = cpu.reduce((sum, [, us]) => sum + us, 0) || 1;
   const colours = { computation: "--computation", software: "--other", waiting: "--transfer" };
   const share = (us) => (data.time_us ? percent(us / data.time_us) : "–");
-  section("resources", "Resources", "Processors: all ranks together, of the run. Below, what messages share: the busy share of the busiest one and of all that were used on average, and how long packets could have gone on and did not.",
+  section("resources", "Resources", "Processors: all ranks together, of the run. Below, what messages share: the busy share of the busiest one and of all that were used on average, and how long work was there and waited for it.",
     bars(cpu.map(([name, us]) => ({ label: name === "software" ? "software of MPI, copies" : name, value: us, text: percent(us / whole), colour: colours[name] })), whole),
-    data.ports.length ? table(["", "used", "busiest", "mean", "packets waited"], data.ports.map((one) => [one.name, `${plain(one.used)} of ${plain(one.count)}`, share(one.busiest_us), share(one.busy_us / one.used), one.waited_us === null ? "not counted" : time(one.waited_us)])) : null);
+    data.ports.length ? table(["", "used", "busiest", "mean", "waited for"], data.ports.map((one) => [one.name, `${plain(one.used)} of ${plain(one.count)}`, share(one.busiest_us), share(one.busy_us / one.used), one.waited_us === null ? "not counted" : time(one.waited_us)])) : null);
 }
 if (data.timeline && data.timeline.ranks.length) new TimeLine(data.timeline, data.waits.columns, data.path);
 if (data.pairs && data.pairs.length) new Exchange();
