@@ -209,6 +209,15 @@ MEETINGS = {
 }
 
 
+@pytest.mark.parametrize("kind", ["", "shared-"])
+@pytest.mark.parametrize("wait", ["limit", "clock", "c11", "unlimited"])
+def test_a_lock_that_a_wait_in_the_host_gives_free_reaches_the_thread_that_waits_for_it(apenet, build, kind, wait):
+    """The wait does not last to its limit, and the other thread is not forgotten."""
+    program = build(HERE / "threads" / "handed_over.c", "-pthread")
+    done = apenet("run", "-n", "2", "--tag-output", "--", program, kind + wait)
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["[0] 0: 0 0", "[1] 1: 0 0"]), done.stderr
+
+
 @pytest.mark.parametrize("meeting", MEETINGS)
 def test_threads_that_meet_take_the_time_that_they_wait(apenet, build, meeting):
     """More of the same, in hostile surroundings: `make test-threads-hostile`."""

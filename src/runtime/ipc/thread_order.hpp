@@ -91,7 +91,10 @@ struct OrderedThread {
   bool is_known_outside = false;  // it said so
   bool has_come_back = false;     // from outside, since it last checked for ended children
   bool awaits_host = false;       // ThreadActs::outside: for something else than a thread
-  int asked_signal = 0;           // ThreadActs::running: it is about to find whether this one ends its wait
+  // It waits at a condition in the host, which gives this lock free without a word to the order. Set in an
+  // action.
+  std::atomic<const void*> host_gives{nullptr};
+  int asked_signal = 0;  // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
   const ParkMark* mark = nullptr;     // on its stack, while it waits
   std::uint32_t program_actions = 0;  // the program's own actions since the clock last moved

@@ -130,13 +130,17 @@ int join_ordered(ipc::OrderedThread& own, pthread_t thread, void** result, std::
 [[nodiscard]] bool is_shared(const pthread_cond_t* condition);
 [[nodiscard]] bool is_shared(const pthread_rwlock_t* lock);
 
-// A wait at a condition in the host: whoever signals the condition must tell the host, too.
+// A wait at a condition in the host: whoever signals the condition must tell the host, too, and who waits for
+// the mutex of an ordered thread must do so in the host.
 class HostConditionWait {
  public:
-  HostConditionWait();
+  HostConditionWait(const pthread_cond_t* condition, const pthread_mutex_t* mutex);
   ~HostConditionWait();
   HostConditionWait(const HostConditionWait&) = delete;
   HostConditionWait& operator=(const HostConditionWait&) = delete;
+
+ private:
+  ipc::OrderedThread* own_;
 };
 
 }  // namespace apenet::shim

@@ -108,11 +108,17 @@ bool is_shared(const pthread_rwlock_t* lock) {
   return lock->__data.__shared != 0;
 }
 
-HostConditionWait::HostConditionWait() {
+HostConditionWait::HostConditionWait(const pthread_cond_t* /*condition*/, const pthread_mutex_t* mutex)
+    : own_(is_shared(mutex) ? nullptr : ordered_thread()) {
   ++host_condition_waits;
+  if (own_ == nullptr) return;
+  const OrderedAction action(*own_);
+  own_->host_gives = mutex;
+  wake(mutex, every_thread, own_);
 }
 
 HostConditionWait::~HostConditionWait() {
+  if (own_ != nullptr) own_->host_gives = nullptr;
   --host_condition_waits;
 }
 
@@ -132,7 +138,8 @@ int lock_ordered(OrderedThread& own, pthread_mutex_t* mutex, std::int64_t deadli
     const bool checks = (mutex->__data.__kind & kind_bits) == PTHREAD_MUTEX_ERRORCHECK_NP;
     if (owner_id == own.id && checks) return EDEADLK;
     OrderedThread* const owner = order.find_by_id(owner_id);
-    if (owner == nullptr && deadline_ps == without_limit)
+    const bool is_given_in_host = owner == nullptr || owner->host_gives == mutex;
+    if (is_given_in_host && deadline_ps == without_limit)
       return wait_outside(own, [mutex] { return real_lock(mutex); });
     if (block(own, mutex, deadline_ps, owner, WaitEnds::by_thread) == Woken::timed_out) return ETIMEDOUT;
   }
@@ -202,7 +209,7 @@ APENET_EXPORT int mtx_unlock(mtx_t* mutex) {
 APENET_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   auto* const own = ordered_thread();
   if (own == nullptr || is_shared(condition) || is_shared(mutex)) {
-    const HostConditionWait wait;
+    const HostConditionWait wait(condition, mutex);
     const OutsideOrder outside(own);
     return real_wait(condition, mutex);
   }

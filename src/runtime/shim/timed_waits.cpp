@@ -33,7 +33,10 @@ Ender ender_of(bool is_shared) {
 }
 
 // A wait in the host that need not be known to others.
-struct NoHostWait {};
+struct NoHostWait {
+  template <typename... Arguments>
+  explicit NoHostWait(const Arguments&... /*arguments*/) {}
+};
 
 bool would_block(int result) {
   return result < 0 && errno == EAGAIN;
@@ -52,12 +55,12 @@ bool would_block(int result) {
     ipc::Client* client = clock_client();                                                                \
     ipc::OrderedThread* const own = (object) ? nullptr : ordered_thread();                               \
     if (client == nullptr || !is_valid(deadline) || !is_clock_of_waits(clock)) {                         \
-      [[maybe_unused]] const Host host;                                                                  \
+      [[maybe_unused]] const Host host(APENET_UNPACK arguments);                                         \
       const OutsideOrder outside(own);                                                                   \
       return real(APENET_UNPACK arguments, clock, EarlyDeadline(deadline).get());                        \
     }                                                                                                    \
     if (own != nullptr) return ordered(*own, order_deadline_ps(deadline_ps(*deadline)));                 \
-    [[maybe_unused]] const Host host;                                                                    \
+    [[maybe_unused]] const Host host(APENET_UNPACK arguments);                                           \
     const auto wait = [&](const timespec* until) {                                                       \
       return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                      \
     };                                                                                                   \
@@ -67,7 +70,7 @@ bool would_block(int result) {
     APENET_TIME_CALL;                                                                                    \
     static const auto real = next<int (*)(APENET_UNPACK parameters, const timespec*)>(#timed_name);      \
     if (clock_client() != nullptr) return clock_name(APENET_UNPACK arguments, CLOCK_REALTIME, deadline); \
-    [[maybe_unused]] const Host host;                                                                    \
+    [[maybe_unused]] const Host host(APENET_UNPACK arguments);                                           \
     const OutsideOrder outside(ordered_thread());                                                        \
     return real(APENET_UNPACK arguments, EarlyDeadline(deadline).get());                                 \
   }
