@@ -59,3 +59,10 @@ def test_sleeps_between_polls_keep_their_length(apenet, build):
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.splitlines()) == {"10 polls, 1001.00 us"}
     assert len(done.stdout.splitlines()) == 40
+
+
+def test_what_a_program_does_at_the_begin_of_a_child_harms_neither(apenet, build):
+    """Its handler waits, locks and reads the clock where nothing is ordered yet."""
+    program = build(PROGRAMS / "fork_handlers.c", "-pthread")
+    done = apenet("run", "-n", "2", "--", program)
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["0: 0 0", "1: 0 0"]), done.stderr

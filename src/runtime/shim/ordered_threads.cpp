@@ -36,6 +36,11 @@ bool host_may_act(std::int64_t passed_ns) {
          (has_children() && read_family().activity == Activity::works);
 }
 
+// Before the program registers handlers of its own.
+__attribute__((constructor)) void begin_order() {
+  prepare_order();
+}
+
 }  // namespace
 
 constinit thread_local bool is_unordered = false;
@@ -53,7 +58,8 @@ OrderedThread* ordered_thread() {
 void prepare_order() {
   static std::atomic<bool> is_prepared{false};
   if (is_prepared.exchange(true)) return;
-  // Nothing is ordered in the child of a fork, unless it is a process of the order.
+  // Nothing is ordered in the child of a fork, unless it is a process of the order. Handlers run as they were
+  // registered: the program's must not find the parent's order.
   pthread_atfork(nullptr, nullptr, [] { thread_order().reset(); });
   thread_order().ask_for_host(host_may_act);
 }
