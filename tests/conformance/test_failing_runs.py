@@ -237,6 +237,16 @@ def test_however_many_messages_nobody_receives_their_senders_end(apenet, build):
     ]
 
 
+def test_a_run_whose_ranks_called_different_collectives_says_so(apenet, build):
+    """It ends as if nothing were wrong: none of the calls had to wait."""
+    done = apenet("run", "-n", "3", "--", build(LEFT_BEHIND), "collectives", timeout_s=SOON_S)
+    assert done.returncode == 0, done.stderr
+    assert warnings_of(done.stderr) == [
+        "4 messages of MPI's collective calls were never received; the first: from rank 1 to rank 0: "
+        "the ranks have not called the same collectives in the same order"
+    ]
+
+
 def test_windows_that_were_not_freed_are_named_with_their_ranks(apenet, tmp_path):
     lines = LEFT_BEHIND.read_text().splitlines()
     number = next(number for number, line in enumerate(lines, 1) if "the line in the report" in line)

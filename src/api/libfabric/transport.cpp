@@ -17,6 +17,15 @@
 template class apenet::message::Engine<apenet::libfabric::Transport>;
 
 namespace apenet::libfabric {
+namespace {
+
+void add(ipc::UnreceivedNote& note, const message::Message& message) {
+  if (note.count++ != 0) return;
+  note.source = static_cast<std::int32_t>(message.source);
+  note.tag = message.header.tag;
+}
+
+}  // namespace
 
 static_assert(message::Transport<Transport>);
 
@@ -62,6 +71,7 @@ std::uint16_t Transport::attach(Endpoint& endpoint, std::uint32_t wanted) {
 
 void Transport::detach(Endpoint& endpoint) {
   note_unreceived();
+  note_unreceived_of_collectives(endpoint);
   finish_injected(endpoint);
   endpoints_[endpoint.number()] = nullptr;
   note_left_sends(endpoint);
@@ -98,11 +108,21 @@ void Transport::add_unreceived() {
       const message::MessageHeader& header = kept.message.header;
       if (!ipc::is_of_program(header.tag)) return;
       if (!unreceived_.emplace(kept.message.source, header.sequence).second) return;
-      if (note.unreceived++ != 0) return;
-      note.unreceived_source = static_cast<std::int32_t>(kept.message.source);
-      note.unreceived_tag = header.tag;
+      add(note.unreceived, kept.message);
     });
   }
+}
+
+// Before the endpoint is closed, the library may still be about to receive them.
+void Transport::note_unreceived_of_collectives(Endpoint& endpoint) {
+  if (client_.notes().finalise.is_called.get() == 0) return;
+  ipc::WaitNote& note = client_.block().note;
+  endpoint.queues().matcher(true).for_each_kept([&](const message::KeptMessage& kept) {
+    const message::MessageHeader& header = kept.message.header;
+    if (ipc::is_of_program(header.tag)) return;
+    if (unreceived_.emplace(kept.message.source, header.sequence).second)
+      add(note.unreceived_of_collectives, kept.message);
+  });
 }
 
 void Transport::enabled() {

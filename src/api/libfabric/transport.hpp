@@ -103,6 +103,7 @@ class Transport {
   void finish_injected(Endpoint& endpoint);
   void note_left_sends(Endpoint& endpoint);
   void add_unreceived();
+  void note_unreceived_of_collectives(Endpoint& endpoint);
   static void write_wait_note(const Engine& engine, ipc::WaitNote& note);
 
   ipc::Client& client_;

@@ -115,6 +115,13 @@ struct LibraryNote {
   NoteField<std::uint64_t> self;
 };
 
+// Messages that lay unmatched while the process finalised MPI.
+struct UnreceivedNote {
+  std::uint32_t count = 0;
+  std::int32_t source = -1;  // sender of the first one
+  std::uint64_t tag = 0;
+};
+
 // Written by the provider: operations posted and not yet matched, or begun and not finished.
 struct WaitNote {
   std::uint32_t receives = 0;
@@ -125,9 +132,9 @@ struct WaitNote {
   std::uint32_t left_sends = 0;   // unfinished when the process closed its endpoints
   std::int32_t left_target = -1;  // target of the oldest of these
   std::uint64_t left_tag = 0;
-  std::uint32_t unreceived = 0;         // messages of the program that lay unmatched while it finalised MPI
-  std::int32_t unreceived_source = -1;  // source of the first of these
-  std::uint64_t unreceived_tag = 0;
+  UnreceivedNote unreceived;  // messages of the program
+  UnreceivedNote
+      unreceived_of_collectives;  // those of the MPI library, when the process closed its endpoints
   char call[wait_call_bytes] =
       {};  // call of a library other than MPI in which the process waits; empty: none
 };

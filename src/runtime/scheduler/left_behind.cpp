@@ -54,14 +54,27 @@ std::string communicator_of(const RankSnapshot& rank, std::uint64_t tag) {
                              : "communicator '" + other->name + "'";
 }
 
-std::string text_of(const std::vector<RankSnapshot>& ranks, const UnreceivedMessages& unreceived) {
+// `of`: whose messages, with a space before. `rest`: what is known of the first one besides its ranks.
+std::string text_of(const UnreceivedMessages& unreceived, const std::string& of, const std::string& rest) {
   std::uint64_t count = 0;
   for (const auto& [rank, found] : unreceived.found()) count += found.count;
   const auto& [target, first] = *unreceived.found().begin();
-  return std::to_string(count) + (count == 1 ? " message was" : " messages were") + " never received" +
-         (count == 1 ? ": from" : "; the first: from") + " rank " + std::to_string(first.source) +
-         " to rank " + std::to_string(target) + ", tag " + std::to_string(ipc::program_tag(first.tag)) +
-         ", on " + communicator_of(ranks[target], first.tag);
+  return std::to_string(count) + (count == 1 ? " message" : " messages") + of +
+         (count == 1 ? " was" : " were") + " never received" + (count == 1 ? ": from" : "; the first: from") +
+         " rank " + std::to_string(first.source) + " to rank " + std::to_string(target) + rest;
+}
+
+std::string text_of(const std::vector<RankSnapshot>& ranks, const UnreceivedMessages& unreceived) {
+  const auto& [target, first] = *unreceived.found().begin();
+  return text_of(unreceived, "",
+                 ", tag " + std::to_string(ipc::program_tag(first.tag)) + ", on " +
+                     communicator_of(ranks[target], first.tag));
+}
+
+void add(UnreceivedMessages& unreceived, std::uint32_t rank, const ipc::UnreceivedNote& note) {
+  if (note.count > 0)
+    unreceived.add(rank,
+                   {.count = note.count, .source = static_cast<std::uint32_t>(note.source), .tag = note.tag});
 }
 
 }  // namespace
@@ -74,17 +87,19 @@ std::vector<std::string> left_behind(const std::vector<RankSnapshot>& ranks,
   if (windows.size() > most_windows)
     lines.push_back(std::to_string(windows.size() - most_windows) + " more windows were not freed");
   UnreceivedMessages unreceived;
+  UnreceivedMessages of_collectives;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const ipc::WaitNote& note = ranks[rank].provider;
     if (!ranks[rank].finalise.is_called) continue;
-    if (note.unreceived > 0)
-      unreceived.add(rank, {.count = note.unreceived,
-                            .source = static_cast<std::uint32_t>(note.unreceived_source),
-                            .tag = note.unreceived_tag});
+    add(unreceived, rank, note.unreceived);
+    add(of_collectives, rank, note.unreceived_of_collectives);
     const auto found = untaken.found().find(rank);
     if (found != untaken.found().end()) unreceived.add(rank, found->second);
   }
   if (!unreceived.found().empty()) lines.push_back(text_of(ranks, unreceived));
+  if (!of_collectives.found().empty())
+    lines.push_back(text_of(of_collectives, " of MPI's collective calls",
+                            ": the ranks have not called the same collectives in the same order"));
   return lines;
 }
 

@@ -220,11 +220,12 @@ ipc::WaitNote read_provider(const ipc::WaitNote& shared, std::uint32_t process_c
     snapshot.left_target = note.left_target;
     snapshot.left_tag = note.left_tag;
   }
-  if (note.unreceived > 0 && note.unreceived_source >= 0 && note.unreceived_source < count) {
-    snapshot.unreceived = note.unreceived;
-    snapshot.unreceived_source = note.unreceived_source;
-    snapshot.unreceived_tag = note.unreceived_tag;
-  }
+  const auto is_valid = [count](const ipc::UnreceivedNote& unreceived) {
+    return unreceived.count > 0 && unreceived.source >= 0 && unreceived.source < count;
+  };
+  if (is_valid(note.unreceived)) snapshot.unreceived = note.unreceived;
+  if (is_valid(note.unreceived_of_collectives))
+    snapshot.unreceived_of_collectives = note.unreceived_of_collectives;
   for (std::size_t i = 0; i + 1 < sizeof note.call && note.call[i] != '\0'; ++i)
     snapshot.call[i] = std::isprint(static_cast<unsigned char>(note.call[i])) != 0 ? note.call[i] : '?';
   return snapshot;

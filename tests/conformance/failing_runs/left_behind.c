@@ -34,6 +34,18 @@ static void many_messages(void) {
   for (int i = 0; i < 5000; ++i) MPI_Send(bytes, sizeof bytes, MPI_CHAR, world.rank ^ 1, 7, MPI_COMM_WORLD);
 }
 
+// The first rank sends to both others in another collective than they: four messages, of which each is in the
+// wrong one.
+static void collectives(void) {
+  int other = 0;
+  if (world.rank == 0) {
+    MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  } else {
+    MPI_Reduce(&value, &other, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 // Only the last two ranks leave theirs.
 static void window(void) {
   MPI_Win grid;
@@ -56,6 +68,7 @@ static const struct {
     {"messages", messages},
     {"messages-elsewhere", messages_elsewhere},
     {"many-messages", many_messages},
+    {"collectives", collectives},
     {"window", window},
 };
 
