@@ -80,11 +80,13 @@ MachineDescription describe_first(schema::Entries entries) {
   schema::lower(values, "host", machine.host);
   if (values.has_section("bus")) schema::lower(values, "bus", machine.host.bus);
   machine.nic = read_card(values);
+  schema::lower(values, "card", machine.interrupts);
   schema::lower(values, "software.card", machine.card_software);
   schema::lower(values, "software.mpi", machine.mpi_software);
   if (values.has_section("software.udp")) schema::lower(values, "software.udp", machine.udp_software);
   values.require_all_known();
   validate_card(machine.nic, machine.host);
+  validate(machine.interrupts);
   if (machine.host.caches_off) disable_caches(machine);
   return machine;
 }
@@ -112,6 +114,7 @@ RailDescription describe_rail(const std::string& name, schema::Entries own, cons
     rail.network = std::move(alone.network);
     rail.bus = alone.host.bus;
     rail.nic = std::move(alone.nic);
+    rail.interrupts = alone.interrupts;
     rail.card_software = alone.card_software;
     rail.mpi_software = alone.mpi_software;
     rail.udp_software = alone.udp_software;
@@ -174,6 +177,7 @@ schema::BaseValues base_units(const MachineDescription& machine) {
   schema::read("host", machine.host, values);
   schema::read("bus", machine.host.bus, values);
   read_base_units(machine.nic, values);
+  schema::read("card", machine.interrupts, values);
   schema::read("software.card", machine.card_software, values);
   schema::read("software.mpi", machine.mpi_software, values);
   if (machine.udp_software.mtu_bytes > 0) schema::read("software.udp", machine.udp_software, values);

@@ -13,6 +13,7 @@
 #include "message/requests.hpp"
 #include "network/description.hpp"
 #include "nic/description.hpp"
+#include "nic/interrupts.hpp"
 #include "schema/fields.hpp"
 
 namespace apenet::message {
@@ -68,6 +69,7 @@ struct RailDescription {
   NetworkDescription network;
   BusDescription bus;
   NicDescription nic;
+  InterruptDescription interrupts{};
   message::SoftwareCosts card_software;
   message::SoftwareCosts mpi_software;
   message::DatagramCosts udp_software{};
@@ -84,6 +86,7 @@ struct MachineDescription {
   NetworkDescription network;
   HostDescription host;
   NicDescription nic;
+  InterruptDescription interrupts{};
   message::SoftwareCosts card_software;  // the card's own library (apelib), for the layer `card`
   message::SoftwareCosts mpi_software;   // MPI over the libfabric provider
   message::DatagramCosts udp_software;   // the kernel's UDP/IP; unless the file describes it, there is none

@@ -62,7 +62,7 @@ struct Machine::Parts final : private EventHandler {
   MachineDescription description;
   std::uint32_t nodes;
   // Numbers of the event sources of kind host: the buses of all rails come first, then the copies, then the
-  // processes.
+  // processes, then the interrupts of all rails.
   std::uint32_t first_process;
   Placement placement;
   MessageTable messages;
@@ -107,15 +107,20 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
     add_rail(number);
     lookahead = std::min(lookahead, rails[number].traits.doorbell_delay);
   }
-  // Their events stand for those of the cards, which are silent meanwhile.
-  if (rails.size() == 1)
+  // Their events stand for those of the cards, which are silent meanwhile. A message that is told by
+  // interrupt is not alone with its cards and the network.
+  if (rails.size() == 1 && !rails[0].interrupts)
     timings = std::make_unique<MemoisedTimings>(simulation, messages, rails[0], placement,
                                                 EventSource{EventKind::nic, nodes, 0},
                                                 [this](Time when, MessageId id) { ring(when, id); });
 }
 
 void Machine::Parts::add_rail(std::uint8_t number) {
-  Rail::Shared shared{.simulation = simulation, .messages = messages, .placement = placement, .nodes = nodes};
+  Rail::Shared shared{.simulation = simulation,
+                      .messages = messages,
+                      .placement = placement,
+                      .nodes = nodes,
+                      .first_vector = first_process + (1U + number) * placement.process_count()};
   if (number == 0) {
     rails.emplace_back(number, rail_alone(description, number), shared);
     return;
@@ -442,6 +447,7 @@ std::vector<Counter> Machine::counters() const {
     const Rail& rail = parts_->rails[number];
     const std::size_t before = counters.size();
     rail.cards->count(counters);
+    if (rail.interrupts) rail.interrupts->count(counters);
     const ReorderUse reorder = rail.network ? rail.network->reorder_use() : ReorderUse{};
     if (reorder.held_packets > 0) {
       counters.push_back({"packets_reordered", reorder.held_packets});

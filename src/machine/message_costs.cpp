@@ -27,7 +27,9 @@ message::CardLimits message_limits(const Machine& machine, std::uint8_t rail, So
   limits.max_send_bytes = card.max_send_bytes;
   limits.send_packet_bytes = card.send_packet_bytes;
   limits.mailbox_packets = card.mailbox_packets;
-  limits.interrupt = card.interrupt;
+  // What an interrupt of the card tells a process has woken it already.
+  limits.interrupt =
+      rail_alone(machine.description(), rail).interrupts.is_on() ? Time::zero() : card.interrupt;
   return limits;
 }
 

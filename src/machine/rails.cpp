@@ -17,6 +17,7 @@ MachineDescription rail_alone(const MachineDescription& machine, std::uint8_t ra
   const RailDescription& chosen = machine.rails[rail - 1U];
   alone.network = chosen.network;
   alone.nic = chosen.nic;
+  alone.interrupts = chosen.interrupts;
   if (!chosen.shares_slot) alone.host.bus = chosen.bus;
   alone.card_software = chosen.card_software;
   alone.mpi_software = chosen.mpi_software;
@@ -57,6 +58,10 @@ Rail::Rail(std::uint8_t number, MachineDescription alone, const Shared& shared)
                                        .nodes = shared.nodes,
                                        .first_source = number * shared.nodes,
                                        .at_bus_of = shared.at_bus_of});
+  if (!description.interrupts.is_on()) return;
+  interrupts = std::make_unique<Interrupts>(shared.simulation, shared.messages, shared.placement,
+                                            description.interrupts, shared.first_vector);
+  shared.messages.set_interrupts(number, *interrupts);
 }
 
 }  // namespace apenet

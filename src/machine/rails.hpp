@@ -38,6 +38,7 @@ struct Rail {
     MessageTable& messages;
     const Placement& placement;
     std::uint32_t nodes;
+    std::uint32_t first_vector;    // the event source of process 0's interrupts
     CardSet* at_bus_of = nullptr;  // CardSurroundings
   };
   // alone: see rail_alone.
@@ -48,6 +49,7 @@ struct Rail {
   PeerQueues queues;
   std::unique_ptr<Network> network;  // null if the card has no network
   std::unique_ptr<CardSet> cards;
+  std::unique_ptr<Interrupts> interrupts;    // null where processes poll
   std::unique_ptr<ProgrammedRoutes> routes;  // once a program has asked for them
 };
 

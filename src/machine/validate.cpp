@@ -76,6 +76,7 @@ void validate_rail(const MachineDescription& description, const std::vector<Node
   if (description.udp_software.mtu_bytes > 0)
     schema::require_ranges("software.udp", description.udp_software);
   validate_card(description.nic, description.host);
+  validate(description.interrupts);
   if (!kind_of(description.nic).has_network && !description.network.faults.empty()) {
     refuse_value("fault", '"' + description.network.faults.front() + '"',
                  "none on a machine without a network");

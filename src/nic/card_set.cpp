@@ -25,7 +25,10 @@ void for_each_card(const Visit& visit) {
 std::vector<CardSection> card_sections() {
   std::vector<CardSection> sections;
   for_each_card([&sections]<typename Description>(const Description&) {
-    sections.push_back({Description::kind, schema::listed<Description>("card")});
+    schema::Section section = schema::listed<Description>("card");
+    const schema::Section shared = schema::listed<InterruptDescription>("card");
+    section.fields.insert(section.fields.end(), shared.fields.begin(), shared.fields.end());
+    sections.push_back({Description::kind, std::move(section)});
   });
   return sections;
 }

@@ -45,6 +45,24 @@ void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process
   state_.reported = none;
 }
 
+void MessageTable::notify(MessageId id, Completion::Kind kind, ProcessId process,
+                          std::uint32_t mailbox_packets) {
+  if (!interrupts_.empty()) {
+    const Descriptor& descriptor = state_.messages[id];
+    Interrupts* interrupts = descriptor.rail < interrupts_.size() ? interrupts_[descriptor.rail] : nullptr;
+    if (interrupts != nullptr && interrupts->defers(id, descriptor, kind, process, mailbox_packets)) return;
+  }
+  report(id, kind, process, mailbox_packets);
+  settle(id);
+}
+
+void MessageTable::tell(MessageId id, Completion::Kind kind, std::uint32_t mailbox_packets) {
+  const Descriptor& descriptor = state_.messages[id];
+  const bool is_target = kind == Completion::Kind::arrived || kind == Completion::Kind::served;
+  report(id, kind, is_target ? descriptor.target : descriptor.source, mailbox_packets);
+  settle(id);
+}
+
 void MessageTable::settle(MessageId id) {
   APENET_CHECK(state_.reports_due[id] > 0, "message %u has been reported more often than it asked", id);
   if (--state_.reports_due[id] == 0) state_.messages.remove(id);
@@ -65,15 +83,18 @@ void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
   if (descriptor.remote_memory != Memory::none) sink_->deliver_payload(descriptor.source, descriptor.message);
   if (wants_delivered(descriptor)) {
     const bool is_get = descriptor.verb == Verb::get;
-    report(id, is_get ? Completion::Kind::got : Completion::Kind::arrived,
+    notify(id, is_get ? Completion::Kind::got : Completion::Kind::arrived,
            is_get ? descriptor.source : descriptor.target, mailbox_packets);
+  } else {
+    settle(id);
   }
-  settle(id);
 }
 
 void MessageTable::served(MessageId id) {
-  if (!is_kept_back(id, CardTrace::served)) report(id, Completion::Kind::served, state_.messages[id].target);
-  settle(id);
+  if (is_kept_back(id, CardTrace::served))
+    settle(id);
+  else
+    notify(id, Completion::Kind::served, state_.messages[id].target);
 }
 
 void MessageTable::execute(MessageId id) {
@@ -81,9 +102,10 @@ void MessageTable::execute(MessageId id) {
 }
 
 void MessageTable::remote_done(MessageId id) {
-  if (!is_kept_back(id, CardTrace::remote_done))
-    report(id, Completion::Kind::remote_done, state_.messages[id].source);
-  settle(id);
+  if (is_kept_back(id, CardTrace::remote_done))
+    settle(id);
+  else
+    notify(id, Completion::Kind::remote_done, state_.messages[id].source);
 }
 
 }  // namespace apenet

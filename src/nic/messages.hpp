@@ -6,6 +6,7 @@
 
 #include "kernel/simulation.hpp"
 #include "kernel/state.hpp"
+#include "nic/interrupts.hpp"
 #include "nic/nic.hpp"
 #include "nic/slab.hpp"
 #include "nic/stage.hpp"
@@ -40,6 +41,11 @@ class MessageTable {
   void set_sink(CompletionSink& sink) { sink_ = &sink; }
   // nullptr: nobody.
   void set_watcher(MessageWatcher* watcher) { watcher_ = watcher; }
+  // How processes learn what this rail's cards have received; without, they poll.
+  void set_interrupts(std::uint8_t rail, Interrupts& interrupts) {
+    if (interrupts_.size() <= rail) interrupts_.resize(rail + std::size_t{1}, nullptr);
+    interrupts_[rail] = &interrupts;
+  }
 
   // Call when the message is posted, on its way to the card.
   MessageId add(const Descriptor& descriptor) {
@@ -84,7 +90,7 @@ class MessageTable {
   [[nodiscard]] bool is_reporting() const { return state_.reported != none; }
   [[nodiscard]] bool is_reporting(MessageId id) const { return state_.reported == id; }
 
-  // Call each of these at the time at which the affected process can see it.
+  // Call each of these at the time at which the affected process can see it in its memory.
   void sent(MessageId id);
   // Lands the payload and reports `arrived`, or `got` for a get, if requested. mailbox_packets: see
   // Completion.
@@ -92,6 +98,8 @@ class MessageTable {
   void remote_done(MessageId id);
   // A get: its target's memory has been read, or the lock's word changed.
   void served(MessageId id);
+  // Call when the process has taken the interrupt of an event that Interrupts::defers() has deferred.
+  void tell(MessageId id, Completion::Kind kind, std::uint32_t mailbox_packets);
   // Call when a lock takes effect at its target.
   void execute(MessageId id);
 
@@ -116,12 +124,15 @@ class MessageTable {
   [[nodiscard]] bool is_kept_back(MessageId id, CardTrace what, std::uint32_t mailbox_packets = 0) {
     return watcher_ != nullptr && watcher_->keeps_back(id, what, mailbox_packets);
   }
+  // Reports at once, or leaves that to an interrupt.
+  void notify(MessageId id, Completion::Kind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
   void settle(MessageId id);
   void trace(CardTrace what, ProcessId place, MessageId id) const;
 
   const Simulation& simulation_;
   CompletionSink* sink_ = nullptr;
   MessageWatcher* watcher_ = nullptr;
+  std::vector<Interrupts*> interrupts_;  // per rail; empty if no rail has them
   State state_;
 };
 

@@ -177,6 +177,8 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   rail.mpi = layer(SoftwareLayer::mpi);
   rail.native = layer(SoftwareLayer::card);
   rail.udp = alone.udp_software;
+  // The kernel has taken the card's interrupt before the simulator tells it of a packet.
+  if (alone.interrupts.is_on()) rail.udp.interrupt = Time::zero();
 }
 
 Session::Session(const MachineDescription& description, std::vector<NodeId> node_of_process,
