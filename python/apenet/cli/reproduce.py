@@ -43,7 +43,7 @@ def reproduce(
         bool,
         typer.Option(
             "--sensitivity",
-            help="Vary each assumed number over its range: which results depend on one? Takes 15 minutes.",
+            help="Vary each assumed number over its range: which results depend on one? Takes 30 minutes.",
         ),
     ] = False,
     samples: Annotated[
@@ -176,6 +176,7 @@ def _lines(rows: Sequence[Row]) -> list[Text]:
     for row, texts in zip(rows, cells, strict=True):
         if row.key != before:
             heading = row.key if row.machine == "-" else f"{row.key} ({row.machine})"
+            heading += f", not counted: it repeats {row.repeats}" if row.repeats else ""
             statement = f": {row.published}" if isinstance(row.published, str) else ""
             lines.extend(map(Text, _wrapped(heading + statement)))
             before = row.key

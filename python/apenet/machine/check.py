@@ -251,6 +251,10 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     for key, result in file.results.items():
         for name, given, expected in result.problems():
             yield Problem(f'results."{key}".{name}', ABSENT if given is None else given, expected)
+        named = None if result.repeats is None else file.results.get(result.repeats)
+        if result.repeats is not None and (named is None or named.repeats is not None or result.repeats == key):
+            expected = "the key of another result of this file, which repeats none itself"
+            yield Problem(f'results."{key}".repeats', result.repeats, expected)
 
 
 def _of_rail(rail: MachineFile | Rail) -> Iterator[Problem]:

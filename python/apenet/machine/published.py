@@ -72,7 +72,8 @@ class PublishedResult(Section):
 
     `test` to `against` say how to measure, as the options of `apenet bench` of the same names. `quantity` and
     `statistic` say what is read off the points, `target` how an agreement is judged, `role` what it is worth; of a
-    curve whose points differ in that, a list.
+    curve whose points differ in that, a list. `repeats` names the result of this file that has the same published
+    number already: each number is counted once.
     """
 
     test: Literal["pingpong", "pingping", "oneway", "roundtrip", "unidirectional", "bidirectional", "flush", "rate"]
@@ -96,6 +97,7 @@ class PublishedResult(Section):
     bound: Literal["upper", "lower"] | None = None
     target: Literal["hard", "soft", "shape", "outside", "none"]
     role: Role | Annotated[list[Role], Field(min_length=1)]
+    repeats: Text | None = None
     source: Text
     note: str = ""
 

@@ -30,7 +30,8 @@ class Quantity(Section, Generic[T]):
     and why an assumed one was assumed. The class `set` is that of values given with `--set`.
 
     `range` holds the least and the largest plausible value of an assumed number, and `range_source` says why:
-    `apenet reproduce --sensitivity` varies the number over it.
+    `apenet reproduce --sensitivity` varies the number over it. `fitted_to` names the published results that a fitted
+    number was fitted to, as KEY or KEY@SIZE: there the number is fitted again when others vary.
     """
 
     value: T
@@ -39,9 +40,12 @@ class Quantity(Section, Generic[T]):
     note: str = ""
     range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     range_source: str = ""
+    fitted_to: Annotated[list[Text], Field(min_length=1)] | None = None
 
     def problems(self) -> list[tuple[str, object, str]]:
         """Inconsistencies: key, value, expected."""
+        if self.fitted_to and self.origin != "fitted":
+            return [("fitted_to", self.fitted_to, 'none: a number of class "fitted" has them')]
         if self.range is None:
             return [("range_source", self.range_source, "none without a range")] if self.range_source else []
         if self.origin != "assumed" or not isinstance(self.value, int | float):

@@ -79,11 +79,17 @@ class Reproduction:
     @property
     def agrees(self) -> bool:
         """True if every hard target is met; one that is not measured is not met."""
-        return all(row.verdict == "pass" for row in self.rows if row.target == "hard")
+        return all(row.verdict == "pass" for row in self.counted if row.target == "hard")
+
+    @property
+    def counted(self) -> list[Row]:
+        """The rows without those that repeat the published number of another row."""
+        keys = {row.key for row in self.rows}
+        return [row for row in self.rows if row.repeats not in keys]
 
     def count(self, target: str) -> Tally:
-        """The numbers of targets of a kind that are met, missed and unmeasured."""
-        verdicts = [row.verdict for row in self.rows if row.target == target]
+        """The numbers of targets of a kind that are met, missed and unmeasured; each published number counts once."""
+        verdicts = [row.verdict for row in self.counted if row.target == target]
         return Tally(*(verdicts.count(verdict) for verdict in ("pass", "miss", "n/a")))
 
     @property
@@ -92,7 +98,7 @@ class Reproduction:
         found = []
         for name in dict.fromkeys(row.machine for row in self.rows if row.role is not None):
             origins = [quantity.origin for _, quantity in quantities(read_machine(name).file)]
-            judged = [row for row in self.rows if row.machine == name and row.verdict != "n/a"]
+            judged = [row for row in self.counted if row.machine == name and row.verdict != "n/a"]
             numbers = {origin: origins.count(origin) for origin in get_args(Origin) if origin != "set"}
             targets = {
                 role: (

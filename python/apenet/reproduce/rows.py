@@ -31,6 +31,8 @@ class Row:
     size_bytes: int | None = None
     note: str = ""
     reason: str = ""
+    repeats: str = ""
+    """The key of the row that counts for this published number; empty for that row itself."""
     command: str = ""
     """The command that measures the simulated value."""
     holds: bool | None = None
@@ -83,6 +85,7 @@ class Row:
             "verdict": self.verdict,
             "source": self.source,
             "note": self.note,
+            "repeats": self.repeats,
             "reason": self.reason,
             "command": self.command,
         }
@@ -118,6 +121,7 @@ def row_of(
         role=point.role if simulated is not None else None,
         source=published.source,
         note=published.note,
+        repeats=published.repeats or "",
         reason=reason,
         command=command,
     )

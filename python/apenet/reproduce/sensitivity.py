@@ -1,9 +1,10 @@
 """Sensitivity: which agreements with the literature hang on an assumed number.
 
 Each assumed number of a machine has a range of plausible values. One after another is set to the two ends of its range
-("one at a time"), and all are drawn together from their ranges (Latin hypercube, McKay et al. 1979). Fitted numbers
-keep their values. A result whose verdict changes at an end of a range is of class `assumed`; the share of the drawn
-machines in which it passes tells how far it holds.
+("one at a time"), and all are drawn together from their ranges (Latin hypercube, McKay et al. 1979). In each such
+machine the fitted numbers are fitted again (`refit`); one in which that fails is no candidate. A result is of class
+`predicted` if its verdict is the same at both ends of every range and in nearly all drawn machines, else `assumed`. The
+share of the drawn machines in which it passes tells how far it holds.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from apenet.machine.assumptions import Assumption, assumptions, drawn_shares
 from apenet.machine.build import build_digest
 from apenet.machine.published import PublishedResult
 from apenet.machine.quantity import quantities
+from apenet.reproduce.refit import Calibration, Refit, calibration_of
 from apenet.reproduce.rows import Row, row_of
 from apenet.reproduce.sweeps import sweeps_of
 from apenet.reproduce.tasks import Task, measure_all
@@ -35,6 +37,8 @@ JUDGED = ("hard", "soft", "shape", "outside")
 
 SAMPLES = 64
 SEED = 1
+STANDS_PERCENT = 95.0
+"""The share of the drawn machines in which a predicted row has the verdict that it has in the machine as it is."""
 MOVES_PERCENT = 1.0
 """A change of the simulated value that is worth a line."""
 
@@ -46,6 +50,7 @@ class Variation:
     machine: str
     settings: tuple[str, ...]
     keys: tuple[str, ...]
+    refit: Refit | None = None
 
     @property
     def label(self) -> str:
@@ -62,14 +67,22 @@ class Variation:
         return ((key, found[key]) for key in self.keys)
 
     def measure(self) -> list[float | None] | None:
-        """The simulated value of each point of each result, in order; None if there can be no such machine."""
+        """The simulated value of each point of each result, in order; None if there can be no such machine.
+
+        Nor can there be one whose fitted numbers cannot be fitted again.
+        """
         done: dict[Task, Any] = {}
         values: list[float | None] = []
+        settings = self.settings
         try:
+            if self.refit is not None and settings:
+                fitted = self.refit.settings(settings)
+                if fitted is None:
+                    return None
+                settings = (*settings, *fitted)
             for _, result in self._results():
                 sweeps = [
-                    replace(sweep, settings=(*self.settings, *sweep.settings))
-                    for sweep in sweeps_of(self.machine, result)
+                    replace(sweep, settings=(*settings, *sweep.settings)) for sweep in sweeps_of(self.machine, result)
                 ]
                 for sweep in sweeps:
                     if sweep not in done:
@@ -146,8 +159,11 @@ class Sensitivity:
 def digest_of(machine: Machine) -> str:
     """A digest of all that decides a machine's sensitivity, except the models: values, ranges and results."""
     parameters = [(key, one.value, one.origin, one.range) for key, one in quantities(machine.file)]
-    results = [(key, result.model_dump(exclude={"source", "note"})) for key, result in machine.file.results.items()]
-    return _digest_of([parameters, results])
+    how = {"source", "note", "repeats"}
+    results = [(key, result.model_dump(exclude=how)) for key, result in machine.file.results.items()]
+    fit = calibration_of(machine, {result.layer for result in machine.file.results.values()})
+    fits = [] if fit is None else [fit.numbers, [(row.key, row.size_bytes) for row in fit.rows]]
+    return _digest_of([parameters, results, *fits])
 
 
 def _digest_of(content: object) -> str:
@@ -171,12 +187,16 @@ class _Plan:
         yield from self.drawn
 
 
-def _plan(machine: Machine, only: set[str], samples: int) -> _Plan:
-    results = [
+def _judged(machine: Machine, only: set[str]) -> list[tuple[str, PublishedResult]]:
+    return [
         (key, result)
         for key, result in machine.file.results.items()
         if result.target in JUDGED and (not only or only & {machine.name, key})
     ]
+
+
+def _plan(machine: Machine, only: set[str], samples: int, refit: Refit | None) -> _Plan:
+    results = _judged(machine, only)
     keys = tuple(key for key, _ in results)
     found = assumptions(machine)
     return _Plan(
@@ -185,10 +205,14 @@ def _plan(machine: Machine, only: set[str], samples: int) -> _Plan:
         tuple(found),
         Variation(machine.name, (), keys),
         tuple(
-            (Variation(machine.name, (one.at(0),), keys), Variation(machine.name, (one.at(1),), keys)) for one in found
+            (
+                Variation(machine.name, (one.at(0),), keys, refit),
+                Variation(machine.name, (one.at(1),), keys, refit),
+            )
+            for one in found
         ),
         tuple(
-            Variation(machine.name, tuple(one.at(share) for one, share in zip(found, shares, strict=True)), keys)
+            Variation(machine.name, tuple(one.at(share) for one, share in zip(found, shares, strict=True)), keys, refit)
             for shares in drawn_shares(len(found), samples, "latin", SEED)
         ),
     )
@@ -205,8 +229,10 @@ def sensitivity(
 
     `begin` gets the number of variations that are not in the user's cache, `progress` each that is done.
     """
-    plans = [plan for plan in (_plan(machine, only, samples) for machine in machines) if plan.results]
     known = _Known()
+    varied = [machine for machine in machines if _judged(machine, only)]
+    refits = _refits(varied, only, known)
+    plans = [_plan(machine, only, samples, refit) for machine, refit in zip(varied, refits, strict=True)]
     wanted = [task for plan in plans for task in plan.tasks if task not in known]
     begin(len(set(wanted)))
 
@@ -230,6 +256,20 @@ def sensitivity(
     )
 
 
+def _refits(machines: Sequence[Machine], only: set[str], known: _Known) -> list[Refit | None]:
+    """The fit of each machine, with its derivatives."""
+    fits = [calibration_of(one, {result.layer for _, result in _judged(one, only)}) for one in machines]
+    measure_all([fit for fit in fits if fit is not None and fit not in known], known.add)
+    found: list[Refit | None] = []
+    for fit in fits:
+        if fit is None:
+            found.append(None)
+        else:
+            values, *slopes = known[fit]
+            found.append(Refit(fit, tuple(values), tuple(map(tuple, slopes))))
+    return found
+
+
 def _rows(plan: _Plan, known: _Known) -> Iterator[RowSensitivity]:
     points = [(key, result, point) for key, result in plan.results for point in result.points]
 
@@ -251,9 +291,10 @@ def _rows(plan: _Plan, known: _Known) -> Iterator[RowSensitivity]:
         swings.sort(key=lambda swing: -_effect(base.simulated, [swing.at_low, swing.at_high]))
         drawn = [one for one in (row(number, variation) for variation in plan.drawn) if one is not None]
         passed = sum(one.verdict == "pass" for one in drawn)
+        stands = sum(one.verdict == base.verdict for one in drawn) >= STANDS_PERCENT / 100 * len(drawn)
         role = point.role
         if role not in ("fitted", "follows"):
-            found_role = "assumed" if any(swing.breaks for swing in swings) else "predicted"
+            found_role = "predicted" if stands and not any(swing.breaks for swing in swings) else "assumed"
         else:
             found_role = role
         yield RowSensitivity(
@@ -284,28 +325,32 @@ class _Known:
     def __init__(self) -> None:
         make_cache()
         self._path = cached(f"sensitivity-{build_digest()[:16]}.json")
-        self._values: dict[str, list[float | None] | None] = read_sealed_json(self._path)
+        self._values: dict[str, Any] = read_sealed_json(self._path)
 
-    def __contains__(self, task: Variation) -> bool:
+    def __contains__(self, task: Variation | Calibration) -> bool:
         return _name_of(task) in self._values
 
-    def __getitem__(self, task: Variation) -> list[float | None] | None:
+    def __getitem__(self, task: Variation | Calibration) -> Any:  # noqa: ANN401 (what its measure() returns)
         return self._values[_name_of(task)]
 
-    def add(self, task: Variation, values: list[float | None] | None) -> None:
+    def add(self, task: Variation | Calibration, values: object) -> None:
         self._values[_name_of(task)] = values
         write_sealed_json(self._path, self._values)
 
 
-def _name_of(task: Variation) -> str:
-    return _digest_of([_measured_digest(task.machine), task.settings, task.keys])
+def _name_of(task: Variation | Calibration) -> str:
+    if isinstance(task, Calibration):
+        rows = [(task.machine, row.key, row.size_bytes) for row in task.rows]
+        return _digest_of(["fit", [_measured_digest(task.machine)], task.numbers, rows])
+    fit = None if task.refit is None else (_name_of(task.refit.calibration), task.refit.values, task.refit.slopes)
+    return _digest_of([_measured_digest(task.machine), task.settings, task.keys, fit])
 
 
 @cache
 def _measured_digest(machine: str) -> str:
     file = read_machine(machine).file
     parameters = [(key, one.value) for key, one in quantities(file)]
-    how = {"source", "note", "value", "role", "tolerance_percent", "target", "bound"}
+    how = {"source", "note", "value", "role", "tolerance_percent", "target", "bound", "repeats"}
     return _digest_of([parameters, [(key, result.model_dump(exclude=how)) for key, result in file.results.items()]])
 
 

@@ -35,6 +35,8 @@ class Shape:
     """The range of the factor, for a statement with numbers."""
     target: Literal["hard", "soft"] = "hard"
     """For a statement with numbers."""
+    repeats: str = ""
+    """The key of the row that has the whole statement, of which this is a part."""
 
     def row(self, measured: Mapping[Any, Any]) -> Row:
         """The row: it holds where the factor is above 1, or in its range."""
@@ -52,6 +54,7 @@ class Shape:
             role=self.role,
             source=self.source,
             note=self.note,
+            repeats=self.repeats,
             holds=factor > 1 if self.between is None else self.between[0] <= factor <= self.between[1],
         )
 
@@ -250,7 +253,8 @@ _ALL = [
         "16 processes, every update a message of its own; 10 % over the difference of the rates: 10 % is our reading "
         "of marginal, and what the published program held back is not known. The same statement up to 1024 processes, "
         "gasnet.randomaccess_conduit_vs_velo_processes, is missed",
-        "predicted",
+        "assumed",
+        repeats="gasnet.randomaccess_conduit_vs_velo_processes",
     ),
     Shape(
         "gasnet.randomaccess_conduit_vs_mpi",

@@ -31,7 +31,7 @@ def test_the_card_of_2004():
     reproduction = reproduce(plan(["apenet-2004"]))
     assert reproduction.agrees
     rows = {row.key: row for row in reproduction.rows}
-    assert rows["apenet-2004.uni_bw"].role == "predicted"
+    assert rows["apenet-2004.uni_bw"].role == "assumed"
     assert rows["apenet-2004.bidir_bw_sat"].role == "fitted"
     assert rows["apenet-2004.uni_time_1MiB"].verdict == "n/a"
     assert {row.verdict for row in rows.values() if row.target != "none"} == {"pass"}
