@@ -23,7 +23,7 @@ from apenet import bench
 ROOT = Path(__file__).resolve().parents[1]
 INDEX = Path("docs/README.md")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
-TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+TITLE = re.compile(r"^(?:# |title: )[\"']?(.+?)[\"']?$", re.MULTILINE)
 # What a user imports: each gets a page.
 PYTHON_MODULES = (
     "apenet",
@@ -137,7 +137,7 @@ def read_index() -> list[Section]:
 
 
 def title_of(page: Path, text: str) -> str:
-    """The first heading, as plain text."""
+    """The first heading, or the title above it, as plain text."""
     found = TITLE.search(text)
     if not found:
         raise SystemExit(f"{page}: expected a heading")
