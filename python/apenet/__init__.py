@@ -9,6 +9,7 @@ apenet.traffic("iq-router-v1", loads="0.1:0.8:0.1", engine="flit")
 apenet.report("run")
 apenet.workload(program, n=16, machine=ape16)
 apenet.optimise_placement("trace.goal", machine=ape16)
+apenet.optimise("bench dslash", ["ape128", "pax"], grid={"network.link.clock_mhz": [100, 133]}, draws=64)
 apenet.fit.fit("osu_latency.txt")
 apenet.calibrate.calibrate("tcp")
 apenet.reproduce.reproduce(apenet.reproduce.plan(["ape128"]))
@@ -29,6 +30,7 @@ from apenet.compare.difference import difference
 from apenet.explain import explain, report
 from apenet.fit import calibrate
 from apenet.machine import Machine, machine, machine_names, machines
+from apenet.optimising import optimise
 from apenet.placing import PlacementResult, optimise_placement
 from apenet.run.program import run
 from apenet.run.program_result import RunError, RunResult
@@ -36,6 +38,7 @@ from apenet.run.replay import ReplayError, ReplayResult, replay
 from apenet.run.traffic import TrafficPoint, TrafficResult, traffic
 from apenet.run.workload import WorkloadError, workload
 from apenet.study import Study, study
+from apenet.study.answer import OptimiseResult
 
 __all__ = [
     "ApenetError",
@@ -45,6 +48,7 @@ __all__ = [
     "Machine",
     "MachineError",
     "NotWrittenError",
+    "OptimiseResult",
     "PartitionError",
     "PlacementResult",
     "ReplayError",
@@ -64,6 +68,7 @@ __all__ = [
     "machine",
     "machine_names",
     "machines",
+    "optimise",
     "optimise_placement",
     "replay",
     "report",

@@ -23,6 +23,7 @@ from apenet.cli import (
     fit_compute,
     gate,
     machine,
+    optimise,
     perf,
     placing,
     replay,
@@ -62,6 +63,7 @@ app.command(cls=HelpfulCommand, context_settings={"allow_interspersed_args": Fal
 app.command(cls=HelpfulCommand)(reproduce.reproduce)
 app.command(cls=HelpfulCommand)(traffic.traffic)
 app.command(cls=HelpfulCommand)(sweep.sweep)
+app.command(cls=HelpfulCommand)(optimise.optimise)
 app.add_typer(study.app, name="study")
 app.command(cls=HelpfulCommand)(fit.fit)
 app.command(cls=HelpfulCommand)(fit_compute.fit_compute)

@@ -226,13 +226,14 @@ def _print_rows(rows: Sequence[dict[Any, Any]], keys: Sequence[Any], titles: Seq
         is_text = any(isinstance(row.get(key), str) for row in rows)
         table.add_column(title, justify="left" if is_text else "right")
     for row in rows[:MOST_ROWS]:
-        table.add_row(*(_shown(row.get(key)) for key in keys))
+        table.add_row(*(shown_value(row.get(key)) for key in keys))
     print_tables(table)
     if len(rows) > MOST_ROWS:
         output().print(f"and {len(rows) - MOST_ROWS} more rows (apenet study export)", markup=False)
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """A cell of a table."""
     if value is None:
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

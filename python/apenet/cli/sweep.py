@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,70 +27,72 @@ _FAILED = 1
 _MOST_REASONS = 5
 
 
+CommandArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILE.toml | -- COMMAND...", help="A sweep in a file, or run, bench, traffic or replay."),
+]
+MachinesOption = Annotated[
+    str | None, typer.Option("--machine", "-m", metavar="M,...", help="Machines; by default that of the command.")
+]
+GridOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--grid",
+        metavar="KEY=VALUES",
+        help="Vary a key of the machine, or an option of the command: 100:133:11 (from, to, how many), a,b,c or "
+        "[...]; repeatable.",
+    ),
+]
+RandomOption = Annotated[int | None, typer.Option("--random", metavar="N", help="N machines drawn at random.")]
+LatinOption = Annotated[int | None, typer.Option("--latin", metavar="N", help="As a Latin hypercube.")]
+SobolOption = Annotated[int | None, typer.Option("--sobol", metavar="N", help="As a Sobol' sequence.")]
+VaryOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vary",
+        metavar="KEY=LOW:HIGH",
+        help="Draw this number; by default all assumed numbers are drawn from their plausible ranges; repeatable.",
+    ),
+]
+StudyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--study",
+        metavar="FILE",
+        parser=path_of("--study", "a file"),
+        help=f"The file of results; points that it has are not computed again. By default {DEFAULT_STUDY}.",
+    ),
+]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", metavar="N", help="Processes, or jobs of a queue; by default one a core.")
+]
+OnOption = Annotated[str, typer.Option("--on", metavar="WHERE", help=f"Where the workers are: {EXPECTED}.")]
+
+
 def sweep(
     context: typer.Context,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE.toml | -- COMMAND...", help="A sweep in a file, or run, bench, traffic or replay."
-        ),
-    ] = None,
-    machine: Annotated[
-        str | None, typer.Option("--machine", "-m", metavar="M,...", help="Machines; by default that of the command.")
-    ] = None,
-    grid: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--grid",
-            metavar="KEY=VALUES",
-            help="Vary a key of the machine, or an option of the command: 100:133:11 (from, to, how many), a,b,c or "
-            "[...]; repeatable.",
-        ),
-    ] = None,
-    random: Annotated[int | None, typer.Option("--random", metavar="N", help="N machines drawn at random.")] = None,
-    latin: Annotated[int | None, typer.Option("--latin", metavar="N", help="As a Latin hypercube.")] = None,
-    sobol: Annotated[int | None, typer.Option("--sobol", metavar="N", help="As a Sobol' sequence.")] = None,
+    arguments: CommandArgument = None,
+    machine: MachinesOption = None,
+    grid: GridOption = None,
+    random: RandomOption = None,
+    latin: LatinOption = None,
+    sobol: SobolOption = None,
     ends: Annotated[
         bool, typer.Option("--ends", help="Each number at the two ends of its range, one at a time.")
     ] = False,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar="KEY=LOW:HIGH",
-            help="Draw this number; by default all assumed numbers are drawn from their plausible ranges; repeatable.",
-        ),
-    ] = None,
+    vary: VaryOption = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the draws.")] = 1,
-    study: Annotated[
-        Path | None,
-        typer.Option(
-            "--study",
-            metavar="FILE",
-            parser=path_of("--study", "a file"),
-            help=f"The file of results; points that it has are not computed again. By default {DEFAULT_STUDY}.",
-        ),
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Processes, or jobs of a queue; by default one a core.")
-    ] = None,
-    on: Annotated[str, typer.Option("--on", metavar="WHERE", help=f"Where the workers are: {EXPECTED}.")] = LOCAL,
+    study: StudyOption = None,
+    count: WorkersOption = None,
+    on: OnOption = LOCAL,
     as_json: JsonOption = False,
 ) -> None:
     """Run a command for many machines, settings and draws, and keep the results in one file."""
-    words = arguments or []
-    drawn = _draws({"random": random, "latin": latin, "sobol": sobol, ENDS: 0 if ends else None}, vary or [], seed)
-    if len(words) == 1 and words[0].endswith(".toml"):
-        given = [name for name, value in (("--machine", machine), ("--grid", grid), ("--vary", vary)) if value]
-        if given or drawn is not None:
-            raise InputError(given[0] if given else "--random", words[0], "no such option beside a file, which says it")
-        written = read_sweep_file(Path(words[0]))
-    else:
-        axes = tuple(parse_axis("--grid", one) for one in grid or [])
-        written = Written(tuple(words), _listed(machine), None, axes, drawn)
-    plan = _plan(written)
+    methods = {"random": random, "latin": latin, "sobol": sobol, ENDS: 0 if ends else None}
+    written = written_of(arguments or [], machine, grid or [], methods, vary or [], seed)
+    plan = plan_of(written)
     file = study or written.study or DEFAULT_STUDY
-    _check_options(context, plan)
+    check_options(context.find_root().command, plan)
     result = _run(plan, file, workers(on, count, prepare), partial(simulate, context.obj))
     with Study(file) as kept:
         if as_json:
@@ -101,7 +103,26 @@ def sweep(
     raise typer.Exit(_FAILED if result.refused or result.failed else 0)
 
 
-def _draws(methods: Mapping[str, int | None], vary: list[str], seed: int) -> Draws | None:
+def written_of(
+    words: Sequence[str],
+    machine: str | None,
+    grid: Sequence[str],
+    methods: Mapping[str, int | None],
+    vary: Sequence[str],
+    seed: int,
+) -> Written:
+    """What the file says that is the only word, or else the options and the command."""
+    drawn = _draws(methods, vary, seed)
+    if len(words) == 1 and words[0].endswith(".toml"):
+        given = [name for name, value in (("--machine", machine), ("--grid", grid), ("--vary", vary)) if value]
+        if given or drawn is not None:
+            raise InputError(given[0] if given else "--random", words[0], "no such option beside a file, which says it")
+        return read_sweep_file(Path(words[0]))
+    axes = tuple(parse_axis("--grid", one) for one in grid)
+    return Written(tuple(words), _listed(machine), None, axes, drawn)
+
+
+def _draws(methods: Mapping[str, int | None], vary: Sequence[str], seed: int) -> Draws | None:
     given = [(method, number) for method, number in methods.items() if number is not None]
     if len(given) > 1:
         raise InputError(f"--{given[1][0]}", given[1][1], f"one way of drawing, not also --{given[0][0]}")
@@ -117,7 +138,7 @@ def _listed(machine: str | None) -> tuple[str, ...]:
     return () if machine is None else tuple(part.strip() for part in machine.split(","))
 
 
-def _plan(written: Written) -> Plan:
+def plan_of(written: Written) -> Plan:
     """The command's own machine is taken if the sweep names none."""
     command, own = _without_machine(list(written.command))
     if own is not None and written.machines:
@@ -139,11 +160,11 @@ def _without_machine(command: list[str]) -> tuple[list[str], str | None]:
     return command, None
 
 
-def _check_options(context: typer.Context, plan: Plan) -> None:
+def check_options(parser: Any, plan: Plan) -> None:  # noqa: ANN401 (what typer has made)
     """Parses the command with each value of each option, so that a wrong one is found before the first run."""
-    root = context.find_root()
+    root = parser.make_context("apenet", [], resilient_parsing=True)
     for arguments in plan.trials():
-        command: Any = root.command
+        command = parser
         parent, words = root, list(arguments)
         try:
             for word in words[: COMMANDS[words[0]]]:

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,22 +138,44 @@ class Plan:
 
     def points(self) -> Iterator[Point]:
         """In the order of the axes; draws vary fastest."""
+        for machine in self.machines:
+            _, drawn = self._origins[machine]
+            for combination in itertools.product(*(axis.values for axis in self.axes)):
+                for draw in range(len(drawn)):
+                    yield self.point(machine, combination, draw)
+
+    def point(self, machine: str, combination: Sequence[str], draw: int = 0) -> Point:
+        """That of a value of each axis, and of a draw; draw 0 is the machine as it is."""
+        base, drawn = self._origins[machine]
+        drawn_settings, repeat = drawn[draw]
+        named = tuple(zip((axis.name for axis in self.axes), combination, strict=True))
+        given = [axis.arguments(value) for axis, value in zip(self.axes, combination, strict=True)]
+        values = ((MACHINE, machine), *named)
+        if self.draws is not None:
+            values = (*values, (DRAW, str(draw)))
+        drawn_options = [part for one in drawn_settings for part in ("--set", one)]
+        options = (*drawn_options, *itertools.chain.from_iterable(given))
+        content = [base, self._arguments("", options), *([repeat] if repeat else [])]
+        return Point(_digest(content), self._arguments(machine, options), values)
+
+    @cached_property
+    def _origins(self) -> dict[str, tuple[str, list[tuple[tuple[str, ...], int]]]]:
+        """For each machine a digest of all that its points share, and the settings of each draw.
+
+        Beside them the number of earlier draws that have the same ones, as draws of few whole numbers do.
+        """
         digest = _digest([FORMAT, build_digest(), [(one.path, one.digest) for one in self.inputs]])
+        found = {}
         for machine in self.machines:
             described = read_machine(machine)
-            base = _digest([digest, _machine_digest(described)])
-            drawn = [()] if self.draws is None else [(), *self.draws.of(described)]
-            for combination in itertools.product(*(axis.values for axis in self.axes)):
-                named = tuple(zip((axis.name for axis in self.axes), combination, strict=True))
-                given = [axis.arguments(value) for axis, value in zip(self.axes, combination, strict=True)]
-                for number, settings in enumerate(drawn):
-                    values = ((MACHINE, machine), *named)
-                    if self.draws is not None:
-                        values = (*values, (DRAW, str(number)))
-                    drawn_options = [part for one in settings for part in ("--set", one)]
-                    options = (*drawn_options, *itertools.chain.from_iterable(given))
-                    arguments = self._arguments(machine, options)
-                    yield Point(_digest([base, self._arguments("", options)]), arguments, values)
+            drawn: list[tuple[str, ...]] = [()] if self.draws is None else [(), *self.draws.of(described)]
+            seen: Counter[tuple[str, ...]] = Counter()
+            numbered = []
+            for settings in drawn:
+                numbered.append((settings, seen[settings]))
+                seen[settings] += 1
+            found[machine] = (_digest([digest, _machine_digest(described)]), numbered)
+        return found
 
     def trials(self) -> Iterator[tuple[str, ...]]:
         """Command lines in which each value of each option stands once, beside the first ones of the others."""

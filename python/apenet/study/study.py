@@ -222,6 +222,19 @@ class SweptStudy(Study):
             self.commit()
         return tuple(wanted)
 
+    def outcome(self, point: Point) -> Outcome:
+        """What it has of a point that was added."""
+        found = self._database.execute(
+            "SELECT state, reason, result, wall_s FROM point WHERE key = ?", (point.key,)
+        ).fetchone()
+        state, reason, result, wall_s = found
+        return Outcome(State(state), reason, result or "", wall_s or 0.0)
+
+    def done_axes(self) -> list[dict[str, str]]:
+        """The values of the axes of each point that is done."""
+        rows = self._database.execute("SELECT axes FROM point WHERE state = 'done' ORDER BY number").fetchall()
+        return [json.loads(axes) for (axes,) in rows]
+
     def arguments(self, number: int) -> tuple[str, ...]:
         """The command line of a point."""
         (found,) = self._database.execute("SELECT arguments FROM point WHERE number = ?", (number,)).fetchone()

@@ -58,7 +58,9 @@ def sweep(
         done = plan.count - len(wanted)
         progress(done)
         if wanted:
-            _Sweep(kept, plan, simulate, lambda more: progress(done + more)).run(wanted, workers)
+            with workers:
+                Filling(kept, plan, simulate, workers, lambda more: progress(done + more)).run(wanted)
+                workers.stop()
         counts = kept.counts()
         return SweepResult(plan.count, done, counts[State.DONE], counts[State.REFUSED], counts[State.FAILED])
 
@@ -70,25 +72,33 @@ class _Try:
     tries: int = 1
 
 
-class _Sweep:
-    def __init__(self, study: SweptStudy, plan: Plan, simulate: Simulate, progress: Callable[[int], None]) -> None:
+class Filling:
+    """Computes points of an open study on workers, which its user has entered and closes."""
+
+    def __init__(
+        self, study: SweptStudy, plan: Plan, simulate: Simulate, workers: Workers, progress: Callable[[int], None]
+    ) -> None:
         self._study = study
         self._inputs = plan.inputs
         self._simulate = simulate
+        self._workers = workers
+        self._executor: Executor | None = None
         self._progress = progress
         self._done = 0
         self._again: deque[_Try] = deque()
 
-    def run(self, wanted: Sequence[int], workers: Workers) -> None:
-        """Until each point has an outcome."""
+    def run(self, wanted: Sequence[int]) -> None:
+        """Until each of these points has an outcome. The workers stay for the next ones."""
         waiting = deque(wanted)
-        with workers:
-            while waiting or self._again:
-                self._feed(workers.start(), waiting, workers.count * _QUEUED_PER_WORKER)
-                workers.stop()
+        while waiting or self._again:
+            if self._executor is None:
+                self._executor = self._workers.start()
+            if self._feed(self._executor, waiting, self._workers.count * _QUEUED_PER_WORKER):
+                self._workers.stop()
+                self._executor = None
 
-    def _feed(self, executor: Executor, waiting: deque[int], most: int) -> None:
-        """Until all is done, or the executor has lost a worker and takes no more."""
+    def _feed(self, executor: Executor, waiting: deque[int], most: int) -> bool:
+        """Until all is done, or the executor has lost a worker and takes no more: returns True then."""
         running: dict[Future[Outcome], _Try] = {}
         is_broken = False
         while running or (not is_broken and (waiting or self._again)):
@@ -99,6 +109,7 @@ class _Sweep:
                 is_broken = not self._take(future, running.pop(future)) or is_broken
             self._study.commit()
             self._progress(self._done)
+        return is_broken
 
     def _may_submit(self, running: dict[Future[Outcome], _Try], waiting: deque[int], most: int) -> bool:
         """A point whose worker has died runs alone, so that no other is suspected if it kills another worker."""

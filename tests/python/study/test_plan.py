@@ -10,6 +10,7 @@ from apenet.machine import machine
 from apenet.machine.assumptions import assumptions
 from apenet.study.axes import Axis, axis_of, interval_of, parse_axis, parse_interval
 from apenet.study.plan import ENDS, Draws, Plan
+from apenet.study.study import SweptStudy
 from apenet.study.sweep_file import read_sweep_file
 
 HALO = ("bench", "halo", "--sizes", "1K")
@@ -151,6 +152,16 @@ def test_whole_numbers_stay_whole():
     drawn = [setting.partition("=")[2] for (setting,) in draws.of(machine("pax"))]
     assert all(text.isdigit() for text in drawn)
     assert len(set(drawn)) > 40
+
+
+def test_draws_that_are_alike_are_points_of_their_own(tmp_path):
+    """A burst is a power of two: of 16 draws between 128 and 512 most have a value that another one has."""
+    draws = Draws("latin", 16, 1, (parse_interval("--vary", "bus.max_burst_bytes=128:512"),))
+    assert len(set(draws.of(machine("pax")))) == 3
+    plan = Plan(HALO, ("pax",), (), draws)
+    assert len({point.key for point in plan.points()}) == 17
+    with SweptStudy(tmp_path / "study.sqlite", plan, "1") as study:
+        assert len(study.add(plan.points())) == 17
 
 
 def test_ends_set_one_number_at_a_time():
