@@ -63,6 +63,6 @@ def test_sleeps_between_polls_keep_their_length(apenet, build):
 
 def test_what_a_program_does_at_the_begin_of_a_child_harms_neither(apenet, build):
     """Its handler waits, locks and reads the clock where nothing is ordered yet."""
-    program = build(PROGRAMS / "fork_handlers.c", "-pthread")
+    program = build(PROGRAMS / "fork_handlers.c")
     done = apenet("run", "-n", "2", "--", program)
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["0: 0 0", "1: 0 0"]), done.stderr

@@ -213,7 +213,7 @@ MEETINGS = {
 @pytest.mark.parametrize("wait", ["limit", "clock", "c11", "unlimited"])
 def test_a_lock_that_a_wait_in_the_host_gives_free_reaches_the_thread_that_waits_for_it(apenet, build, kind, wait):
     """The wait does not last to its limit, and the other thread is not forgotten."""
-    program = build(HERE / "threads" / "handed_over.c", "-pthread")
+    program = build(HERE / "threads" / "handed_over.c")
     done = apenet("run", "-n", "2", "--tag-output", "--", program, kind + wait)
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["[0] 0: 0 0", "[1] 1: 0 0"]), done.stderr
 

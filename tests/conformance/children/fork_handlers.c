@@ -1,5 +1,6 @@
 // What a program does in a child by pthread_atfork, as libuv, which makes its pipe of signals anew: before
 // MPI_Init and after it, beside a second thread. Prints the statuses of the children.
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
