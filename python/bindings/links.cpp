@@ -1,9 +1,14 @@
-// The load of links, and distances, without simulating the network.
+// Cables, the load of links, and distances, without simulating the network.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "bindings.hpp"
 #include "network/link_loads.hpp"
@@ -11,6 +16,40 @@
 namespace nb = nanobind;
 
 namespace apenet {
+
+namespace {
+
+// The end of a cable: router and port.
+using CableEnd = std::tuple<RouterId, std::uint32_t>;
+
+// A network's graph, as its topology connects it.
+struct Wiring {
+  std::vector<std::string> routers;                                   // their names
+  std::vector<RouterId> routers_of_nodes;                             // by node
+  std::vector<std::tuple<CableEnd, CableEnd, std::uint32_t>> cables;  // two ends, and the link class
+  std::vector<std::string> sections;  // by link class, for what differs from [network.link]
+};
+
+Wiring wiring(const NetworkDescription& network) {
+  const Topology topology = network.topology.make();
+  Wiring result;
+  result.sections = network.topology.link_classes();
+  for (NodeId node = 0; node < topology.endpoint_count(); ++node)
+    result.routers_of_nodes.push_back(topology.attachment(node).router);
+  for (RouterId router = 0; router < topology.router_count(); ++router) {
+    result.routers.push_back(topology.router_name(router));
+    for (std::uint32_t port = 0; port < topology.ports_per_router(); ++port) {
+      const PortRef other = topology.neighbour({router, port});
+      const bool is_first = std::tie(router, port) < std::tie(other.router, other.port);
+      if (!other.is_connected() || !is_first) continue;
+      result.cables.emplace_back(CableEnd(router, port), CableEnd(other.router, other.port),
+                                 topology.link_class({router, port}));
+    }
+  }
+  return result;
+}
+
+}  // namespace
 
 void bind_links(nb::module_& module) {
   nb::class_<LinkLoads>(module, "LinkLoads")
@@ -34,6 +73,15 @@ void bind_links(nb::module_& module) {
   module.def(
       "hop_counts", [](const NetworkDescription& network) { return integers(hop_counts(network)); },
       nb::arg("network"), "The fewest links between all pairs of nodes, row after row.");
+  nb::class_<Wiring>(module, "Wiring")
+      .def_ro("routers", &Wiring::routers)
+      .def_ro("routers_of_nodes", &Wiring::routers_of_nodes)
+      .def_ro("cables", &Wiring::cables)
+      .def_ro("sections", &Wiring::sections);
+  module.def(
+      "wiring", &wiring, nb::arg("network"),
+      "The graph of a network: names of routers, the router of each node, and each cable as ((router, port), "
+      "(router, port), link class). Raises ValueError when it cannot be built.");
 }
 
 }  // namespace apenet

@@ -26,6 +26,7 @@ from apenet.machine.check import check
 from apenet.machine.inherit import base_of, merged, merged_rail, rail_bases
 from apenet.machine.lower import lower, read_named
 from apenet.machine.near import did_you_mean, near_keys
+from apenet.machine.picture import drawn
 from apenet.machine.quantity import Quantity, Section, quantities
 from apenet.machine.rails import FIRST_RAIL, alone
 from apenet.machine.rates import RATE_KEYS, clock_of, is_rate
@@ -43,6 +44,9 @@ BOTH = "both"
 
 MOST_FILE_BYTES = 2**20
 """The largest machine file; the longest shipped one has 30 kilobytes."""
+
+# The cables of more nodes than 16x16x16 cannot be told apart in a picture.
+_MOST_DRAWN = 4096
 
 # Keys that are no parameters: their values stand bare in the file.
 _BARE = {("card", "kind"), ("machine", "name"), ("machine", "title"), ("machine", "summary")}
@@ -220,6 +224,28 @@ class Machine:
             (key, one.value, one.origin, one.source, *(one.range or (None, None))) for key, one in quantities(self.file)
         ]
         return pandas_for("frame").DataFrame(rows, columns=columns).set_index("key")
+
+    def plot(self) -> Any:  # noqa: ANN401 (matplotlib has no public types)
+        """Its network as a matplotlib figure: routers, cables, nodes, and the numbers of its links with their classes.
+
+        A notebook shows the figure; `machine.plot().savefig("network.png")` writes it. Raises InputError for a machine
+        without a network, and for one of more than 4096 nodes.
+        """
+        count = self.node_count
+        if not self.topology.has_routers or count is None:
+            raise InputError("plot", self.name, "a machine with a network: its card connects any two nodes directly")
+        if count > _MOST_DRAWN:
+            raise InputError("plot", f"{self.name}, {count} nodes", f"a machine of at most {_MOST_DRAWN} nodes")
+        notes = ["faults are not drawn"] if self.faults else []
+        if self.file.rail and self.rail is None:
+            notes.insert(0, f"first of the rails {', '.join(self.rails)}")
+
+        import matplotlib.pyplot as plt  # noqa: PLC0415 (slow import)
+
+        title = f"{self.name}: {self.shape}, {self.file.network.topology.value}"
+        figure = drawn(title, self.file, self.description(), notes, plt)
+        plt.close(figure)  # a notebook would otherwise show it twice
+        return figure
 
     def to_toml(self) -> str:
         """The resolved description as a machine file."""
