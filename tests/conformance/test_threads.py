@@ -99,6 +99,19 @@ def test_threads_that_all_send_probe_and_receive_repeat(apenet, build, tmp_path,
     assert runs[0].stdout.count("thread") == ranks * 8 * 4
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_threads_repeat_beside_a_progress_thread(apenet, build, monkeypatch, ranks):
+    """The library's thread completes the requests that the others check."""
+    monkeypatch.setenv("MPIR_CVAR_ASYNC_PROGRESS", "1")
+    program = build(HERE / "threads" / "all_receive.c")
+    options = ([], ["--no-pin"], ["--no-pin"], [])
+    runs = [apenet("run", "-n", str(ranks), "--machine", "ape16", *chosen, "--", program) for chosen in options]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert WARNING not in runs[0].stderr
+    assert len({run.stdout for run in runs}) == 1
+    assert runs[0].stdout.count("thread") == ranks * 8 * 4
+
+
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_threads_of_threads_h_act_in_order_to_the_end_of_their_data(apenet, build, ranks):
     """Thread t waits until 0.1 (t + 1) s; the destructor of its data sleeps for 10 (4 - t) ms more."""

@@ -140,7 +140,9 @@ void Client::note_empty_poll() {
 bool Client::lets_others_act(const Event* event, std::int64_t known_ps) {
   OrderedThread* const own = ordered();
   Clock& clock = block_->clock;
-  if (own == nullptr || clock.held() || block_->progress.leaves()) return false;
+  if (own == nullptr) return false;
+  // A thread of the library goes on until the call that leaves has ended it.
+  if (!own->lives_in_call && (clock.held() || block_->progress.leaves())) return false;
   const std::int64_t first_ps = next_other_ps();
   if (order()->must_yield(*own)) {
     ThreadOrder::yield(*own);

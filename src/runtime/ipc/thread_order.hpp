@@ -100,6 +100,7 @@ struct OrderedThread {
   std::uint32_t program_actions = 0;  // the program's own actions since the clock last moved
   std::uint32_t depth = 0;            // depth of actions within an action, or in a signal's handler
   std::uint32_t call_depth = 0;       // depth of enter_call()
+  bool lives_in_call = false;         // a thread of such a library: its life is one call
   bool gives_way = false;             // others go first when it ends the action
   std::uint32_t idle_yields = 0;      // in a row, while nothing moved and nobody else could act at its time
   std::int64_t idle_since_ps = 0;     // its clock at the first of them
@@ -111,8 +112,9 @@ struct OrderedThread {
   OrderObject object;
   std::uint64_t ticket = 0;  // in the order of coming; ThreadActs::ended: of the ends
   std::int64_t deadline_ps = no_deadline_ps;
-  std::uint32_t owner = 0;      // place of the owner of the lock for which it waits, from 1; 0: not known
-  bool awaits_process = false;  // for the end of one
+  std::uint32_t owner = 0;  // place, from 1, of the owner of the lock for which it waits, or of the thread
+                            // that it joins; 0: not known
+  bool awaits_process = false;         // for the end of one
   HostReadiness* readiness = nullptr;  // checked now and then; nullptr: only threads of the order wake it
   OrderObject taking;                  // ThreadActs::at_gate: the object at which it has been woken
   // Its last empty poll, in a library that waits: ThreadOrder::progress_, its ticket, and that of the poll
@@ -175,6 +177,8 @@ class ThreadOrder {
   OrderedThread* adopt(std::int64_t clock_ps);
   // Which thread it is.
   void note_identity(OrderedThread& created, pthread_t thread);
+  // One that lives in a call waits there until virtual time begins: how far it came before would be the
+  // host's choice.
   void begin(OrderedThread& own);
   // Wakes all that wait for its end.
   void end(OrderedThread& own);
@@ -294,7 +298,8 @@ class ThreadOrder {
   // Within an action: waits until it is known when each other thread acts next. The answers of the next three
   // do not depend on the host then.
   void settle_others(OrderedThread& own);
-  // Whether a thread waits for a lock of this one, and may find what the checks have not.
+  // Whether a thread waits for a lock of this one, or for its end, and may find what the checks have not, or
+  // has told it something by memory.
   [[nodiscard]] bool must_yield(const OrderedThread& own);
   // Something has come, or was posted: a poll that was empty may find it.
   [[nodiscard]] std::uint64_t progress() const { return table_->progress.load(std::memory_order_relaxed); }

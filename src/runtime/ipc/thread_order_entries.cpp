@@ -59,12 +59,20 @@ void ThreadOrder::note_identity(OrderedThread& created, pthread_t thread) {
 
 void ThreadOrder::begin(OrderedThread& own) {
   note_identity(own, pthread_self());
-  Guard guard(*this);
+  Guard guard(*this, Guard::Signals::wait);
   own.id = own_thread_id();
   for_each([&](const OrderedThread& thread) {
     if (thread.acts == ThreadActs::blocked && thread.object == name_of(&own))
       (*words_)[index_of(thread)].thread_id = own.id.load();
   });
+  if (!own.lives_in_call) return;
+  own.call_depth = 1;
+  if (table_->has_started) return;
+  own.acts = ThreadActs::blocked;
+  own.object = name_of(&table_->has_started);
+  own.ticket = ++table_->tickets;
+  dispatch();
+  park(own, guard);
 }
 
 void ThreadOrder::end(OrderedThread& own) {
@@ -98,6 +106,7 @@ void ThreadOrder::start(std::int64_t clock_ps, Words* words) {
   });
   table_->now_ps = clock_ps;
   table_->has_started = true;
+  wake_blocked(name_of(&table_->has_started), UINT32_MAX, {.clock_ps = clock_ps});
 }
 
 void ThreadOrder::reset() {

@@ -96,7 +96,7 @@ int join_ordered(OrderedThread& own, pthread_t thread, void** result, std::int64
     const OrderedAction action(own);
     OrderedThread* const other = thread_order().find(thread);
     if (other == nullptr || other == &own) break;
-    if (block(own, other, deadline_ps, nullptr, WaitEnds::by_cancel) == Woken::timed_out) return ETIMEDOUT;
+    if (block(own, other, deadline_ps, other, WaitEnds::by_cancel) == Woken::timed_out) return ETIMEDOUT;
   }
   return real_join(thread, result);
 }

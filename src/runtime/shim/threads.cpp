@@ -59,6 +59,11 @@ bool drives_device(const void* creator) {
   return is_of_any(creator, {"libcuda.so", "libnvidia-"});
 }
 
+// A progress thread of an MPI library.
+bool progresses_messages(const void* creator) {
+  return is_of_any(creator, {"libmpi"});
+}
+
 // The threads of the process that serve a library, by their ids of the host. Further ones count as others.
 constexpr std::size_t most_serving = 16;
 
@@ -172,6 +177,7 @@ int create_thread(const pthread_t* thread, const void* creator, Result (*routine
   const auto act = [&] {
     OrderedThread* const entry = is_ordered ? thread_order().create(own) : nullptr;
     if (is_ordered && entry == nullptr) refuse_thread();
+    if (entry != nullptr) entry->lives_in_call = progresses_messages(creator);
     auto beginning = std::make_unique<Beginning<Result>>(Beginning<Result>{routine, argument, entry, serves});
     const int failed = create(begin<Result>, beginning.get());
     if (failed == 0) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <random>
@@ -170,6 +171,48 @@ TEST(ThreadOrder, DrawnProgramsOfUpToFourThreads) {
     check(programs, seed);
     if (HasFatalFailure()) return;
   }
+}
+
+// It changes memory between its actions, which others read in theirs: they act only where it lets them.
+TEST(ThreadOrder, NobodyActsBesideAThreadThatLivesInACall) {
+  constexpr int rounds = 100;
+  const auto order = std::make_unique<ThreadOrder>();
+  OrderedThread* const library = order->create(nullptr);
+  library->lives_in_call = true;
+  OrderedThread* const other = order->create(nullptr);
+  order->start(0);
+  std::atomic<bool> is_changing{false};
+  std::atomic<bool> is_over{false};
+  int seen_changing = 0;
+  std::thread first([&] {
+    order->begin(*library);
+    while (!is_over) {
+      order->enter(*library);
+      order->leave(*library, library->key.clock_ps);
+      is_changing = true;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      is_changing = false;
+      order->enter(*library);
+      ThreadOrder::yield(*library);
+      order->leave(*library, library->key.clock_ps);
+    }
+    order->enter(*library);
+    order->end(*library);
+  });
+  std::thread second([&] {
+    order->begin(*other);
+    for (int round = 0; round < rounds; ++round) {
+      order->enter(*other);
+      if (is_changing) ++seen_changing;
+      order->leave(*other, other->key.clock_ps);
+    }
+    is_over = true;
+    order->enter(*other);
+    order->end(*other);
+  });
+  first.join();
+  second.join();
+  EXPECT_EQ(seen_changing, 0);
 }
 
 }  // namespace
