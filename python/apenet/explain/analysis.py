@@ -189,7 +189,10 @@ def _waiting_text(replay: Timed, pieces: waiting.CausedWaits) -> str:
         return "No rank waits for the network"
     cause, longest = max(causes.items(), key=lambda one: one[1])
     share = sum(causes.values()) / total
-    return f"{percent(share)} of the ranks' time is waiting, {percent(longest / total)} because {_BECAUSE[cause]}"
+    because = f"{percent(share)} of the ranks' time is waiting, {percent(longest / total)} because {_BECAUSE[cause]}"
+    stages = [(stage, ps) for of, stage, ps in waiting.by_cause_and_stage(replay) if of == cause]
+    held = next((_WHILE[stage] for stage, ps in stages if stage in _WHILE and ps >= _MOST * longest), None)
+    return because if held is None else f"{because}, most of that while {held}"
 
 
 _BECAUSE = {
@@ -200,6 +203,20 @@ _BECAUSE = {
     "own message": "a message of their own has not left",
     "other": "of other messages",
 }
+_MOST = 0.5
+"""The part of a cause that is most of it."""
+_WHILE = {
+    "card queue": "a card works on other messages",
+    "bus busy": "other transfers have the bus",
+    "queue full": "the network takes packets more slowly than the card makes them",
+    "link busy": "a link or port carries other packets",
+    "credits": "there is no buffer behind a link",
+    "retransmission": "packets are sent again",
+    "translation": "a card translates addresses",
+    "receiver full": "the receiver has no place for a message",
+    "memory busy": "other copies have the memory",
+}
+"""What an awaited message waits for in a stage, where it is not under way itself."""
 
 
 def _hot_link(replay: Timed, users: dict[str, list[tuple[int, int]]]) -> dict[str, Any] | None:

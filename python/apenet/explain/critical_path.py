@@ -134,13 +134,14 @@ def stages_of_messages(parts: list[Part]) -> dict[str, int]:
 
 
 def contributors(parts: list[Part]) -> list[tuple[str, int, int]]:
-    """What the path consists of by kind, call and size: a text, how often, picoseconds; the longest first."""
+    """What the path consists of by kind, call, size and stage: a text, how often, picoseconds; the longest first."""
     sums: dict[str, list[int]] = {}
     for part in parts:
         text = part.kind
         if part.source != part.rank or part.bytes > 0:
             text += f" of {part.bytes} B" + (f", awaited in {part.call}" if part.call else "")
-        entry = sums.setdefault(text, [0, 0])
-        entry[0] += 1
-        entry[1] += part.length
+        for stage, length in part.stages or (("", part.length),):
+            entry = sums.setdefault(f"{text}: {stage}" if stage else text, [0, 0])
+            entry[0] += 1
+            entry[1] += length
     return sorted(((text, count, length) for text, (count, length) in sums.items()), key=lambda one: (-one[2], one[0]))

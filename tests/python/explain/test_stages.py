@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apenet
-from apenet.explain.critical_path import critical_path, stages_of_messages
+from apenet.explain.critical_path import contributors, critical_path, stages_of_messages
 from apenet.explain.timed import operations_of, timed
 from apenet.explain.waiting import STAGE_MEANINGS, STAGES, by_cause, by_cause_and_stage, caused
 from apenet.run.replay import read_trace
@@ -61,6 +61,7 @@ def require_sums(replay):
     parts = critical_path(replay)
     of_messages = sum(part.length for part in parts if part.kind not in ("computation", "software"))
     assert sum(stages_of_messages(parts).values()) == of_messages
+    assert sum(length for _, _, length in contributors(parts)) == replay.time_ps
     assert sum(part.length for part in parts) == replay.time_ps
 
 

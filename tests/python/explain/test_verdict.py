@@ -66,6 +66,8 @@ def test_a_hot_link(explained, slow):
     machine = apenet.machine("ape16", [SLOW_LINKS, "network.dims=[8,1,1]"])
     result, content = explained("far-partner", n=8, machine=machine)
     assert "Link (0,0,0)+x is busy for 100 % of the time, and carries messages of 2 pairs" in content["verdict"]["text"]
+    text = content["verdict"]["text"]
+    assert "has not left, most of that while the network takes packets more slowly than the card makes them. " in text
     assert content["verdict"]["advice"] == "found"
     assert content["verdict"]["limit"] == "links twice as fast"
     assert [0, 4] in content["hot_link"]["pairs"]  # ties between the two directions are broken by node
