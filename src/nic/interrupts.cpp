@@ -28,18 +28,18 @@ Interrupts::Interrupts(Simulation& simulation, MessageTable& messages, const Pla
       messages_(messages),
       placement_(placement),
       description_(description),
-      first_source_(first_source),
-      vectors_(placement.process_count()) {
-  for (ProcessId process = 0; process < vectors_.size(); ++process)
-    vectors_[process].source = {EventKind::host, first_source + process, 0};
+      first_source_(first_source) {
+  state_.vectors.resize(placement.process_count());
+  for (ProcessId process = 0; process < state_.vectors.size(); ++process)
+    state_.vectors[process].source = {EventKind::host, first_source + process, 0};
 }
 
 bool Interrupts::defers(MessageId id, const Descriptor& descriptor, Completion::Kind kind, ProcessId process,
                         std::uint32_t mailbox_packets) {
   if (placement_.node(descriptor.source) == placement_.node(descriptor.target)) return false;
-  Vector& vector = vectors_[process];
+  Vector& vector = state_.vectors[process];
   vector.waiting.push_back({id, kind, mailbox_packets});
-  ++events_;
+  ++counted_.events;
   if (vector.is_raised) return true;
   const bool is_first = vector.waiting.size() == 1;
   const auto enough = static_cast<std::size_t>(description_.coalesced_events);
@@ -53,30 +53,30 @@ bool Interrupts::defers(MessageId id, const Descriptor& descriptor, Completion::
 }
 
 void Interrupts::raise(ProcessId process) {
-  Vector& vector = vectors_[process];
+  Vector& vector = state_.vectors[process];
   vector.is_raised = true;
   ++vector.number;
-  ++raised_;
+  ++counted_.raised;
   simulation_.schedule(vector.source, simulation_.now() + description_.interrupt, *this,
                        static_cast<std::uint64_t>(Step::taken), 0);
 }
 
 void Interrupts::handle_event(const Event& event) {
   const ProcessId process = event.source() - first_source_;
-  Vector& vector = vectors_[process];
+  Vector& vector = state_.vectors[process];
   if (static_cast<Step>(event.argument_a) == Step::coalesced) {
     if (event.argument_b == vector.number && !vector.waiting.empty()) raise(process);
     return;
   }
   vector.is_raised = false;
-  taken_.clear();
-  std::swap(taken_, vector.waiting);
-  for (const Waiting& one : taken_) messages_.tell(one.id, one.kind, one.mailbox_packets);
+  state_.taken.clear();
+  std::swap(state_.taken, vector.waiting);
+  for (const Waiting& one : state_.taken) messages_.tell(one.id, one.kind, one.mailbox_packets);
 }
 
 void Interrupts::count(std::vector<Counter>& counters) const {
-  counters.push_back({"interrupts", raised_});
-  counters.push_back({"events_by_interrupt", events_});
+  counters.push_back({"interrupts", counted_.raised});
+  counters.push_back({"events_by_interrupt", counted_.events});
 }
 
 }  // namespace apenet

@@ -69,8 +69,17 @@ class Interrupts final : private EventHandler {
   struct Vector {
     EventSource source;
     std::vector<Waiting> waiting;
-    std::uint64_t number = 0;  // of its next interrupt: the end of an earlier one's coalescing is void
+    // Raisings so far: the end of the coalescing before an earlier one is void.
+    std::uint64_t number = 0;
     bool is_raised = false;
+  };
+  struct State {
+    std::vector<Vector> vectors;  // per process
+    std::vector<Waiting> taken;
+  };
+  struct Counters {
+    std::uint64_t raised = 0;
+    std::uint64_t events = 0;
   };
 
   void handle_event(const Event& event) override;
@@ -80,11 +89,9 @@ class Interrupts final : private EventHandler {
   MessageTable& messages_;
   const Placement& placement_;
   InterruptDescription description_;
-  std::uint32_t first_source_;
-  std::vector<Vector> vectors_;  // per process
-  std::vector<Waiting> taken_;
-  std::uint64_t raised_ = 0;
-  std::uint64_t events_ = 0;
+  const std::uint32_t first_source_;
+  State state_;
+  Counters counted_;
 };
 
 }  // namespace apenet

@@ -18,6 +18,7 @@ COUNTS = {
     "cables",
     "channels",
     "children",
+    "coalesce_events",
     "dims",
     "messages_per_ack",
     "packets_per_update",

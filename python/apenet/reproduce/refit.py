@@ -25,7 +25,7 @@ from apenet.reproduce.sweeps import sweeps_of
 from apenet.reproduce.values import value_of
 
 _STEPS = 4
-_CLOSE = 0.005  # of a value
+_CLOSE = 0.005
 _DERIVATIVE_STEP = 1.25
 _WHOLE_DERIVATIVE_STEP = 2.0
 _FARTHEST = math.log(16)
@@ -60,15 +60,15 @@ class Calibration:
 
     def measure(self) -> list[list[float]]:
         """The value of each row, and for each number the rows' derivatives by its logarithm, in shares of the value."""
-        at_rest = _measured(self, ())
+        unchanged = _measured(self, ())
         slopes = []
         for key in self.numbers:
             is_whole = isinstance(_numbers(self.machine)[key].value, int)
             wanted = math.log(_WHOLE_DERIVATIVE_STEP if is_whole else _DERIVATIVE_STEP)
             setting, step = _setting(self.machine, key, wanted)
             moved = _measured(self, (setting,))
-            slopes.append([(after / before - 1) / step for before, after in zip(at_rest, moved, strict=True)])
-        return [at_rest, *slopes]
+            slopes.append([(after / before - 1) / step for before, after in zip(unchanged, moved, strict=True)])
+        return [unchanged, *slopes]
 
 
 @dataclass(frozen=True)
