@@ -125,8 +125,9 @@ TEST_P(InterruptsOfEveryCard, AreRaisedByTheFirstEventByTheTimeOrByTheCount) {
     }
     polled.simulation.run();
     told.simulation.run();
-    if (interrupts.coalescing > Time::zero() && interrupts.coalesced_events != 1)
+    if (interrupts.coalescing > Time::zero() && interrupts.coalesced_events != 1) {
       EXPECT_LT(told.counter("interrupts"), told.counter("events_by_interrupt"));
+    }
     std::map<ProcessId, std::vector<Completion>> events;
     std::map<ProcessId, std::vector<Completion>> found;
     for (const test::Record& record : polled.recorder.records)
