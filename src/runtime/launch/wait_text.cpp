@@ -72,7 +72,8 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
     in_c_library = in_c_library && is_of_c_library;
     if (in_c_library) {
       std::string name = places.function_of(address);
-      if (name.starts_with('_') || name == "syscall") continue;
+      // A frame of the shim may hold an old address of its own, in a function whose name is not exported.
+      if (name.empty() || name.starts_with('_') || name == "syscall") continue;
       if (is_meeting(name)) caller.meeting = name;
       caller.function = std::move(name);
     } else if (caller.line.empty() && !is_of_c_library) {
