@@ -1,5 +1,6 @@
 """Processes that a rank starts act in its order: their clocks and sleeps are virtual, and their end has a time."""
 
+import sys
 from pathlib import Path
 
 PROGRAMS = Path(__file__).with_name("children")
@@ -49,6 +50,49 @@ def test_a_rank_reads_its_child_in_virtual_time(apenet, build):
         "two: 100.0 ms, 2",
         "child: 100.0 ms, 1",
         "children: 200.0 ms, 0",
+    ]
+    assert "warning" not in done.stderr
+
+
+def test_children_read_from_their_rank_in_virtual_time(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "fed.c"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "coprocess: 107.0 ms, 2",
+        "coprocess: 107.0 ms, 4",
+        "coprocess: 107.0 ms, 6",
+        "its end: 50.0 ms, 0",
+        "cat: 0.0 ms, 120",
+        "limit: 10.0 ms, 1",
+        "byte: 0.0 ms, 121",
+        "no more: 20.0 ms, 0",
+        "a mebibyte: 0.0 ms, 1048576",
+        "pipeline: 200.0 ms, 5",
+        "a full pipe: 83.0 ms, 100",
+        "parts: 17.0 ms, 100",
+        "socket pair: 30.0 ms, 6",
+        "epoll, before: 10.0 ms, 0",
+        "epoll: 30.0 ms, 1",
+        "of epoll: 0.0 ms, 8",
+        "eventfd: 40.0 ms, 3",
+    ]
+    assert "warning" not in done.stderr
+
+
+def test_python_feeds_its_subprocesses_in_virtual_time(apenet):
+    done = apenet("run", "-n", "1", "--", sys.executable, PROGRAMS / "communicates.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "cat: 0.0 ms, 300000",
+        "shell: 200.0 ms, ['a', 'b', 'c']",
+        "coprocess: 100.0 ms, ONE",
+        "coprocess: 100.0 ms, TWO",
+        "coprocess: 100.0 ms, THREE",
+        "its end: 0.0 ms, 0",
+        "pipeline: 100.0 ms, 1",
+        "pipeline: 100.0 ms, 2",
+        "pipeline: 100.0 ms, 3",
+        "timeout: 500.0 ms, expired",
     ]
     assert "warning" not in done.stderr
 

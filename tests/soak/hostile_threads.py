@@ -15,28 +15,28 @@ from cases import CONFORMANCE, CORES, Case, Surroundings, chosen
 
 from soak import soak
 
-THREADS = CONFORMANCE / "threads"
-
 # Name, program, arguments. threads/meetings.c tells what each of its cases is.
 PROGRAMS = (
-    ("all-receive", "all_receive.c", ()),
-    ("consumers", "sleeping.c", ("consume",)),
-    ("pool", "meetings.c", ("pool",)),
-    ("readers", "meetings.c", ("readers",)),
-    ("heartbeat", "meetings.c", ("heartbeat",)),
-    ("log", "meetings.c", ("log",)),
-    ("timers", "meetings.c", ("timers",)),
-    ("printing", "printing.c", ("mixed",)),
-    ("openmp-tasks", "openmp_tasks.c", ()),
-    ("futures", "futures.cpp", ()),
-    ("threads-h", "c11_threads.c", ()),
-    ("python-threads", "python_threads.py", ()),
-    ("asyncio", "executors.py", ()),
-    ("twenty-children", "twenty_children.py", ()),
+    ("all-receive", "threads/all_receive.c", ()),
+    ("consumers", "threads/sleeping.c", ("consume",)),
+    ("pool", "threads/meetings.c", ("pool",)),
+    ("readers", "threads/meetings.c", ("readers",)),
+    ("heartbeat", "threads/meetings.c", ("heartbeat",)),
+    ("log", "threads/meetings.c", ("log",)),
+    ("timers", "threads/meetings.c", ("timers",)),
+    ("printing", "threads/printing.c", ("mixed",)),
+    ("openmp-tasks", "threads/openmp_tasks.c", ()),
+    ("futures", "threads/futures.cpp", ()),
+    ("threads-h", "threads/c11_threads.c", ()),
+    ("python-threads", "threads/python_threads.py", ()),
+    ("asyncio", "threads/executors.py", ()),
+    ("twenty-children", "threads/twenty_children.py", ()),
+    ("fed-children", "children/fed.c", ()),
+    ("subprocesses", "children/communicates.py", ()),
 )
 
 CASES = tuple(
-    Case(f"{name}-{ranks}", ranks, THREADS / program, arguments)
+    Case(f"{name}-{ranks}", ranks, CONFORMANCE / program, arguments)
     for name, program, arguments in PROGRAMS
     for ranks in (2, 16)
 )

@@ -86,6 +86,7 @@ bool ThreadOrder::may_act(const OrderedThread& thread) {
       return thread.deadline_ps != OrderedThread::no_deadline_ps;
     case ThreadActs::free:
     case ThreadActs::outside:
+    case ThreadActs::at_file:
     case ThreadActs::ended:
       break;
   }
@@ -170,6 +171,14 @@ void ThreadOrder::wake_one(OrderedThread& thread) {
   futex_wake(word_of(thread));
 }
 
+// The thread acts next, or nobody does and it waits for the end of a process: the one that acts now may be
+// blocked in the host.
+bool ThreadOrder::awaits_file_of_other(const OrderedThread& own) {
+  if (table_->acting == 0 || !acting()->may_wait_at_file) return false;
+  const OrderedThread* const next = first_to_wait();
+  return next == &own || (next == nullptr && own.awaits_process);
+}
+
 void ThreadOrder::note_wait(const OrderedThread& own) {
   ThreadWord& word = (*words_)[index_of(own)];
   word.mark = ThreadWord::marks_one;
@@ -197,13 +206,30 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
   std::int64_t checked_ns = 0;
   const Mark mark(own);
   HostPace pace;
+  // Nobody can act: what ends this wait comes from the host, if anything does. Those that wait for files go
+  // first, and their parents then learn of it.
+  const auto is_left_to_host = [&] {
+    const bool reads = own.object == name_of(files());
+    if (!has_processes() || table_->acting != 0 || least() != nullptr) return false;
+    bool is_left = own.acts == ThreadActs::blocked && (reads || own.awaits_process);
+    for_each([&](const OrderedThread& thread) {
+      const bool goes_first =
+          !reads && thread.acts == ThreadActs::blocked && thread.object == name_of(files());
+      if (thread.acts == ThreadActs::outside || goes_first) is_left = false;
+    });
+    return is_left;
+  };
   while (own.acts != ThreadActs::acting) {
     std::atomic<std::uint32_t>& word = word_of(own);
     const std::uint32_t before = word.load();
     const bool is_next = table_->acting == 0 && first_to_wait() == &own;
     // Nobody but those who wait sees that a process has ended.
     const bool awaits_end = own.awaits_process || own.object == name_of(files());  // or what it closes
-    const bool checks = is_next || (has_processes() && (awaits_end || first_to_wait() == &own));
+    const bool is_file_next = awaits_file_of_other(own);
+    // A process may be ending, after what one that runs may do.
+    const bool is_last = has_processes() && table_->acting == 0 && awaits_end && first_to_wait() == nullptr;
+    const bool checks =
+        is_next || is_file_next || (has_processes() && (awaits_end || first_to_wait() == &own));
     const bool is_idle = own.ends == WaitEnds::by_signal || has_processes() ||
                          own.deadline_ps != OrderedThread::no_deadline_ps;
     timespec pause = pause_of(checks                            ? pause_ns
@@ -259,7 +285,12 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       pause_ns = has_processes() ? first_process_pause_ns : first_pause_ns;
     } else {
       if (has_processes()) check_ended(own);
-      if (is_next && table_->has_started) check_thread(least());
+      if (is_left_to_host()) {
+        grant(own, Woken::no);
+        break;
+      }
+      if ((is_next || is_last) && table_->has_started) check_thread(least());
+      if (is_file_next) check_thread(acting());
       if (checks) pause_ns = std::min(2 * pause_ns, longest_ns);
     }
   }
@@ -301,6 +332,7 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
     own.acts = ThreadActs::running;
     own.key = std::max(own.key, ActionKey{.clock_ps = now_ps(), .round = 0, .number = own.key.number});
   }
+  if (own.acts == ThreadActs::at_file) come_from_file(own);
   if (own.acts != ThreadActs::running && own.acts != ThreadActs::outside) {
     ++own.depth;
     return false;

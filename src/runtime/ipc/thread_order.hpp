@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/ipc/order_files.hpp"
 #include "runtime/ipc/progress.hpp"
 
 namespace apenet::ipc {
@@ -37,6 +38,7 @@ enum class ThreadActs : std::uint8_t {
   acting,   // one thread at most
   blocked,  // until another thread wakes it, or its deadline comes
   outside,  // is blocked by what the order does not see, or runs without end
+  at_file,  // is blocked in the host, at a file that only threads of the order make ready
   ending,   // the first thread of a process that has ended in the host: its end is an action at its key
   ended,    // after that, until its parent has waited for it
 };
@@ -91,6 +93,7 @@ struct OrderedThread {
   bool is_known_outside = false;  // it said so
   bool has_come_back = false;     // from outside, since it last checked for ended children
   bool awaits_host = false;       // ThreadActs::outside: for something else than a thread
+  bool may_wait_at_file = false;  // while it acts: the host may block it there
   // It waits at a condition in the host, which gives this lock free without a word to the order. Set in an
   // action.
   std::atomic<const void*> host_gives{nullptr};
@@ -155,6 +158,7 @@ struct OrderTable {
   std::uint8_t files = 0;      // an object: files that only these processes make ready
   std::array<OrderedThread, most_threads> threads{};
   Words words{};
+  OrderFiles made_files{};
 };
 
 class ThreadOrder {
@@ -224,6 +228,10 @@ class ThreadOrder {
   [[nodiscard]] bool has_child_outside(std::uint32_t process);
   [[nodiscard]] bool has_processes() const { return table_->processes.load(std::memory_order_relaxed) != 0; }
   [[nodiscard]] std::uint32_t process_changes() const { return table_->process_changes.load(); }
+  // A process has been started that may be in no order.
+  void note_start() { table_->process_changes.fetch_add(1); }
+  // Files that processes of the order have in common.
+  [[nodiscard]] OrderFiles& made_files() { return table_->made_files; }
   // Between actions of the rank's only thread: if no process is left, there is nothing to order any more.
   bool retire(OrderedThread& own);
   // Call before a check for an ended child: signals of others may have ended one that waits.
@@ -243,6 +251,14 @@ class ThreadOrder {
   void note_stopped(std::uint32_t process, bool is_stopped);
   // At which threads are blocked that wait for files which only processes of this order make ready.
   [[nodiscard]] const void* files() const { return &table_->files; }
+  // Within an action that is about to change such a file: threads that the host has blocked there may go on
+  // at once, not before this action.
+  void begin_file_change(const OrderedThread& own);
+  // Within an action: its next call may wait in the host for such a file. Another thread acts then, until one
+  // changes a file.
+  void begin_file_wait(OrderedThread& own);
+  // That call has returned. Whether the action has gone on all the time.
+  bool end_file_wait(OrderedThread& own);
 
   // Begins an action: waits until the thread's key is the least of all that may act, and no other acts. An
   // action within an action, or of a signal's handler while the thread waits here, is part of that.
@@ -338,6 +354,7 @@ class ThreadOrder {
   void grant(OrderedThread& thread, Woken woken);
   Woken park(OrderedThread& own, Guard& guard);
   void check_thread(OrderedThread* thread);
+  [[nodiscard]] bool awaits_file_of_other(const OrderedThread& own);
   [[nodiscard]] OrderedThread* first_running(const OrderedThread* besides);
   void note_settled();
   [[nodiscard]] bool begins(OrderedThread& own, const Guard& guard);
@@ -345,6 +362,9 @@ class ThreadOrder {
   void give_way(OrderedThread& own);
   void end_action(OrderedThread& own, std::int64_t clock_ps, bool is_of_program);
   void come_back(OrderedThread& own);
+  void come_from_file(OrderedThread& own);
+  static void release_at_file(OrderedThread& thread, ActionKey from);
+  void note_ended_processes();
   void unblock(OrderedThread& thread, ActionKey from, Woken woken);
   std::uint32_t wake_blocked(OrderObject object, std::uint32_t most, const ActionKey& from);
   void wake_late();
@@ -376,11 +396,13 @@ class ThreadOrder {
   [[nodiscard]] std::uint32_t own_process();
   void ask_one(OrderedThread& thread, int signal, const ActionKey& from);
   void note_outside(OrderedThread& thread);
+  void note_left(OrderedThread& thread, bool is_blocked);
   // thread_order_processes.cpp.
   void note_process_ended(std::uint32_t process, const ActionKey* killed_at = nullptr);
   void end_process(OrderedThread& first);
   void wake_parents(std::uint32_t parent);
   void wake_readers(const ActionKey& from);
+  void change_files(const ActionKey& from);
   void check_other_process(OrderedThread& first);
   void check_ended(const OrderedThread& own);
   void repair();

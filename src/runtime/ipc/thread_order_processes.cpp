@@ -56,6 +56,7 @@ void ThreadOrder::share(OrderTable& table) {
   table.acting = 0;
   table.processes = 0;
   table.progress = 1;
+  for (OrderFile& file : table.made_files.files) file.made.kind = FileKind::none;
   table.has_started = own_table_.has_started.load();
   table.now_ps = own_table_.now_ps.load();
   table_ = &table;
@@ -135,6 +136,7 @@ OrderedThread* ThreadOrder::join(OrderTable& table) {
   own->acts = ThreadActs::running;
   own->id = own_thread_id();
   selves_[index_of(*own)] = pthread_self();
+  change_files(own->key);  // the host has closed some when it has executed the program
   dispatch();
   return own;
 }
@@ -236,6 +238,14 @@ void ThreadOrder::wake_readers(const ActionKey& from) {
   if (has_processes()) wake_blocked(name_of(&table_->files), UINT32_MAX, from);
 }
 
+// A process has changed files without a call of ours.
+void ThreadOrder::change_files(const ActionKey& from) {
+  wake_blocked(name_of(&table_->files), UINT32_MAX, from);
+  for_each([&](OrderedThread& thread) {
+    if (thread.acts == ThreadActs::at_file) release_at_file(thread, from);
+  });
+}
+
 // Who waits for the end of a child waits in the host, if that one does.
 void ThreadOrder::wake_parents(std::uint32_t parent) {
   for_each([&](OrderedThread& thread) {
@@ -311,7 +321,7 @@ void ThreadOrder::note_process_ended(std::uint32_t process, const ActionKey* kil
     if (thread.process == process && thread.leads) first = &thread;
     if (thread.process != process) return;
     const bool was_left =
-        thread.acts == ThreadActs::outside ||
+        thread.acts == ThreadActs::outside || thread.acts == ThreadActs::at_file ||
         (thread.acts == ThreadActs::blocked && thread.asked_signal == 0 && killed_at == nullptr);
     last = std::max(last, thread.key);
     if (was_left) last = std::max(last, ActionKey{.clock_ps = now_ps()});
@@ -331,6 +341,8 @@ void ThreadOrder::note_process_ended(std::uint32_t process, const ActionKey* kil
     first->acts = ThreadActs::ending;
     first->deadline_ps = OrderedThread::no_deadline_ps;
     first->is_stopped = false;
+  } else {
+    change_files(last);  // the rank's own end is no action
   }
   note_settled();
   dispatch();
@@ -343,7 +355,7 @@ void ThreadOrder::end_process(OrderedThread& first) {
   table_->process_changes.fetch_add(1);
   first.ticket = ++table_->tickets;
   const ActionKey key = first.key;
-  wake_blocked(name_of(&table_->files), UINT32_MAX, key);  // it has closed its ends of pipes
+  change_files(key);  // it has closed its ends of pipes
   OrderedThread* told = nullptr;
   bool has_parent = false;
   for_each([&](OrderedThread& thread) {
@@ -371,6 +383,17 @@ bool ThreadOrder::has_ended(const OrderedThread& first) {
   return error != 0 || info.si_pid != 0;
 }
 
+void ThreadOrder::note_ended_processes() {
+  std::array<std::uint32_t, 64> ended{};
+  std::size_t count = 0;
+  for_each([&](const OrderedThread& thread) {
+    const bool is_over = thread.acts == ThreadActs::ending || thread.acts == ThreadActs::ended;
+    const bool is_other = is_first(thread) && thread.process != 0 && thread.process != own_process();
+    if (!is_over && is_other && count < ended.size() && has_ended(thread)) ended[count++] = thread.process;
+  });
+  for (std::size_t i = 0; i < count; ++i) note_process_ended(ended[i]);
+}
+
 // Asks the host about the one that acts, and about those for which the thread waits: nobody else would.
 void ThreadOrder::check_ended(const OrderedThread& own) {
   const OrderedThread* const acts = acting();
@@ -382,8 +405,8 @@ void ThreadOrder::check_ended(const OrderedThread& own) {
   std::size_t count = 0;
   for_each([&](const OrderedThread& thread) {
     const bool is_over = thread.acts == ThreadActs::ending || thread.acts == ThreadActs::ended;
-    const bool is_checked = is_child(thread, 0) ||
-                            (reads && thread.leads && thread.process != 0 && thread.process != own_process());
+    const bool is_checked = is_child(thread, 0) || (reads && is_first(thread) && thread.process != 0 &&
+                                                    thread.process != own_process());
     if (!is_over && is_checked && count < ended.size() && has_ended(thread)) ended[count++] = thread.process;
   });
   for (std::size_t i = 0; i < count; ++i) note_process_ended(ended[i]);
@@ -412,7 +435,8 @@ void ThreadOrder::check_other_process(OrderedThread& first) {
   const std::uint32_t most_checks = seen.is_stopped ? checks_until_stopped : checks_until_blocked;
   if (is_blocked ? ++first.checks < most_checks : used_ns < most_cpu_ns) return;
   if (!first.is_known_outside) first.awaits_host = is_blocked;
-  note_outside(first);
+  note_left(first, is_blocked);
+  if (first.acts != ThreadActs::outside) return;
   table_->process_changes.fetch_add(1);
   // Who waits for what it may do waits in the host.
   wake_parents(first.parent);

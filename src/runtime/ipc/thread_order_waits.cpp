@@ -8,7 +8,8 @@
 namespace apenet::ipc {
 // Asks the host about a thread for which others wait.
 void ThreadOrder::check_thread(OrderedThread* first) {
-  if (first == nullptr || first->acts != ThreadActs::running || first->id == 0) return;
+  const bool may_wait = first != nullptr && (first->acts == ThreadActs::running || first->may_wait_at_file);
+  if (!may_wait || first->id == 0) return;
   if (first->process != own_process()) {
     check_other_process(*first);
     return;
@@ -32,7 +33,18 @@ void ThreadOrder::check_thread(OrderedThread* first) {
   const bool is_blocked = state == ThreadState::blocked || state == ThreadState::limited;
   if (is_blocked ? ++first->checks < checks_until_blocked : used_ns < most_cpu_ns) return;
   if (!first->is_known_outside) first->awaits_host = is_blocked && !waits_for_thread(first->id);
-  note_outside(*first);
+  note_left(*first, is_blocked);
+}
+
+// It is blocked, or runs without end.
+void ThreadOrder::note_left(OrderedThread& thread, bool is_blocked) {
+  if (is_acting(thread) && !is_blocked) return;
+  if (is_acting(thread)) table_->acting = 0;
+  if (!thread.may_wait_at_file || !is_blocked) return note_outside(thread);
+  thread.acts = ThreadActs::at_file;
+  wake_readers(thread.key);  // it may have written before
+  note_settled();
+  dispatch();
 }
 
 // The others go on without the thread.
@@ -101,6 +113,53 @@ void ThreadOrder::come_back(OrderedThread& own) {
   if (!own.is_known_outside) table_->has_overtaken = true;
   own.is_known_outside = false;
   own.has_come_back = true;
+}
+
+// The host has let it go on, though no thread has changed a file: a process has ended, or a signal has come.
+void ThreadOrder::come_from_file(OrderedThread& own) {
+  note_ended_processes();
+  bool has_ended = false;
+  for_each([&](const OrderedThread& thread) {
+    if (thread.acts != ThreadActs::ending) return;
+    has_ended = true;
+    own.key = std::max(
+        own.key, {.clock_ps = thread.key.clock_ps, .round = thread.key.round + 1, .number = own.key.number});
+  });
+  if (!has_ended) {
+    own.key = std::max(own.key, {.clock_ps = now_ps(), .round = 0, .number = own.key.number});
+    table_->has_overtaken = true;
+  }
+  own.acts = ThreadActs::running;
+}
+
+void ThreadOrder::begin_file_change(const OrderedThread& own) {
+  Guard guard(*this);
+  for_each([&](OrderedThread& thread) {
+    if (thread.acts == ThreadActs::at_file) release_at_file(thread, own.key);
+  });
+}
+
+void ThreadOrder::release_at_file(OrderedThread& thread, ActionKey from) {
+  from.number = thread.key.number;
+  thread.key = std::max(thread.key, from);
+  thread.acts = ThreadActs::running;
+  thread.checks = 0;
+  thread.cpu_ns = -1;
+}
+
+void ThreadOrder::begin_file_wait(OrderedThread& own) {
+  Guard guard(*this);
+  if (!is_acting(own) || own.depth > 0 || own.call_depth > 0) return;
+  own.may_wait_at_file = true;
+  own.checks = 0;
+  own.cpu_ns = -1;
+  if (OrderedThread* const next = first_to_wait(); next != nullptr) wake_one(*next);  // which checks it
+}
+
+bool ThreadOrder::end_file_wait(OrderedThread& own) {
+  Guard guard(*this);
+  own.may_wait_at_file = false;
+  return is_acting(own);
 }
 
 void ThreadOrder::go_outside(OrderedThread& own, bool awaits_host) {

@@ -22,6 +22,7 @@
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/direct_calls.hpp"
+#include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/process_files.hpp"
@@ -130,6 +131,7 @@ NewProcess::NewProcess(bool is_followed) {
     return;
   }
   prepare_order();
+  publish_own_files();
   thread_order().enter(*own_);
   entry_ = thread_order().create_process(*own_);
 }

@@ -18,8 +18,10 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 
 #include "runtime/shim/checked_calls.hpp"
+#include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/own_files.hpp"
@@ -79,6 +81,11 @@ void note_end_of(FILE* stream) {
   errno = error;
 }
 
+int interrupted() {
+  errno = EINTR;
+  return -1;
+}
+
 int locked(std::uint64_t key, int result) {
   if (result < 0 && (errno == EAGAIN || errno == EACCES)) note_check(OutsideCause::lock, key | 1U);
   if (result >= 0) note_found(OutsideCause::lock, key | 1U);
@@ -103,6 +110,7 @@ int locked(std::uint64_t key, int result) {
     static const auto real = next<std::add_pointer_t<result parameters>>(#name);             \
     if (!await_socket(file, POLLIN, flags)) return read_from(file, static_cast<result>(-1)); \
     const InsideWait inside(file);                                                           \
+    if (inside.is_interrupted()) return interrupted();                                       \
     const HostPace pace(pacing_client());                                                    \
     result const done = real arguments;                                                      \
     return seen;                                                                             \
@@ -182,6 +190,9 @@ APENET_EXPORT int fseeko(FILE* stream, off_t offset, int whence) {
 APENET_EXPORT int fclose(FILE* stream) {
   static const auto real = next<int (*)(FILE*)>("fclose");
   note_end_of(stream);
+  std::optional<WaitingFileAction> action;
+  ipc::OrderedThread* const own = is_null(stream) ? nullptr : closer_of_order(fileno_unlocked(stream));
+  if (own != nullptr) action.emplace(*own);
   return real(stream);
 }
 
@@ -194,6 +205,7 @@ APENET_EXPORT ssize_t read(int file, void* bytes, std::size_t count) {
   ssize_t done = 0;
   {
     const InsideWait inside(file);
+    if (inside.is_interrupted()) return interrupted();
     const HostPace pace(pacing_client());
     done = real(file, bytes, count);
   }

@@ -144,16 +144,18 @@ int wait_in_host(ipc::Client& client, FileWait wait, Poll poll_host) {
   const std::int64_t until_ps =
       wait.is_endless() ? ipc::OrderedThread::no_deadline_ps
                         : order_deadline_ps(began_ps + std::min(wait.most_ps, end_of_time_ps - began_ps));
-  const OrderedFileWait ordered =
-      wait.mask == nullptr ? wait_for_order(client, wait.files, until_ps) : OrderedFileWait::in_host;
-  if (ordered == OrderedFileWait::interrupted) {
-    errno = EINTR;
-    return -1;
-  }
-  if (ordered != OrderedFileWait::in_host) {
-    if (wait.left_ps != nullptr)
-      *wait.left_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
-    return poll_host(&none);
+  const std::span<pollfd> files = wait.mask == nullptr ? wait.files : std::span<pollfd>();
+  {
+    const OrderedFiles ordered(client, files, until_ps, OrderedFiles::Use::check);
+    if (ordered.outcome() == OrderedFiles::Outcome::interrupted) {
+      errno = EINTR;
+      return -1;
+    }
+    if (ordered.outcome() != OrderedFiles::Outcome::in_host) {
+      if (wait.left_ps != nullptr)
+        *wait.left_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
+      return poll_host(&none);
+    }
   }
   if (!wait.is_endless()) {
     wait.most_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
@@ -169,7 +171,10 @@ int wait_in_host(ipc::Client& client, FileWait wait, Poll poll_host) {
 template <typename Poll>
 int wait_for_files(ipc::Client& client, const FileWait& wait, Poll poll_host) {
   constexpr timespec none{};
-  if (wait.most_ps == 0) return asked_files(wait.files, poll_host(&none));
+  if (wait.most_ps == 0) {
+    const OrderedFiles ordered(client, wait.files, OrderedFiles::at_once, OrderedFiles::Use::check);
+    return asked_files(wait.files, poll_host(&none));
+  }
   if (client.progress().leaves() || !are_own_files(wait.files)) return wait_in_host(client, wait, poll_host);
   const bool is_alone = ipc::is_single_threaded();
   const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;

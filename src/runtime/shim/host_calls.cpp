@@ -8,11 +8,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <type_traits>
 
+#include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/socket_limits.hpp"
 #include "runtime/shim/virtual_timers.hpp"
@@ -24,14 +27,19 @@
     return real arguments;                                                                     \
   }
 
-// `bytes`: that it writes at a time. flags: as send() has them.
-#define APENET_WRITE(result, name, parameters, bytes, flags, arguments)                        \
-  APENET_EXPORT result name parameters {                                                       \
-    static const auto real = apenet::shim::next<std::add_pointer_t<result parameters>>(#name); \
-    if (!apenet::shim::await_socket(file, POLLOUT, flags)) return -1;                          \
-    const apenet::shim::FileChange change(file, bytes);                                        \
-    const apenet::shim::HostPace pace(apenet::shim::pacing_client());                          \
-    return real arguments;                                                                     \
+// `size`: what it writes at a time. flags: as send() has them. has_parts: several are as good as one, each
+// with its arguments part: `bytes` bytes from the byte `from` on.
+#define APENET_WRITE(result, name, parameters, size, flags, has_parts, part, arguments)               \
+  APENET_EXPORT result name parameters {                                                              \
+    static const auto real = apenet::shim::next<std::add_pointer_t<result parameters>>(#name);        \
+    if (!apenet::shim::await_socket(file, POLLOUT, flags)) return -1;                                 \
+    const auto write_part = [&]([[maybe_unused]] std::size_t from,                                    \
+                                [[maybe_unused]] std::size_t bytes) -> ssize_t { return real part; }; \
+    if (const auto done = apenet::shim::write_in_order(file, size, has_parts, write_part))            \
+      return static_cast<result>(*done);                                                              \
+    const apenet::shim::FileChange change(file, size);                                                \
+    const apenet::shim::HostPace pace(apenet::shim::pacing_client());                                 \
+    return real arguments;                                                                            \
   }
 
 namespace apenet::shim {
@@ -43,22 +51,30 @@ std::size_t bytes_in(const iovec* parts, int count) {
 }
 }  // namespace
 
-APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count, 0, (file, data, count))
-APENET_WRITE(ssize_t, writev, (int file, const iovec* parts, int count), bytes_in(parts, count), 0,
-             (file, parts, count))
+APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count, 0, true,
+             (file, static_cast<const char*>(data) + from, bytes), (file, data, count))
+APENET_WRITE(ssize_t, writev, (int file, const iovec* parts, int count), bytes_in(parts, count), 0, false,
+             (file, parts, count), (file, parts, count))
 APENET_EXPORT ssize_t readv(int file, const iovec* parts, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("readv");
   if (!await_socket(file, POLLIN)) return -1;
+  const InsideWait inside(file);
+  if (inside.is_interrupted()) {
+    errno = EINTR;
+    return -1;
+  }
   const HostPace pace(pacing_client());
   return real(file, parts, count);
 }
-APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count, flags,
-             (file, data, count, flags))
+APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count, flags, true,
+             (file, static_cast<const char*>(data) + from, bytes, flags), (file, data, count, flags))
 APENET_WRITE(ssize_t, sendto,
              (int file, const void* data, std::size_t count, int flags, const sockaddr* address,
               socklen_t length),
-             count, flags, (file, data, count, flags, address, length))
-APENET_WRITE(int, eventfd_write, (int file, eventfd_t value), sizeof value, 0, (file, value))
+             count, flags, false, (file, data, count, flags, address, length),
+             (file, data, count, flags, address, length))
+APENET_WRITE(int, eventfd_write, (int file, eventfd_t value), sizeof value, 0, false, (file, value),
+             (file, value))
 APENET_HOST_WAIT(ssize_t, msgrcv, (int queue, void* message, std::size_t bytes, long type, int flags),
                  (queue, message, bytes, type, flags))
 APENET_HOST_WAIT(int, msgsnd, (int queue, const void* message, std::size_t bytes, int flags),

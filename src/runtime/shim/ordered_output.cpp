@@ -15,7 +15,9 @@
 
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -84,11 +86,18 @@ class Printing {
     if (own_ == nullptr) return;
     thread_order().enter(*own_);
     take_stream(*own_, stream_);
+    if (!may_wait_) return;
+    thread_order().begin_file_change(*own_);
+    thread_order().begin_file_wait(*own_);
   }
   ~Printing() {
     if (own_ == nullptr) return;
     const int error = errno;
     real_unlock(stream_);
+    if (may_wait_) {
+      if (!thread_order().end_file_wait(*own_)) thread_order().enter(*own_);
+      thread_order().wake(thread_order().files(), every_thread, own_);
+    }
     thread_order().wake(stream_, 1, own_);
     thread_order().leave(*own_, !is_in_call());
     errno = error;
@@ -97,13 +106,17 @@ class Printing {
   Printing& operator=(const Printing&) = delete;
 
  private:
-  // The calling thread, if the file takes what is printed without another thread of the process.
-  static OrderedThread* prints_in_order(FILE* stream) {
+  // The calling thread, if the file takes what is printed without another thread of the process, or if it is
+  // of the order.
+  OrderedThread* prints_in_order(FILE* stream) {
     OrderedThread* const own = ordered_thread();
-    return own != nullptr && stream != nullptr && is_drained(fileno_unlocked(stream)) ? own : nullptr;
+    if (own == nullptr || stream == nullptr) return nullptr;
+    may_wait_ = is_of_order(fileno_unlocked(stream));
+    return may_wait_ || is_drained(fileno_unlocked(stream)) ? own : nullptr;
   }
 
   FILE* stream_;
+  bool may_wait_ = false;
   OrderedThread* own_;
 };
 

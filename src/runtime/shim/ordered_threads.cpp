@@ -14,6 +14,8 @@
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/family.hpp"
+#include "runtime/shim/file_names.hpp"
+#include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
@@ -82,7 +84,8 @@ bool is_drained(int file) {
   struct stat status {};
   const bool is_known = fstat(file, &status) == 0;
   const bool is_output = file == STDOUT_FILENO || file == STDERR_FILENO;
-  const bool is = is_known && (S_ISREG(status.st_mode) || (is_output && !is_own_file(file)));
+  const bool is =
+      is_known && (S_ISREG(status.st_mode) || (is_output && !is_own_file(file) && !is_of_order(file)));
   errno = error;
   return is;
 }
@@ -95,8 +98,12 @@ FileChange::FileChange(int file, std::size_t bytes) : own_(ordered_thread()) {
   const auto has_room = [&] {
     return bytes <= PIPE_BUF && real_poll(&room, 1, 0) == 1 && room.revents == POLLOUT;
   };
-  is_action_ = is_drained(file) || has_room();
-  if (!is_action_) thread_order().leave(*own_, !is_in_call());
+  is_action_ = is_drained(file) || is_nonblocking(file) || has_room();
+  if (is_action_) {
+    thread_order().begin_file_change(*own_);
+  } else {
+    thread_order().leave(*own_, !is_in_call());
+  }
   errno = error;
 }
 

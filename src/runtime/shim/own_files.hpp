@@ -11,10 +11,13 @@
 #include <poll.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "runtime/ipc/client.hpp"
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/order_files.hpp"
+#include "runtime/shim/ordered_files.hpp"
 
 namespace apenet::shim {
 
@@ -23,6 +26,10 @@ void note_process_start();
 
 // Whether only this process can make the descriptor ready. Keeps errno.
 [[nodiscard]] bool is_own_file(int file);
+// Whether only this process or others of its order can make it ready. Keeps errno.
+[[nodiscard]] bool is_of_process_or_order(int file);
+// Those that this process has made, and that no call has visited before.
+void for_unpublished_files(void (*use)(const ipc::MadeFile& made));
 // Whether each is one, and at least one is a descriptor.
 [[nodiscard]] bool are_own_files(std::span<const pollfd> files);
 
@@ -39,13 +46,9 @@ class PolledFiles final : public ipc::HostReadiness {
   std::span<pollfd> files_;
 };
 
-// A wait, in the order, for pipes and sockets that only processes of the order hold (thread_order.hpp).
-enum class OrderedFileWait : std::uint8_t { in_host, ready, timed_out, interrupted };
-// in_host: it is the host's matter, perhaps after some time. until_ps: on the clock of the order.
-OrderedFileWait wait_for_order(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps);
-
-// A call that reads a file which only this process can make ready. If it does not wait, it is an action of
-// the thread. Otherwise it waits in the host, and beside it sleeps of other threads take no real time.
+// A call that reads a file which only this process, or others of its order, can make ready. If it need not
+// wait in the host, it is an action of the thread. Otherwise sleeps of other threads take no real time beside
+// it.
 class InsideWait {
  public:
   // The caller knows the files.
@@ -55,10 +58,15 @@ class InsideWait {
   ~InsideWait();
   InsideWait(const InsideWait&) = delete;
   InsideWait& operator=(const InsideWait&) = delete;
+  // A handler of a signal ends the call before it has read.
+  [[nodiscard]] bool is_interrupted() const {
+    return ordered_ && ordered_->outcome() == OrderedFiles::Outcome::interrupted;
+  }
 
  private:
   void begin();
 
+  std::optional<OrderedFiles> ordered_;
   ipc::OrderedThread* own_ = nullptr;
   bool is_action_ = false;
 };

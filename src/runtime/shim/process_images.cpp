@@ -19,6 +19,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -26,6 +27,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/run_environment.hpp"
@@ -40,6 +42,7 @@ namespace {
 
 using ipc::ImageRecord;
 using ipc::ImageState;
+using ipc::OrderedThread;
 
 constinit ipc::ImageRecords records;
 constinit std::atomic<std::uint32_t> faults_at_begin{0};
@@ -74,7 +77,17 @@ void note_exit() {
   for (;;) ipc::host_call(SYS_exit_group, status, 0);
 }
 
+// What is left in the C library's streams, which writes it past the shim.
+void flush_streams() {
+  OrderedThread* const own =
+      ipc::Client::is_member() && thread_order().has_processes() ? ordered_thread() : nullptr;
+  if (own == nullptr) return;
+  const WaitingFileAction action(*own);
+  next<int (*)(FILE*)>("fflush")(nullptr);
+}
+
 __attribute__((destructor)) void note_end_of_program() {
+  flush_streams();
   note_exit();
 }
 
