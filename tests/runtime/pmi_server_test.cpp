@@ -18,10 +18,11 @@ class PmiServerTest : public testing::Test {
  protected:
   PmiServerTest() { connect(); }
   ~PmiServerTest() override { disconnect(); }
-  void connect() {
+  void connect(PmiServer::FindLauncher find_launcher = {}) {
     disconnect();
     for (auto& pair : pairs_) EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()), 0);
-    server_ = std::make_unique<PmiServer>(std::vector<int>{pairs_[0][0], pairs_[1][0]});
+    server_ =
+        std::make_unique<PmiServer>(std::vector<int>{pairs_[0][0], pairs_[1][0]}, std::move(find_launcher));
   }
   void disconnect() {
     for (auto& pair : pairs_) {
@@ -50,6 +51,33 @@ TEST_F(PmiServerTest, OneRankReadsTheValuesOfAnother) {
   EXPECT_EQ(ask(0, "cmd=put kvsname=apenet key=k value=v=1\n"), "cmd=put_result rc=0 msg=success\n");
   EXPECT_EQ(ask(1, "cmd=get kvsname=apenet key=k\n"), "cmd=get_result rc=0 msg=success value=v=1\n");
   EXPECT_NE(ask(1, "cmd=get kvsname=apenet key=unknown\n").find("rc=-1"), std::string::npos);
+}
+
+// Each kind would wait for the ranks of the other one.
+TEST_F(PmiServerTest, RanksOfTwoMpiLibrariesAreRefused) {
+  const std::string init = "cmd=init pmi_version=1 pmi_subversion=1\n";
+  const std::string launcher = "cmd=apenet_launcher library=/lib/libmpi.so.40\n";
+  const auto find_launcher = [](std::uint32_t, const std::string&) { return "path=/variables"; };
+  connect(find_launcher);
+  ask(0, init);
+  EXPECT_EQ(ask(1, launcher),
+            "cmd=apenet_launcher_result msg=rank 0 meets the others by PMI-1, as MPICH and Intel MPI do: "
+            "expected one MPI library in all ranks\n");
+  connect(find_launcher);
+  ask(0, launcher);
+  try {
+    ask(1, init);
+    FAIL() << "both go on";
+  } catch (const RankError& error) {
+    EXPECT_STREQ(error.what(),
+                 "rank 1 meets the others by PMI-1, as MPICH and Intel MPI do, but rank 0 has Open MPI: "
+                 "expected one MPI library in all ranks");
+  }
+  // One after the other they may.
+  connect(find_launcher);
+  for (const std::uint32_t rank : {0U, 1U}) ask(rank, init);
+  for (const std::uint32_t rank : {0U, 1U}) ask(rank, "cmd=finalize\n");
+  EXPECT_EQ(ask(0, launcher), "cmd=apenet_launcher_result path=/variables\n");
 }
 
 TEST_F(PmiServerTest, EachRankIsOnANodeOfItsOwn) {

@@ -53,6 +53,8 @@ class Client {
   }
   // As attached(), but does not search: nullptr also if nobody in this process has asked before.
   static Client* known() { return attached_.load(std::memory_order_acquire); }
+  // Whether a rank of a run, or a process that one has started, asks.
+  static bool is_of_run();
   // Whether this process is a fork, without exec, of one that has mapped a simulation.
   static bool is_fork();
   // A process that a rank has started, and whose threads act in the rank's order. Its client has a block of

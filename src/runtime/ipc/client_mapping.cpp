@@ -196,6 +196,10 @@ Client* Client::find_attached() {
   return client;
 }
 
+bool Client::is_of_run() {
+  return mapped() != nullptr;
+}
+
 bool Client::is_fork() {
   return forked().load(std::memory_order_relaxed);
 }

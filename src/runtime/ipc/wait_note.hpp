@@ -132,9 +132,8 @@ struct WaitNote {
   std::uint32_t left_sends = 0;   // unfinished when the process closed its endpoints
   std::int32_t left_target = -1;  // target of the oldest of these
   std::uint64_t left_tag = 0;
-  UnreceivedNote unreceived;  // messages of the program
-  UnreceivedNote
-      unreceived_of_collectives;  // those of the MPI library, when the process closed its endpoints
+  UnreceivedNote unreceived = {};                 // messages of the program
+  UnreceivedNote unreceived_of_collectives = {};  // those of the MPI library, when it closed its endpoints
   char call[wait_call_bytes] =
       {};  // call of a library other than MPI in which the process waits; empty: none
 };

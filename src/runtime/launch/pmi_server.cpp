@@ -142,8 +142,17 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   const std::string command = field("cmd");
   if (command.empty()) throw RankError(rank, "sent the process manager a line without a command");
   const std::string size = std::to_string(fds_.size());
+  const auto number_of = [this](auto found) { return std::to_string(found - ranks_.begin()); };
+  // Those of two would wait for each other for ever.
+  constexpr const char* one_library = "expected one MPI library in all ranks";
   if (command == "init") {
     ranks_[rank].spoke = true;
+    ranks_[rank].speaks_pmi = true;
+    const auto other =
+        std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& each) { return each.asked_launcher; });
+    if (other != ranks_.end())
+      throw RankError(rank, "meets the others by PMI-1, as MPICH and Intel MPI do, but rank " +
+                                number_of(other) + " has Open MPI: " + one_library);
     answer(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
   } else if (command == "get_maxes") {
     answer(rank, "cmd=maxes kvsname_max=64 keylen_max=" + std::to_string(max_key_bytes) +
@@ -172,10 +181,18 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
     answer(rank, found == published_.end() ? "cmd=lookup_result rc=-1 info=not_found"
                                            : "cmd=lookup_result rc=0 info=ok port=" + found->second);
   } else if (command == "finalize") {
+    ranks_[rank].speaks_pmi = false;
     answer(rank, "cmd=finalize_ack rc=0");
   } else if (command == "apenet_launcher" && find_launcher_) {
     ranks_[rank].spoke = true;
-    answer(rank, "cmd=apenet_launcher_result " + find_launcher_(rank, field("library")));
+    ranks_[rank].asked_launcher = true;
+    const auto other =
+        std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& each) { return each.speaks_pmi; });
+    const std::string found =
+        other == ranks_.end() ? find_launcher_(rank, field("library"))
+                              : "msg=rank " + number_of(other) +
+                                    " meets the others by PMI-1, as MPICH and Intel MPI do: " + one_library;
+    answer(rank, "cmd=apenet_launcher_result " + found);
   } else if (command == "abort") {
     aborts_.push_back({rank, parse_exit_code(field("exitcode")), field("error_msg")});
   } else {

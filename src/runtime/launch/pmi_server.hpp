@@ -76,6 +76,8 @@ class PmiServer {
     std::string refusal;
     std::uint32_t entries = 0;  // number of keys and names put or published
     bool spoke = false;
+    bool speaks_pmi = false;  // its library meets the others by PMI-1, until it has finalised
+    bool asked_launcher = false;
     bool in_barrier = false;
     bool in_spawn = false;  // between `mcmd=spawn` and `endcmd`
   };

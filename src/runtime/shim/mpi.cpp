@@ -144,6 +144,7 @@ int initialise(const void* caller, const char* function, Arguments... arguments)
   const Inside mark;
   ipc::Client* client = ipc::Client::instance();
   const ProgramCall program_call(caller, function + 1, Callee::library);  // without the P of PMPI_
+  if (client == nullptr) refuse_second_program();
   if (client != nullptr) {
     require_manager();
     find_process_manager(*client);

@@ -141,6 +141,14 @@ void find_process_manager(const ipc::Client& client) {
   take_over(variables);
 }
 
+void refuse_second_program() {
+  if (!ipc::Client::is_of_run() || ipc::Client::is_fork()) return;
+  refuse_library(
+      "began MPI in a second program of the rank: a rank has the MPI of one program, so run each program by "
+      "a "
+      "command of its own");
+}
+
 void note_version(ipc::Client& client) {
   std::string text(8192, '\0');  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING, the longest of all libraries
   int length = 0;

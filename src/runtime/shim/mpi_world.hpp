@@ -21,6 +21,10 @@ bool has_launcher();
 // variables. Call before the library initialises itself.
 void find_process_manager(const ipc::Client& client);
 
+// Ends a process of a run whose rank another process represents: it would begin a world of its own, in the
+// host's time. Does nothing outside of a run, and in a fork of the rank.
+void refuse_second_program();
+
 // Records the first line of the library's version string, and whose place the library takes.
 void note_version(ipc::Client& client);
 
