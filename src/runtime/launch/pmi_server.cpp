@@ -151,9 +151,11 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
     const auto other =
         std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& each) { return each.asked_launcher; });
     if (other != ranks_.end())
-      throw RankError(rank, "meets the others by PMI-1, as MPICH and Intel MPI do, but rank " +
-                                number_of(other) + " has Open MPI: " + one_library);
-    answer(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
+      ranks_[rank].refusal =
+          "its MPI library meets the others by PMI-1, as MPICH and Intel MPI do, but rank " +
+          number_of(other) + " has Open MPI: " + one_library;
+    answer(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=" +
+                     std::string(other == ranks_.end() ? "0" : "-1"));
   } else if (command == "get_maxes") {
     answer(rank, "cmd=maxes kvsname_max=64 keylen_max=" + std::to_string(max_key_bytes) +
                      " vallen_max=" + std::to_string(max_value_bytes) + " rc=0");
@@ -194,7 +196,9 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
                                     " meets the others by PMI-1, as MPICH and Intel MPI do: " + one_library;
     answer(rank, "cmd=apenet_launcher_result " + found);
   } else if (command == "abort") {
-    aborts_.push_back({rank, parse_exit_code(field("exitcode")), field("error_msg")});
+    // MPICH aborts when it is refused.
+    if (ranks_[rank].refusal.empty())
+      aborts_.push_back({rank, parse_exit_code(field("exitcode")), field("error_msg")});
   } else {
     answer(rank, "cmd=" + command + "_result rc=-1 msg=unknown_command");
   }
