@@ -34,8 +34,7 @@ std::optional<std::size_t> number_of(int process_id, int thread_id) {
 
 // The C library's function in which a thread waits, and the line that calls it.
 struct Caller {
-  std::string function;
-  std::string meeting;  // likewise, of those in which threads meet: others may be left from earlier calls
+  std::string meeting;         // one of those in which threads meet: others may be left from earlier calls
   std::string deeper_meeting;  // the first below a word that looks like a call of the program
   std::string line;
 };
@@ -74,8 +73,7 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
       std::string name = places.function_of(address);
       // A frame of the shim may hold an old address of its own, in a function whose name is not exported.
       if (name.empty() || name.starts_with('_') || name == "syscall") continue;
-      if (is_meeting(name)) caller.meeting = name;
-      caller.function = std::move(name);
+      if (is_meeting(name)) caller.meeting = std::move(name);
     } else if (caller.line.empty() && !is_of_c_library) {
       std::string line = places.line_of_call(address, lines);
       if (likely.empty()) likely = line;
@@ -131,8 +129,8 @@ std::string describe_futex(int process_id, const SystemCall& call, const Caller&
   const std::string limit = call.arguments[3] == 0 ? "" : ", for a limited time";
   if (!is_private && joined && read_value<std::uint32_t>(process_id, word) == expected)
     return "waits in pthread_join for thread " + std::to_string(*joined) + " to end" + limit;
-  const std::string where = caller.function.empty() ? "" : "in " + caller.function + ", ";
-  if (caller.function.find("mutex") != std::string::npos || caller.function == "mtx_lock") {
+  const std::string where = caller.meeting.empty() ? "" : "in " + caller.meeting + ", ";
+  if (caller.meeting.find("mutex") != std::string::npos || caller.meeting == "mtx_lock") {
     const auto owner = read_value<std::int32_t>(process_id, word + 8);
     const auto number = owner ? number_of(process_id, *owner) : std::nullopt;
     if (number)
