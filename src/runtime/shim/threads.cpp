@@ -59,9 +59,10 @@ bool drives_device(const void* creator) {
   return is_of_any(creator, {"libcuda.so", "libnvidia-"});
 }
 
-// A progress thread of an MPI library.
+// A progress thread of an MPI library itself; those beside it (libmpicxx, a profiler) make threads of other
+// kinds.
 bool progresses_messages(const void* creator) {
-  return is_of_any(creator, {"libmpi"});
+  return is_of_any(creator, {"libmpi.so", "libmpich.so"});
 }
 
 // The threads of the process that serve a library, by their ids of the host. Further ones count as others.
