@@ -60,6 +60,7 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
   if (call.stack == 0) return caller;
   CodePlaces places(process_id);
   bool in_c_library = true;
+  std::string leaves;  // the function that calls, while only addresses in it follow
   std::string likely;  // the first line that may be what remains of an earlier call
   for (const std::uint64_t address : places.calls_on_stack(call.stack, examined_bytes)) {
     const std::string file = places.file_of(address);
@@ -77,7 +78,15 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
     } else if (caller.line.empty() && !is_of_c_library) {
       std::string line = places.line_of_call(address, lines);
       if (likely.empty()) likely = line;
-      if (places.may_leave_file(address)) caller.line = std::move(line);
+      if (!places.may_leave_file(address)) continue;
+      caller.line = std::move(line);
+      leaves = places.function_of(address);
+    } else if (!is_of_c_library && !leaves.empty()) {
+      // A copy of an earlier call of the function lies deeper than the address of this one. A call of itself
+      // does not leave the file.
+      if (places.function_of(address) != leaves) leaves.clear();
+      if (!leaves.empty() && places.may_leave_file(address))
+        caller.line = places.line_of_call(address, lines);
     }
   }
   if (caller.line.empty()) caller.line = std::move(likely);
