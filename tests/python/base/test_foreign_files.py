@@ -115,7 +115,10 @@ def test_marked_and_packed_texts_are_read(tmp_path, reader, encode):
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     ("content", "name"),
-    [(gzip.compress(b"x" * 99)[:-9], "cut off"), (gzip.compress(bytes(range(99)))[:-9] + b"x" * 9, "damaged")],
+    [
+        pytest.param(gzip.compress(b"x" * 99)[:-9], "cut off", id="cut off"),
+        pytest.param(gzip.compress(bytes(range(99)))[:-9] + b"x" * 9, "damaged", id="damaged"),
+    ],
 )
 def test_damaged_packed_files_are_refused(tmp_path, reader, content, name):
     path = tmp_path / "file"
