@@ -173,8 +173,9 @@ function(apenet_test name)
   # Signals, limits and environment do not depend on what starts the tests.
   set(launcher ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/support/inherited_state.py)
   add_test(NAME ${name} COMMAND ${launcher} $<TARGET_FILE:${name}>)
-  # A log that is cut still shows what failed.
-  set_tests_properties(${name} PROPERTIES LABELS program ENVIRONMENT "GTEST_BRIEF=1;${TEST_ENVIRONMENT}")
+  # A log that is cut still shows what failed. The longest takes two minutes on a busy host: what takes half an hour
+  # will never end.
+  set_tests_properties(${name} PROPERTIES LABELS program TIMEOUT 1800 ENVIRONMENT "GTEST_BRIEF=1;${TEST_ENVIRONMENT}")
   set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${launcher}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS case ENVIRONMENT "${TEST_ENVIRONMENT}")
   add_dependencies(cpp_tests ${name})

@@ -29,6 +29,13 @@ bool read_memory(int process_id, std::uint64_t address, void* to, std::size_t by
   return process_vm_readv(process_id, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
+// The C library keeps a thread's control block at the upper end of its stack. It begins with its own address,
+// twice (tcbhead_t: tcb, dtv, self). The memory behind it belongs to others, even within one mapping.
+bool begins_control_block(const std::vector<std::uint64_t>& words, std::size_t i, std::uint64_t from) {
+  const std::uint64_t address = from + i * sizeof(std::uint64_t);
+  return words[i] == address && i + 2 < words.size() && words[i + 2] == address;
+}
+
 // A file that is read at offsets which the file itself states, so each of them may be wrong.
 class ElfFile {
  public:
@@ -70,6 +77,7 @@ CodePlaces::CodePlaces(int process_id) : process_id_(process_id) {
     std::string device;
     std::uint64_t inode = 0;
     fields >> std::hex >> mapping.begin >> dash >> mapping.end >> access >> mapping.offset >> device;
+    if (fields) memory_.emplace_back(mapping.begin, mapping.end);
     if (!(fields >> std::dec >> inode >> std::ws) || access.size() < 3 || access[2] != 'x') continue;
     if (std::getline(fields, mapping.file) && mapping.file.starts_with('/'))
       code_.push_back(std::move(mapping));
@@ -101,16 +109,28 @@ bool CodePlaces::follows_call(std::uint64_t address) const {
 #endif
 }
 
+std::uint64_t CodePlaces::end_of_memory(std::uint64_t address) const {
+  const auto after = std::upper_bound(
+      memory_.begin(), memory_.end(), address,
+      [](std::uint64_t at, const std::pair<std::uint64_t, std::uint64_t>& one) { return at < one.first; });
+  return after == memory_.begin() ? 0 : std::prev(after)->second;
+}
+
 std::vector<std::uint64_t> CodePlaces::calls_on_stack(std::uint64_t from, std::size_t bytes) const {
   constexpr std::size_t step = 512;
+  const std::uint64_t end = std::min(from + bytes, end_of_memory(from));
+  std::vector<std::uint64_t> words;
+  for (std::uint64_t at = from; at < end; at += step) {
+    const std::size_t count = std::min<std::uint64_t>(step, end - at) / sizeof(std::uint64_t);
+    words.resize(words.size() + count);
+    if (read_memory(process_id_, at, &words[words.size() - count], count * sizeof(std::uint64_t))) continue;
+    words.resize(words.size() - count);
+    break;
+  }
   std::vector<std::uint64_t> calls;
-  std::array<std::uint64_t, step / sizeof(std::uint64_t)> words{};
-  for (std::size_t at = 0; at < bytes; at += step) {
-    // The stack may end before `bytes`.
-    if (!read_memory(process_id_, from + at, words.data(), step)) break;
-    for (const std::uint64_t word : words) {
-      if (mapping_of(word) != nullptr && follows_call(word)) calls.push_back(word);
-    }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (begins_control_block(words, i, from)) break;
+    if (mapping_of(words[i]) != nullptr && follows_call(words[i])) calls.push_back(words[i]);
   }
   return calls;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/launch/source_lines.hpp"
@@ -17,8 +18,8 @@ class CodePlaces {
  public:
   explicit CodePlaces(int process_id);
 
-  // The addresses behind calls, as they stand on a stack from `from` upwards: the innermost call comes first.
-  // Remains of calls that have returned may be among them.
+  // The addresses behind calls, as they stand on a stack from `from` upwards, at most to its upper end: the
+  // innermost call comes first. Remains of calls that have returned may be among them.
   [[nodiscard]] std::vector<std::uint64_t> calls_on_stack(std::uint64_t from, std::size_t bytes) const;
   // The file that holds this code, as the process has mapped it.
   [[nodiscard]] std::string file_of(std::uint64_t address) const;
@@ -54,6 +55,8 @@ class CodePlaces {
     bool has_lines = false;           // debug information, or a reference to it
   };
   [[nodiscard]] const Mapping* mapping_of(std::uint64_t address) const;
+  // The end of the mapping that holds the address.
+  [[nodiscard]] std::uint64_t end_of_memory(std::uint64_t address) const;
   [[nodiscard]] bool follows_call(std::uint64_t address) const;
   [[nodiscard]] const Module& module_of(const Mapping& mapping);
   // The address as the file gives it; 0 if the file does not tell.
@@ -63,7 +66,8 @@ class CodePlaces {
   [[nodiscard]] std::string path_of(const Mapping& mapping) const;
 
   int process_id_;
-  std::vector<Mapping> code_;  // executable mappings of files, sorted
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> memory_;  // begin and end of every mapping, sorted
+  std::vector<Mapping> code_;                                    // executable mappings of files, sorted
   std::map<std::string, Module> modules_;
 };
 
