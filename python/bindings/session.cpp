@@ -146,6 +146,13 @@ void bind_session(nb::module_& module) {
           nb::arg("process_id") = 0, nb::arg("refused") = "", nb::arg("pipes") = std::vector<std::string>{});
   nb::class_<SessionOptions>(module, "SessionOptions")
       .def(nb::init<>())
+      .def(
+          "set_partition",
+          [](SessionOptions& self, std::vector<NodeId> nodes, std::vector<std::uint32_t> extents,
+             std::uint32_t spanned) {
+            self.partition = {std::move(nodes), std::move(extents), spanned};
+          },
+          nb::arg("nodes"), nb::arg("extents"), nb::arg("spanned"))
       .def_rw("observation", &SessionOptions::observation)
       .def_rw("compute", &SessionOptions::compute)
       .def_rw("compute_scale", &SessionOptions::compute_scale)

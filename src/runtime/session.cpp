@@ -64,6 +64,29 @@ bool is_of_unfollowed(const std::string& sentence, const std::string& unfollowed
   return !unfollowed.empty() && unfollowed.starts_with(sentence.substr(0, end + 1));
 }
 
+// The number of a node in the partition. Throws std::invalid_argument for a node outside.
+std::uint32_t place_in(const PartitionView& partition, NodeId node) {
+  if (partition.nodes.empty()) return node;
+  const auto found = std::find(partition.nodes.begin(), partition.nodes.end(), node);
+  if (found == partition.nodes.end())
+    refuse_value("partition", std::to_string(node), "a node of the partition for each rank");
+  return static_cast<std::uint32_t>(found - partition.nodes.begin());
+}
+
+// The torus or mesh of a rail as the processes see it. A partition is a box of the first rail's network, and
+// so of each other network with the same extents.
+ipc::Grid grid_of(const TopologyDescription& topology, const TopologyDescription& first,
+                  const PartitionView& partition) {
+  ipc::Grid grid;
+  std::vector<std::uint32_t> extents = topology.dims();
+  const bool is_whole = partition.nodes.empty();
+  if (!is_whole) extents = extents == first.dims() ? partition.extents : std::vector<std::uint32_t>{};
+  grid.dimensions = static_cast<std::uint32_t>(std::min<std::size_t>(extents.size(), ipc::most_dimensions));
+  std::copy_n(extents.begin(), grid.dimensions, grid.extents);
+  if (topology.kind().wraps) grid.closed = is_whole ? (1U << grid.dimensions) - 1 : partition.spanned;
+  return grid;
+}
+
 ObservationOptions with_call_names(ObservationOptions options) {
   for (std::uint32_t call = 0; call < static_cast<std::uint32_t>(ipc::MpiCall::count); ++call)
     options.trace.call_names.emplace_back(name_of(static_cast<ipc::MpiCall>(call)));
@@ -71,13 +94,6 @@ ObservationOptions with_call_names(ObservationOptions options) {
 }
 
 }  // namespace
-
-void describe_grid(const TopologyDescription& topology, ipc::Grid& grid) {
-  const std::vector<std::uint32_t> extents = topology.dims();
-  grid.dimensions = static_cast<std::uint32_t>(std::min<std::size_t>(extents.size(), ipc::most_dimensions));
-  std::copy_n(extents.begin(), grid.dimensions, grid.extents);
-  grid.wraps = topology.kind().wraps ? 1 : 0;
-}
 
 struct Session::Parts {
   Parts(const MachineDescription& description, std::vector<NodeId> node_of_process,
@@ -108,8 +124,8 @@ struct Session::Parts {
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {
       ipc::Place& place = shared.block(rank).place;
-      place.node = machine.node_of(rank);
-      const std::string name = host_name(machine, place.node);
+      place.node = place_in(options.partition, machine.node_of(rank));
+      const std::string name = host_name(machine, machine.node_of(rank));
       std::memcpy(place.host_name, name.c_str(), name.size() + 1);
       ipc::Identity& identity = shared.block(rank).identity;
       options.unfollowed.copy(identity.unfollowed, sizeof identity.unfollowed - 1);
@@ -170,7 +186,7 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   rail.lanes = capabilities.channels > 1 ? machine.lanes(number) : 1;
   const std::int64_t ports = card_traits(alone.nic, alone.host).max_processes;
   rail.ports = ports > std::numeric_limits<std::uint32_t>::max() ? 0 : static_cast<std::uint32_t>(ports);
-  describe_grid(alone.network.topology, rail.grid);
+  rail.grid = grid_of(alone.network.topology, description.network.topology, options.partition);
   const auto layer = [&](SoftwareLayer which) -> ipc::Layer {
     return {message_costs(alone, which), message_limits(machine, number, which)};
   };

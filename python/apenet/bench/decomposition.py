@@ -19,7 +19,6 @@ from apenet.base.errors import InputError
 from apenet.base.grid import number_of, place_of
 from apenet.machine import Machine
 from apenet.machine.cart import GRAY, factors, open_rings, straight
-from apenet.machine.mapping import torus_of
 
 DIMENSIONS = 4
 
@@ -59,7 +58,7 @@ def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: b
         for grid in factors((ranks,) * DIMENSIONS, ranks)
         if (local := _divided(lattice, grid) if strong else tuple(lattice)) is not None
     )
-    torus = torus_of(machine)
+    torus = machine.room.torus
     scored = [
         ((0 if torus is None else open_rings(nodes, grid, torus), surface, grid[::-1], along), nodes, local)
         for grid, local in divided

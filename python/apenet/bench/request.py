@@ -158,6 +158,7 @@ class MachineRequest(Request[Result]):
         chosen = read_machine(self.machine) if isinstance(self.machine, str) else self.machine
         if self.caches != CACHES[0]:
             chosen = chosen.with_settings(f"host.caches={self.caches}")
+        chosen.require_whole("bench")
         self._set("simulated", chosen)
         self._set("placed", None if self.nodes is None else checked_nodes(chosen, self.nodes))
         if self.iterations is not None:

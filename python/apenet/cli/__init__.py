@@ -24,6 +24,7 @@ from apenet.cli import (
     gate,
     machine,
     optimise,
+    partition,
     perf,
     placing,
     replay,
@@ -70,6 +71,7 @@ app.command(cls=HelpfulCommand)(fit_compute.fit_compute)
 app.command(cls=HelpfulCommand)(calibrate.calibrate)
 app.command("machines", cls=HelpfulCommand)(machine.list_machines)
 app.add_typer(machine.app, name="machine")
+app.add_typer(partition.app, name="partition")
 app.command(cls=HelpfulCommand)(doctor.doctor)
 app.command(cls=HelpfulCommand)(perf.perf)
 app.add_typer(examples.app, name="examples")

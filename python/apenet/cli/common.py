@@ -43,6 +43,12 @@ RailOption = Annotated[
     str | None,
     typer.Option("--rail", metavar="NAME", help="Use only this card, if nodes have several: first, ib ..."),
 ]
+PartitionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--partition", metavar="NAME|BOX", help="Place ranks in this part of the machine: 1x4x4@3,0,0, nodes:0-3,8."
+    ),
+]
 CheckSettingsOption = Annotated[
     bool,
     typer.Option(

@@ -13,6 +13,7 @@ from apenet.cli.common import (
     JsonOption,
     MachineOption,
     MapOption,
+    PartitionOption,
     RailOption,
     RanksPerNodeOption,
     SetOption,
@@ -43,6 +44,7 @@ def place(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
     rail: RailOption = None,
+    partition: PartitionOption = None,
     ranks_per_node: RanksPerNodeOption = 1,
     start: MapOption = "linear",
     out: Annotated[
@@ -65,7 +67,7 @@ def place(
     with progress_bar(f"{traffic} on {machine}", None) as progress:
         result = optimise_placement(
             traffic,
-            machine=read_machine(machine, settings or (), (), rail),
+            machine=read_machine(machine, settings or (), (), rail, partition),
             ranks_per_node=ranks_per_node,
             start=start,
             seed=seed,
@@ -85,10 +87,9 @@ def place(
 
 
 def _print(result: PlacementResult) -> None:
-    shape = "" if result.machine.shape in result.machine.name else f", {result.machine.shape}"
-    output().print(
-        f"# {result.traffic.source}: {result.traffic.ranks} ranks on {result.machine.name}{shape}", markup=False
-    )
+    room = result.machine.room
+    shape = "" if room.shape in room.name else f", {room.shape}"
+    output().print(f"# {result.traffic.source}: {result.traffic.ranks} ranks on {room.name}{shape}", markup=False)
     table = Table(box=None, pad_edge=False)
     for title in ("", "hop-bytes", "mean dilation", "largest", "to non-neighbours", "busiest link", ""):
         table.add_column(title, justify="right" if title else "left")

@@ -17,6 +17,7 @@ from apenet.cli.common import (
     JsonOption,
     MachineOption,
     MapOption,
+    PartitionOption,
     RailOption,
     RanksPerNodeOption,
     ReportOption,
@@ -48,6 +49,7 @@ def replay(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
     rail: RailOption = None,
+    partition: PartitionOption = None,
     faults: FaultOption = None,
     ranks_per_node: RanksPerNodeOption = 1,
     mapping: MapOption = "linear",
@@ -74,7 +76,9 @@ def replay(
         try:
             result = replay_trace(
                 trace,
-                machine=read_machine(machine, settings or (), faults or (), rail).with_settings_checked(check_settings),
+                machine=read_machine(machine, settings or (), faults or (), rail, partition).with_settings_checked(
+                    check_settings
+                ),
                 ranks_per_node=ranks_per_node,
                 map=mapping,
                 engine=engine,

@@ -15,6 +15,7 @@ from apenet.cli.common import (
     FaultOption,
     MachineOption,
     MapOption,
+    PartitionOption,
     PinOption,
     RailOption,
     RanksPerNodeOption,
@@ -50,6 +51,7 @@ def run(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
     rail: RailOption = None,
+    partition: PartitionOption = None,
     faults: FaultOption = None,
     ranks_per_node: RanksPerNodeOption = 1,
     mapping: MapOption = "linear",
@@ -141,7 +143,9 @@ def run(
             result = run_program(
                 command,
                 n=n,
-                machine=read_machine(machine, settings or (), faults or (), rail).with_settings_checked(check_settings),
+                machine=read_machine(machine, settings or (), faults or (), rail, partition).with_settings_checked(
+                    check_settings
+                ),
                 ranks_per_node=ranks_per_node,
                 map=mapping,
                 compute=compute,

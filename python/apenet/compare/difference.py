@@ -25,6 +25,7 @@ _ASKED = (
     "mapping",
     "nodes",
     "rail",
+    "partition",
     "faults",
     "engine",
     "seed",

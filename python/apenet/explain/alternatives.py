@@ -203,8 +203,12 @@ def _placements(request: Request, schedule: _core.GoalSchedule) -> Iterator[tupl
     traffic = RankTraffic("recording", request.ranks, senders[counts], receivers[counts], np.asarray(sent)[counts])
     try:
         found = optimise_placement(
-            traffic, machine=machine, ranks_per_node=request.ranks_per_node, start=request.nodes, seed=request.seed
+            traffic,
+            machine=machine,
+            ranks_per_node=request.ranks_per_node,
+            start=machine.room.numbers_of(request.nodes),
+            seed=request.seed,
         )
     except ApenetError:  # no network, or one whose routing has detours
         return
-    yield "found", found.nodes
+    yield "found", machine.room.of_machine(found.nodes)

@@ -21,16 +21,17 @@ from apenet.base.escape import escape_line
 from apenet.base.foreign import TOML, recognise_text
 from apenet.base.frames import pandas_for
 from apenet.base.infiles import UnreadableError, read_text
-from apenet.base.tomltext import MOST_KEY_PARTS, TomlError, parse_toml
+from apenet.base.tomltext import TomlError, parse_toml
+from apenet.machine.cart import Torus
 from apenet.machine.check import check
 from apenet.machine.inherit import base_of, merged, merged_rail, rail_bases
 from apenet.machine.lower import lower, read_named
-from apenet.machine.near import did_you_mean, near_keys
+from apenet.machine.partition import Partition, Room, Whole, is_box_or_list, parse_partition, split
 from apenet.machine.picture import drawn
 from apenet.machine.quantity import Quantity, Section, quantities
 from apenet.machine.rails import FIRST_RAIL, alone
-from apenet.machine.rates import RATE_KEYS, clock_of, is_rate
-from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable, Shape
+from apenet.machine.schema import FILE_KEYS, PARTITION_NAME, SHAPES, MachineFile, RawTable, Shape
+from apenet.machine.settings import applied, setting_texts
 from apenet.machine.show import html_of, listed, text_of
 from apenet.machine.write import to_toml
 
@@ -48,9 +49,6 @@ MOST_FILE_BYTES = 2**20
 # The cables of more nodes than 16x16x16 cannot be told apart in a picture.
 _MOST_DRAWN = 4096
 
-# Keys that are no parameters: their values stand bare in the file.
-_BARE = {("card", "kind"), ("machine", "name"), ("machine", "title"), ("machine", "summary")}
-
 
 @dataclass(frozen=True, repr=False)
 class Machine:
@@ -61,6 +59,7 @@ class Machine:
     settings: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     rail: str | None = None
+    partition: Partition | None = None
     checks_settings: bool = field(default=True, repr=False, compare=False)
     """Whether runs say which of the settings have no effect."""
     table: RawTable = field(default_factory=dict, repr=False, compare=False)
@@ -89,6 +88,7 @@ class Machine:
         elif self.file.rail:
             rows.append(("rails", ", ".join(self.rails)))
         rows += [("settings", listed(self.settings))] if self.settings else []
+        rows += [("partition", self.partition.text)] if self.partition is not None else []
         return rows + ([("faults", listed(self.faults))] if self.faults else [])
 
     @property
@@ -138,12 +138,13 @@ class Machine:
         """A machine with `key.path=value` settings applied, each validated like the file."""
         table = self.table
         for setting in settings:
-            table = _apply(table, setting)
-        applied = (*self.settings, *settings)
-        origin = " ".join((self.label, *(f"--set {setting}" for setting in applied)))
+            table = applied(table, setting)
+        every = (*self.settings, *settings)
+        origin = " ".join((self.label, *(f"--set {setting}" for setting in every)))
         checked = check(table, origin)
         lower(checked, origin, self.path.parent)
-        return replace(self, file=checked, settings=applied, table=table)
+        changed = replace(self, file=checked, settings=every, table=table, partition=None)
+        return changed.with_partition(None if self.partition is None else self.partition.given)
 
     @property
     def rails(self) -> tuple[str, ...]:
@@ -158,8 +159,69 @@ class Machine:
         if name not in self.rails:
             known = f"one of {', '.join(self.rails)}" if self.file.rail else f'"{FIRST_RAIL}": a node has one card'
             raise InputError("rail", name, f"{known} on {self.label}")
-        chosen = replace(self, rail=name, table=alone(self.table, name))
-        return replace(chosen, file=check(chosen.table, chosen.label))
+        chosen = replace(self, rail=name, table=alone(self.table, name), partition=None)
+        chosen = replace(chosen, file=check(chosen.table, chosen.label))
+        return chosen.with_partition(None if self.partition is None else self.partition.given)
+
+    def with_partition(self, given: str | None) -> Machine:
+        """A machine on whose partition ranks are placed: a name in the file, a box `1x4x4@3,0,0`, or `nodes:0-3,8`.
+
+        The network is the whole machine's. Raises InputError for what is no partition of it.
+        """
+        if given is None:
+            return replace(self, partition=None)
+        if is_box_or_list(given):
+            return replace(self, partition=self._parsed(given, "partition"))
+        found = {partition.given: partition for partition in self.partitions}.get(given)
+        if found is None:
+            names = ", ".join(self.file.partition)
+            known = f"one of {names}, or " if names else f"{self.label} names none; "
+            raise InputError("partition", given, f"{known}a box such as 1x4x4@0,0,0, or nodes:0-3,8")
+        return replace(self, partition=found)
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """The partitions that the file names. Raises MachineError for one that the machine does not have."""
+        return tuple(self.named_partition(name, text, self.label) for name, text in self.file.partition.items())
+
+    def named_partition(self, name: str, text: str, file: str) -> Partition:
+        """A box or list with the name that a file gives it. Raises MachineError naming file and key."""
+        try:
+            if not re.fullmatch(PARTITION_NAME, name):
+                raise InputError("partition", name, "a name of letters, digits, _ and -, with a letter first")
+            return replace(self._parsed(text, f"partition.{name}"), given=name)
+        except InputError as error:
+            raise MachineError(file, error.name, error.value, error.expected) from error
+
+    def split(self, box: str) -> tuple[Partition, ...]:
+        """The machine in equal boxes of these extents, such as 1x4x4. Raises InputError if they do not divide it."""
+        return tuple(split(box, "split", self._whole("split", box)))
+
+    def _parsed(self, text: str, key: str) -> Partition:
+        return parse_partition(text, key, self._whole(key, text))
+
+    def _whole(self, key: str, text: str) -> Whole:
+        if self.node_count is None:
+            raise InputError(key, text, f"none: {self.name} has as many nodes as are asked for")
+        return Whole(self.name, self.dims if self.topology.is_grid else (), self.node_count)
+
+    @property
+    def room(self) -> Room:
+        """Where ranks are placed: on the whole machine, or on its partition."""
+        closed = (self.topology.wraps,) * len(self.dims)
+        if self.partition is None:
+            torus = Torus(self.dims, closed) if self.topology.is_grid else None
+            return Room(self.name, self.shape, self.node_count, self.dims, torus, None)
+        part = self.partition
+        closed = tuple(wraps and spans for wraps, spans in zip(closed, part.spans, strict=False))
+        torus = Torus(part.extents, closed) if part.extents else None
+        name = f"partition {part.given} of {self.name}"
+        return Room(name, part.shape, len(part.nodes), part.extents, torus, part.nodes)
+
+    def require_whole(self, what: str) -> None:
+        """Raises InputError if a partition is chosen, for what takes all nodes."""
+        if self.partition is not None:
+            raise InputError("partition", self.partition.given, f"none for {what}, which takes the whole machine")
 
     def with_faults(self, *faults: str) -> Machine:
         """A machine whose links and nodes die and revive: `link (0,0,0)+x down @10us up @2ms`.
@@ -297,39 +359,21 @@ def machine(
     settings: Iterable[str] | Mapping[str, object] = (),
     faults: Iterable[str] = (),
     rail: str | None = None,
+    partition: str | None = None,
 ) -> Machine:
     """Reads a machine by the name of one that comes with the package, or by the path of a file.
 
     `settings` are changes, as texts `key.path=value` or as `{"key.path": value}`; `rail` chooses one of a node's cards,
-    see Machine.with_rail; `faults` say what dies and revives, see Machine.with_faults.
+    see Machine.with_rail; `faults` say what dies and revives, see Machine.with_faults; ranks are placed on the
+    `partition`, see Machine.with_partition.
 
     Raises MachineError naming file, key, value and what was expected.
     """
     path = _find(name_or_path)
     table = _with_bases(path, ())
-    whole = Machine(path, check(table, path), table=table).with_settings(*_setting_texts(settings))
-    return (whole if rail is None else whole.with_rail(rail)).with_faults(*texts("faults", faults))
-
-
-def _setting_texts(settings: Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
-    if not isinstance(settings, Mapping):
-        return texts("settings", settings)
-    return texts("settings", [f"{key}={_as_toml(key, value)}" for key, value in settings.items()])
-
-
-def _as_toml(key: str, value: object) -> str:
-    """A value from Python as `--set` takes it; numpy's numbers and arrays as well."""
-    if isinstance(value, str):
-        return value
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_as_toml(key, one) for one in value)}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return repr(value)
-    raise InputError("settings", f"{key}: {value!r}", "a number, a text, or a list of them")
+    whole = Machine(path, check(table, path), table=table).with_settings(*setting_texts(settings))
+    chosen = whole if rail is None else whole.with_rail(rail)
+    return chosen.with_partition(partition).with_faults(*texts("faults", faults))
 
 
 def _with_bases(path: Path, derived: tuple[Path, ...]) -> RawTable:
@@ -392,105 +436,3 @@ def _find(name_or_path: str | Path) -> Path:
     close = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     hint = f'; did you mean "{close[0]}"?' if close else ""
     raise InputError("machine", text, "one of " + ", ".join(names) + ", or the path of a machine file" + hint)
-
-
-def _apply(table: RawTable, setting: str) -> RawTable:
-    """A copy of the table with one `key.path=value` in it. Unknown keys are left to `check`."""
-    key, equals, text = setting.partition("=")
-    path = tuple(key.strip().split("."))
-    sections = list(MachineFile.model_fields)
-    is_section = path[0] in sections or difflib.get_close_matches(path[0], sections, n=1, cutoff=0.75)
-    if equals and not is_section:
-        meant = near_keys(key.strip(), table)
-        if meant:
-            raise InputError("--set", setting, f"key.path=value with a key of the machine: {did_you_mean(meant)}")
-    is_key = all(re.fullmatch(r"[A-Za-z0-9_-]+", step) for step in path)
-    if not equals or not is_key or not 2 <= len(path) <= MOST_KEY_PARTS:  # noqa: PLR2004
-        raise InputError("--set", setting, "key.path=value, such as bus.clock_mhz=66")
-    if path[0] == "results":
-        raise InputError("--set", setting, "a parameter of the machine: published results cannot be changed")
-    value = text if is_rate(path[2:] if path[0] == "rail" else path) else _toml_value(text.strip(), setting)
-    rails = table.get("rail", {})
-    if path[0] == "rail" and isinstance(rails, dict) and path[1] not in rails:
-        known = " or ".join(f"rail.{name}" for name in rails)
-        raise InputError("--set", setting, f"a key of {known}" if known else "a key of a machine that has rails")
-    if path[0] == "rail" and len(path) > 3 and isinstance(rail := rails[path[1]], dict):  # noqa: PLR2004
-        changed = _changed(rail, path[2:], value, setting)
-        return {**table, "rail": {**table["rail"], path[1]: changed}}
-    return _changed(table, path, value, setting)
-
-
-def _changed(table: RawTable, path: tuple[str, ...], value: object, setting: str) -> RawTable:
-    """The same in the table of the machine, or of a rail."""
-    if is_rate(path):
-        path, value = clock_of(table, path, str(value), setting)
-    if path == ("network", "topology"):
-        table = _without_shape(table, value)
-    if path[0] == "router":
-        table = _without_alternatives(table, path[-1])
-    entry = value if path in _BARE else {"value": value, "class": "set", "source": f"--set {setting}"}
-    return _replaced(table, path, entry, setting)
-
-
-def _without_shape(table: RawTable, topology: object) -> RawTable:
-    """Another topology: what describes the shape of the old one goes with it."""
-    network = table.get("network")
-    shape = SHAPES.get(topology) if isinstance(topology, str) else None
-    if shape is None or not isinstance(network, dict):
-        return table
-    known = ("topology", "link", *shape.needs, *shape.allows)
-    kept = {key: value for key, value in network.items() if key in known or _is_set(value)}
-    link, routing = kept.get("link"), kept.get("routing")
-    if isinstance(link, dict) and "link" in shape.needs:
-        kept["link"] = {key: value for key, value in link.items() if key in shape.overrides or key not in OVERRIDES}
-    if "link" not in (*shape.needs, *shape.allows):
-        kept.pop("link", None)
-    if isinstance(routing, dict) and routing.get("value") not in shape.routings and not _is_set(routing):
-        del kept["routing"]
-    return {**table, "network": kept}
-
-
-def _without_alternatives(table: RawTable, key: str) -> RawTable:
-    """A router described in another way: how the file described it goes."""
-    router = table.get("router")
-    dropped = {
-        old
-        for one, other in ROUTER_ALTERNATIVES
-        for ways in ((one, other), (other, one))
-        if key in ways[0]
-        for old in ways[1]
-    }
-    if not isinstance(router, dict) or not dropped:
-        return table
-    return {**table, "router": {old: entry for old, entry in router.items() if old not in dropped or _is_set(entry)}}
-
-
-def _is_set(entry: object) -> bool:
-    return isinstance(entry, dict) and entry.get("class") == "set"
-
-
-def _toml_value(text: str, setting: str) -> Any:  # noqa: ANN401 (whatever TOML holds; checked afterwards)
-    try:
-        parsed = parse_toml(f"value = {text}")
-    except TomlError:
-        # A bare word or path is a text: the shell has already taken the quotes.
-        if re.fullmatch(r"[A-Za-z./][A-Za-z0-9_./+-]*", text):
-            return text
-        number = re.fullmatch(r"([0-9.]+) ?[A-Za-z/]+", text)
-        if number is not None:
-            expected = f"{number[1]} without a unit, which is that of the key; rates are {', '.join(RATE_KEYS)}"
-            raise InputError("--set", setting, expected) from None
-        raise InputError("--set", setting, "a TOML value after '=', such as 66, 1.5, torus or [4,2,2]") from None
-    if set(parsed) != {"value"}:
-        raise InputError("--set", setting, "one TOML value after '='")
-    return parsed["value"]
-
-
-def _replaced(table: RawTable, path: tuple[str, ...], entry: object, setting: str) -> RawTable:
-    step, rest = path[0], path[1:]
-    if not rest:
-        return {**table, step: entry}
-    inner = table.get(step, {})
-    if not isinstance(inner, dict) or "class" in inner:
-        raise InputError("--set", setting, f'the key of a parameter: "{step}" is one itself, nothing is below it')
-    return {**table, step: _replaced(inner, rest, entry, setting)}

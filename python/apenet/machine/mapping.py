@@ -16,7 +16,7 @@ from apenet.base.infiles import UnreadableError, read_text
 from apenet.base.numbers import whole
 from apenet.base.outfiles import given_path
 from apenet.machine import Machine
-from apenet.machine.cart import Torus, fold
+from apenet.machine.cart import fold
 
 Mapping = str | Path | Sequence[int]
 MOST_MAP_BYTES = 2**28
@@ -37,7 +37,8 @@ def map_file(mapping: Mapping) -> Path | None:
 
 def made_for(machine: Machine, ranks: int) -> str:
     """The first line of a map file: the machine and the ranks that it is for."""
-    return f"# map of {ranks} ranks on {machine.name}, {machine.shape}"
+    of_partition = "" if machine.partition is None else "partition "
+    return f"# map of {ranks} ranks on {machine.name}, {of_partition}{machine.room.shape}"
 
 
 def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Mapping = "linear") -> list[int]:
@@ -46,7 +47,8 @@ def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Ma
     `linear` fills node after node, X first. `random:SEED` fills the nodes in a random order that depends on nothing but
     the seed. `cart:PxQxRxS` folds a grid of ranks, numbered as by `MPI_Cart_create`, onto a torus or mesh. Everything
     else is a file with one line per rank: a node's number, or its coordinates as `1 0 2`. A sequence gives the nodes
-    themselves. Raises InputError when the ranks do not fit the machine.
+    themselves. On a partition, all of these number its nodes and coordinates. What is returned are always the machine's
+    nodes. Raises InputError when the ranks do not fit the machine or its partition.
     """
     ranks = whole("ranks", ranks, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
     ranks_per_node = whole("ranks-per-node", ranks_per_node, 1, MOST_RANKS, "a whole number of at least 1")
@@ -57,7 +59,7 @@ def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Ma
     else:
         nodes = _given(machine, ranks, mapping)
     _check_sharing(machine, nodes)
-    return nodes
+    return machine.room.of_machine(nodes)
 
 
 def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Path) -> list[int]:
@@ -68,13 +70,14 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
     if text.startswith("cart:"):
         return _folded(machine, ranks, ranks_per_node, text)
     needed = -(-ranks // ranks_per_node)
-    available = machine.node_count if machine.node_count is not None else needed
+    room = machine.room
+    available = room.node_count if room.node_count is not None else needed
     if needed > available:
-        size = f"{machine.shape} = {available} nodes" if machine.dims else machine.shape
+        size = f"{room.shape} = {available} nodes" if room.dims else room.shape
         raise InputError(
             "ranks",
             ranks,
-            f"at most {available * ranks_per_node}: {machine.name} has {size}, with {ranks_per_node} rank(s) on each",
+            f"at most {available * ranks_per_node}: {room.name} has {size}, with {ranks_per_node} rank(s) on each",
         )
     order = list(range(available))
     if text != "linear":
@@ -86,17 +89,10 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
     return [order[rank // ranks_per_node] for rank in range(ranks)]
 
 
-def torus_of(machine: Machine) -> Torus | None:
-    """The machine as a block of nodes, None if it is no torus and no mesh."""
-    if not machine.topology.is_grid:
-        return None
-    return Torus(machine.dims, (machine.topology.wraps,) * len(machine.dims))
-
-
 def _folded(machine: Machine, ranks: int, ranks_per_node: int, text: str) -> list[int]:
-    torus = torus_of(machine)
+    torus = machine.room.torus
     if torus is None:
-        raise InputError("map", text, f"a machine that is a torus or a mesh; {machine.name} is not")
+        raise InputError("map", text, f"a machine that is a torus or a mesh; {machine.room.name} is not")
     content = text.removeprefix("cart:")
     if not re.fullmatch(r"[0-9]{1,8}(x[0-9]{1,8})*", content):
         raise InputError("map", text, "cart:PxQxRxS with the extents of the grid of ranks, such as cart:4x4x2x2")
@@ -110,7 +106,7 @@ def _folded(machine: Machine, ranks: int, ranks_per_node: int, text: str) -> lis
         raise InputError(
             "map",
             text,
-            f"a grid that fills a block of the {machine.shape} nodes, with {ranks_per_node} rank(s) on each",
+            f"a grid that fills a block of the {machine.room.shape} nodes, with {ranks_per_node} rank(s) on each",
         )
     return [int(node) for node in nodes]
 
@@ -119,7 +115,7 @@ def _given(machine: Machine, ranks: int, nodes: Sequence[int]) -> list[int]:
     if len(nodes) != ranks:
         raise InputError("map", list(nodes), f"one node for each of the {ranks} ranks")
     expected = _node_expected(machine)
-    most = (machine.node_count or MOST_RANKS) - 1
+    most = (machine.room.node_count or MOST_RANKS) - 1
     return [whole("map", node, 0, most, expected) for node in nodes]
 
 
@@ -166,25 +162,27 @@ def _nodes_of_lines(machine: Machine, ranks: int, ranks_per_node: int, path: Pat
 
 
 def _node_of_line(machine: Machine, content: str, place: str) -> int:
+    room = machine.room
     numbers = [part for part in re.split(r"[\s,()]+", content) if part]
-    if not all(re.fullmatch(r"[0-9]+", part) for part in numbers) or len(numbers) not in {1, len(machine.dims)}:
+    if not all(re.fullmatch(r"[0-9]+", part) for part in numbers) or len(numbers) not in {1, len(room.dims)}:
         expected = "a node's number"
-        if len(machine.dims) > 1:
-            expected += f", or its {len(machine.dims)} coordinates"
+        if len(room.dims) > 1:
+            expected += f", or its {len(room.dims)} coordinates"
         raise InputError(place, content, expected)
     values = [int(part) for part in numbers]
     if len(values) == 1:
-        if machine.node_count is not None and values[0] >= machine.node_count:
+        if room.node_count is not None and values[0] >= room.node_count:
             raise InputError(place, content, _node_expected(machine))
         return values[0]
-    if any(value >= extent for value, extent in zip(values, machine.dims, strict=True)):
-        raise InputError(place, content, "coordinates below " + " ".join(map(str, machine.dims)))
-    return number_of(machine.dims, values)
+    if any(value >= extent for value, extent in zip(values, room.dims, strict=True)):
+        raise InputError(place, content, "coordinates below " + " ".join(map(str, room.dims)))
+    return number_of(room.dims, values)
 
 
 def _node_expected(machine: Machine) -> str:
-    most = "" if machine.node_count is None else f" below {machine.node_count}"
-    return f"a node of {machine.name}: a number{most}, 0 or more"
+    room = machine.room
+    most = "" if room.node_count is None else f" below {room.node_count}"
+    return f"a node of {room.name}: a number{most}, 0 or more"
 
 
 def _check_sharing(machine: Machine, nodes: Sequence[int]) -> None:

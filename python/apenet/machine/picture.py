@@ -30,7 +30,7 @@ def drawn(
     dims = tuple(file.network.dims.value) if file.network.dims is not None else ()
     units = _numbers(description)
     wiring = _core.wiring(description.network)
-    routers, nodes, lines = _grid(dims, wiring) if dims else _graph(wiring)
+    routers, nodes, lines = placed(dims, wiring)
     figure, axes = plt.subplots(figsize=(9, 6), layout="constrained")
     for number, label in enumerate(_labels(file, units, wiring)):
         colour = _COLOURS[number % len(_COLOURS)]
@@ -46,13 +46,26 @@ def drawn(
         axes.add_collection(plt.matplotlib.collections.LineCollection(ends, colors="0.7", linewidths=0.6, zorder=0))
         axes.plot(*zip(*nodes, strict=True), "o", color="0.4", markersize=2.5, zorder=3, label="node")
     axes.set_title(title)
+    frame(axes, dims, wiring, columns=2)
+    figure.supxlabel(_caption(file, units, notes), fontsize=8)
+    return figure
+
+
+def placed(dims: Sequence[int], wiring: _core.Wiring) -> tuple[list[Point], list[Point], list[tuple[Line, int, bool]]]:
+    """Where routers and nodes are, nodes if they are drawn apart; the lines of cables, their class, whether bowed.
+
+    On a torus or mesh, which has `dims`, a line for each cable, in their order; else one for all between two routers.
+    """
+    return _grid(dims, wiring) if dims else _graph(wiring)
+
+
+def frame(axes: Any, dims: Sequence[int], wiring: _core.Wiring, columns: int) -> None:  # noqa: ANN401
+    """Sets matplotlib's axes around what is drawn, with the legend below."""
     is_layered = not dims and any(_levels(wiring))
     axes.set_aspect("auto" if is_layered else "equal", adjustable="datalim")
     axes.autoscale_view()
     axes.axis("off")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), frameon=False, ncols=2, fontsize=8)
-    figure.supxlabel(_caption(file, units, notes), fontsize=8)
-    return figure
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), frameon=False, ncols=columns, fontsize=8)
 
 
 def _labels(file: MachineFile, units: Mapping[str, float], wiring: _core.Wiring) -> list[str]:

@@ -68,4 +68,5 @@ def quantities(section: Section, path: tuple[str, ...] = ()) -> Iterator[tuple[s
             yield from quantities(value, (*path, key))
         elif isinstance(value, dict):
             for table, inner in value.items():
-                yield from quantities(inner, (*path, key, table))
+                if isinstance(inner, Section):
+                    yield from quantities(inner, (*path, key, table))

@@ -199,6 +199,10 @@ class Rail(WithCard):
 RailName = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,24}$")]
 
 
+PARTITION_NAME = "^[A-Za-z_][A-Za-z0-9_-]{0,31}$"
+"""Never to be taken for a box."""
+
+
 class MachineFile(WithCard):
     """A whole file. Which sections a machine needs depends on its card: see `apenet.machine.check`."""
 
@@ -210,4 +214,5 @@ class MachineFile(WithCard):
     host: Host
     software: Software
     rail: dict[RailName, Rail] = Field(default_factory=dict)
+    partition: dict[Annotated[str, Field(pattern=PARTITION_NAME)], Text] = Field(default_factory=dict)
     results: dict[str, PublishedResult] = Field(default_factory=dict)

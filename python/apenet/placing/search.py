@@ -43,7 +43,10 @@ _UNUSED = -1
 
 @dataclass(frozen=True)
 class PlacementResult:
-    """The given placement and the best one found, with their scores. `nodes` has the node of each rank."""
+    """The given placement and the best one found, with their scores.
+
+    `nodes` has the node of each rank, by its number in the partition if the machine has one chosen.
+    """
 
     traffic: RankTraffic
     machine: Machine
@@ -62,6 +65,7 @@ class PlacementResult:
         """The object that `apenet map --json` prints."""
         return {
             "machine": self.machine.name,
+            "partition": None if self.machine.partition is None else self.machine.partition.text,
             "traffic": self.traffic.source,
             "ranks": self.traffic.ranks,
             "ranks_per_node": self.ranks_per_node,
@@ -90,16 +94,17 @@ def optimise_placement(
     chosen = read_machine(machine) if isinstance(machine, str) else machine
     sent = traffic if isinstance(traffic, RankTraffic) else read_traffic(traffic)
     seed = checked_seed(seed)
-    given = np.array(map_ranks(chosen, sent.ranks, ranks_per_node, start), dtype=np.int64)
+    room = chosen.room
+    given = np.array(room.numbers_of(map_ranks(chosen, sent.ranks, ranks_per_node, start)), dtype=np.int64)
     node_count = chosen.node_count
     if node_count is None or not chosen.topology.has_routers:
         raise InputError("machine", chosen.name, "a machine with a network: here all nodes are equally near")
     if node_count > MOST_NODES:
         raise InputError("machine", f"{chosen.name} with {node_count} nodes", f"at most {MOST_NODES} nodes")
-    before = score(chosen, sent, given)
+    before = score(chosen, sent, np.array(room.of_machine(given.tolist())))
     nodes, after = given, before
     for candidate in _Search(chosen, sent, given, ranks_per_node, random.Random(seed), progress).candidates():  # noqa: S311
-        scored = score(chosen, sent, candidate)
+        scored = score(chosen, sent, np.array(room.of_machine(candidate.tolist())))
         if scored.is_as_good_as(before) and scored.hop_bytes < after.hop_bytes:
             nodes, after = candidate, scored
     return PlacementResult(
@@ -129,17 +134,19 @@ class _Search:
         draws: random.Random,
         progress: Callable[[str], None],
     ) -> None:
-        nodes = machine.node_count or 0
-        self._machine = machine
+        nodes = machine.room.node_count or 0
+        self._room = machine.room
         self._ranks = traffic.ranks
         self._per_node = ranks_per_node
         self._draws = draws
         self._progress = progress
         self._places = nodes * ranks_per_node
         try:
-            self._hops = _core.hop_counts(machine.description().network).reshape(nodes, nodes)
+            hops = _core.hop_counts(machine.description().network)
         except ValueError as error:
             raise machine.refused(error) from error
+        whole, of_machine = machine.node_count or 0, self._room.of_machine(range(nodes))
+        self._hops = hops.reshape(whole, whole)[np.ix_(of_machine, of_machine)]
         self._peers: list[list[tuple[int, int]]] = [[] for _ in range(self._ranks)]
         for low, high, weight in zip(*(column.tolist() for column in traffic.between()), strict=True):
             self._peers[low].append((high, weight))
@@ -208,7 +215,7 @@ class _Search:
     def _bisected(self) -> list[int]:
         """Halves ranks and nodes again and again: ranks by growth along their traffic, nodes by extent or order."""
         places = [_UNUSED] * self._ranks
-        used = _block(self._machine, -(-self._ranks // self._per_node))
+        used = _block(self._room.dims, -(-self._ranks // self._per_node))
         work: list[tuple[list[int], list[int]]] = [(list(range(self._ranks)), used)]
         while work:
             ranks, nodes = work.pop()
@@ -216,7 +223,7 @@ class _Search:
                 for number, rank in enumerate(ranks):
                     places[rank] = nodes[0] * self._per_node + number
                 continue
-            first_nodes, second_nodes = _halves(self._machine, nodes)
+            first_nodes, second_nodes = _halves(self._room.dims, nodes)
             room = len(first_nodes) * self._per_node
             share = min(
                 room, max(len(ranks) - len(second_nodes) * self._per_node, len(ranks) * len(first_nodes) // len(nodes))
@@ -287,9 +294,8 @@ class _Search:
         return places
 
 
-def _block(machine: Machine, count: int) -> list[int]:
+def _block(dims: Sequence[int], count: int) -> list[int]:
     """The first nodes, or on a torus or mesh the nodes of a small block at the origin with at least so many."""
-    dims = machine.dims
     if not dims:
         return list(range(count))
     extents = [1] * len(dims)
@@ -300,11 +306,11 @@ def _block(machine: Machine, count: int) -> list[int]:
     return sorted(number_of(dims, place_of(extents, places)).tolist())
 
 
-def _halves(machine: Machine, nodes: list[int]) -> tuple[list[int], list[int]]:
+def _halves(dims: Sequence[int], nodes: list[int]) -> tuple[list[int], list[int]]:
     """Cuts across the widest dimension; without dimensions, in the middle of the order."""
     ordered = nodes
-    if machine.dims:
-        coordinates = place_of(machine.dims, np.array(nodes))
+    if dims:
+        coordinates = place_of(dims, np.array(nodes))
         widest = max(coordinates, key=lambda along: len(np.unique(along)))
         ordered = [node for _, node in sorted(zip(widest.tolist(), nodes, strict=True))]
     middle = len(ordered) // 2

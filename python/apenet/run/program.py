@@ -138,7 +138,7 @@ def run(
     chosen_events = trace_filter(trace, trace_ranks, trace_from, trace_to, trace_least)
     arguments = _checked_command(command)
     n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
-    options = _session_options(pin, stall_timeout)
+    options = _session_options(chosen, pin, stall_timeout)
     limit = WallLimit(limit_wall)
     options.limit_virtual_ps = virtual_limit_ps(limit_virtual)
     options.tag_output = tag_output
@@ -314,8 +314,10 @@ def _computed(choice: Choice, computation: Computation, result: RunResult) -> Ru
     return replace(result, computation=charged, note=note, warnings=(*result.warnings, *warnings))
 
 
-def _session_options(pin: bool | None, stall_timeout: float) -> _core.SessionOptions:
+def _session_options(machine: Machine, pin: bool | None, stall_timeout: float) -> _core.SessionOptions:
     options = _core.SessionOptions()
+    if (part := machine.partition) is not None:
+        options.set_partition(list(part.nodes), list(part.extents), part.spanned)
     options.cores = _CORES[pin]
     is_number = isinstance(stall_timeout, int | float) and not isinstance(stall_timeout, bool)
     if not (is_number and 0.1 <= stall_timeout <= MOST_STALL_TIMEOUT_S):  # noqa: PLR2004

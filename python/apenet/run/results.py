@@ -48,6 +48,7 @@ class Request:
             "machine": self.machine.name,
             "settings": list(self.machine.settings),
             "rail": self.machine.rail,
+            "partition": None if self.machine.partition is None else self.machine.partition.text,
             "faults": list(self.machine.faults),
             "ranks": self.ranks,
             "ranks_per_node": self.ranks_per_node,

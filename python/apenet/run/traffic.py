@@ -164,6 +164,7 @@ def traffic(
     """
     settings = texts("settings", settings)
     chosen = read_machine(machine, settings) if isinstance(machine, str) else machine.with_settings(*settings)
+    chosen.require_whole("traffic")
     if pattern not in PATTERNS:
         close = difflib.get_close_matches(pattern, PATTERNS, n=1, cutoff=0.5)
         hint = f'; did you mean "{close[0]}"?' if close else ""

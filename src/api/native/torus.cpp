@@ -26,7 +26,7 @@ std::optional<std::uint32_t> Torus::next_node(std::uint32_t node, std::uint32_t 
   const bool is_minus = direction % 2 != 0;
   if (dimension >= grid_.dimensions) return std::nullopt;
   const GridLine line(extents(), node, dimension);
-  if (grid_.wraps == 0 && (is_minus ? line.is_first() : line.is_last())) return std::nullopt;
+  if (!grid_.is_closed(dimension) && (is_minus ? line.is_first() : line.is_last())) return std::nullopt;
   return line.further(node, is_minus ? line.extent - 1 : 1);
 }
 

@@ -28,7 +28,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 23;
+inline constexpr std::uint32_t protocol_version = 24;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -154,7 +154,7 @@ inline constexpr const char* refusal_mark = "apenet: refused: ";
 
 // The node of the process. Owner: the simulator, which writes it before any process starts.
 struct Place {
-  std::uint32_t node = 0;   // number in the simulated machine
+  std::uint32_t node = 0;   // number in the run's partition, by default the whole machine
   char host_name[64] = {};  // name of that node
 };
 
@@ -223,11 +223,14 @@ struct Layer {
   message::CardLimits card;
 };
 
-// The shape of a torus or mesh. Nodes are numbered with the first coordinate running fastest.
+// The shape of a torus or mesh, or of the box of it that is the run's partition. Nodes are numbered with the
+// first coordinate running fastest.
 struct Grid {
   std::uint32_t dimensions = 0;  // 0: neither torus nor mesh
   std::uint32_t extents[most_dimensions] = {};
-  std::uint32_t wraps = 0;  // a torus
+  std::uint32_t closed = 0;  // bit d: the ends of the lines along dimension d are joined
+
+  [[nodiscard]] bool is_closed(std::uint32_t dimension) const { return (closed >> dimension & 1U) != 0; }
 };
 
 // A card of every node, and the costs of the software over it.

@@ -26,7 +26,15 @@ struct LateLauncher {
       pipes;  // one per rank: the variables that the launcher gives its process of that rank
 };
 
+// The part of the machine that the processes of a run see. Their nodes are numbered within it.
+struct PartitionView {
+  std::vector<NodeId> nodes = {};           // by number in the partition; empty: the whole machine
+  std::vector<std::uint32_t> extents = {};  // those of a box, X first; empty: no box
+  std::uint32_t spanned = 0;                // bit d: the box has all nodes along dimension d
+};
+
 struct SessionOptions {
+  PartitionView partition;
   ipc::ComputeMode compute = ipc::ComputeMode::none;
   double compute_scale = 1.0;  // factor of measured computation
   // Wall time without progress after which a deadlock is reported. The first applies if no thread of the

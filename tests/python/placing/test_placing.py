@@ -15,7 +15,7 @@ from apenet import _core
 from apenet.base.errors import InputError
 from apenet.machine import machine
 from apenet.machine.cart import Torus, hops
-from apenet.machine.mapping import map_ranks, torus_of
+from apenet.machine.mapping import map_ranks
 from apenet.placing import RankTraffic, optimise_placement, read_traffic
 from apenet.placing.score import score
 
@@ -41,7 +41,7 @@ def largest_dilation(name, grid, ranks_per_node=1, *changes):
     nodes = np.array(map_ranks(chosen, math.prod(grid), ranks_per_node, "cart:" + "x".join(map(str, grid))))
     assert max(np.bincount(nodes)) == ranks_per_node
     placed = nodes.reshape(grid)
-    torus = torus_of(chosen)
+    torus = chosen.room.torus
     return max(int(hops(placed, np.roll(placed, -1, axis=d), torus).max()) for d in range(len(grid)))
 
 
