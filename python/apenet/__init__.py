@@ -10,12 +10,13 @@ apenet.report("run")
 apenet.workload(program, n=16, machine=ape16)
 apenet.optimise_placement("trace.goal", machine=ape16)
 apenet.optimise("bench dslash", ["ape128", "pax"], grid={"network.link.clock_mhz": [100, 133]}, draws=64)
+apenet.cluster.run([apenet.cluster.Job("left", "trace.goal", "4x4x4")], machine="ape128")
 apenet.fit.fit("osu_latency.txt")
 apenet.calibrate.calibrate("tcp")
 apenet.reproduce.reproduce(apenet.reproduce.plan(["ape128"]))
 """
 
-from apenet import bench, fit, reproduce
+from apenet import bench, cluster, fit, reproduce
 from apenet._core import version as __version__
 from apenet.base.errors import (
     ApenetError,
@@ -62,6 +63,7 @@ __all__ = [
     "__version__",
     "bench",
     "calibrate",
+    "cluster",
     "difference",
     "explain",
     "fit",

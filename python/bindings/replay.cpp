@@ -272,6 +272,27 @@ void bind_replay(nb::module_& module) {
           "finish_ps", [](const ReplayReport& self) { return picoseconds(self.finish); },
           nb::rv_policy::automatic)
       .def_ro("operations", &ReplayReport::operations);
+  nb::class_<JobReport>(module, "JobReport")
+      .def_prop_ro(
+          "finish_ps", [](const JobReport& self) { return picoseconds(self.finish); },
+          nb::rv_policy::automatic)
+      .def_ro("operations", &JobReport::operations)
+      .def_ro("deadlock", &JobReport::deadlock)
+      .def_ro("warnings", &JobReport::warnings);
+  nb::class_<JobsReport, RanksReport>(module, "JobsReport").def_ro("jobs", &JobsReport::jobs);
+  module.def(
+      "replay_jobs",
+      [](const MachineDescription& description, const std::vector<const GoalSchedule*>& schedules,
+         const std::vector<std::vector<NodeId>>& nodes, const std::vector<std::int64_t>& starts_ps) {
+        if (nodes.size() != schedules.size() || starts_ps.size() != schedules.size())
+          throw std::invalid_argument("schedules, nodes, starts_ps: expected the same length");
+        std::vector<GoalJob> jobs;
+        for (std::size_t i = 0; i < schedules.size(); ++i)
+          jobs.push_back({schedules[i], nodes[i], Time::from_ps(starts_ps[i])});
+        return replay_jobs(description, jobs);
+      },
+      nb::arg("description"), nb::arg("schedules"), nb::arg("nodes"), nb::arg("starts_ps"),
+      nb::call_guard<nb::gil_scoped_release>());
   module.def("count_goal_packet_hops",
              nb::overload_cast<const MachineDescription&, const std::vector<NodeId>&, const GoalSchedule&>(
                  &count_packet_hops),

@@ -15,6 +15,7 @@ from apenet.cli import (
     bench,
     calibrate,
     cc,
+    cluster,
     completion,
     doctor,
     examples,
@@ -72,6 +73,7 @@ app.command(cls=HelpfulCommand)(calibrate.calibrate)
 app.command("machines", cls=HelpfulCommand)(machine.list_machines)
 app.add_typer(machine.app, name="machine")
 app.add_typer(partition.app, name="partition")
+app.add_typer(cluster.app, name="cluster")
 app.command(cls=HelpfulCommand)(doctor.doctor)
 app.command(cls=HelpfulCommand)(perf.perf)
 app.add_typer(examples.app, name="examples")

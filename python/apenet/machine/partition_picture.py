@@ -12,7 +12,7 @@ from apenet.machine.picture import frame, placed
 _MOST_LABELS = 32
 
 
-def drawn_partitions(checked: PartitionCheck, plt: Any) -> Any:  # noqa: ANN401
+def drawn_partitions(checked: PartitionCheck, plt: Any, what: str = "partitions") -> Any:  # noqa: ANN401
     """The figure of a machine whose nodes have the colours of their partitions, with shared links in red."""
     machine = checked.machine
     wiring = _core.wiring(machine.description().network)
@@ -41,6 +41,6 @@ def drawn_partitions(checked: PartitionCheck, plt: Any) -> Any:  # noqa: ANN401
         chosen_places = [places[node] for node in shown.partition.nodes]
         colour = colours[number % len(colours)]
         axes.plot(*zip(*chosen_places, strict=True), "o", color=colour, markersize=size, zorder=4, label=label)
-    axes.set_title(f"{machine.name}: {machine.shape}, {len(checked.partitions)} partitions")
+    axes.set_title(f"{machine.name}: {machine.shape}, {len(checked.partitions)} {what}")
     frame(axes, machine.dims, wiring, columns=4)
     return figure

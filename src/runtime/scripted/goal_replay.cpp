@@ -12,81 +12,99 @@ namespace {
 
 class GoalReplay final : private RankProgram {
  public:
-  GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-             const GoalSchedule& schedule, const ObservationOptions& observed, ReplayLog* log);
+  GoalReplay(const MachineDescription& description, const std::vector<GoalJob>& jobs,
+             const ObservationOptions& observed, ReplayLog* log);
 
-  ReplayReport run();
+  JobsReport run();
 
  private:
   // The operation that is first in the file comes first.
   using Ready = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>;
+  struct Job {
+    const GoalSchedule& schedule;
+    ProcessId first_rank;
+    Time start;
+    std::uint64_t truncated = 0;
+  };
   struct Rank {
-    std::vector<std::uint32_t> waits_for;  // per operation: the number of unmet dependencies
-    std::vector<bool> is_ended;
-    std::vector<Time> earliest;  // per operation; only with several CPUs, because a single clock implies it
-    Ready ready;
+    const GoalRank& trace;
+    std::uint32_t job;
+    std::vector<std::uint32_t> waits_for = {};  // per operation: the number of unmet dependencies
+    std::vector<bool> is_ended = {};
+    std::vector<Time> earliest =
+        {};  // per operation; only with several CPUs, because a single clock implies it
+    Ready ready = {};
     std::uint32_t left = 0;  // operations that have not ended
-    Time finish;
+    Time finish = Time::zero();
   };
 
   bool proceed(ProcessId rank) override;
   void ended(ProcessId rank, std::uint32_t operation, Time time, const Envelope& message) override;
   Time start(ProcessId rank, std::uint32_t operation);
   void release(ProcessId rank, std::uint32_t operation, Time time, bool on_start);
-  void require_all_ended();
+  void add_rank(std::uint32_t job, const GoalRank& trace);
+  [[nodiscard]] JobReport report_on(const Job& job);
+  [[nodiscard]] std::string describe_deadlock(const Job& job);
   [[nodiscard]] std::string describe_waiting(ProcessId rank);
 
   [[nodiscard]] Memory memory_of(const GoalOperation& operation) const {
     return operation.in_gpu && has_gpu_ ? Memory::gpu : Memory::host;
   }
-  [[nodiscard]] std::string nics_warning() const;
+  [[nodiscard]] std::string nics_warning(const GoalSchedule& schedule) const;
 
-  static std::vector<std::uint16_t> cpus_of(const GoalSchedule& schedule);
+  static std::vector<std::uint16_t> cpus_of(const std::vector<GoalJob>& jobs);
+  static std::vector<NodeId> nodes_of(const std::vector<GoalJob>& jobs);
 
-  const GoalSchedule& schedule_;
   bool has_gpu_;
   std::vector<std::string> rails_;  // names of the machine's rails
-  std::vector<Rank> ranks_;
-  std::uint64_t truncated_ = 0;
+  std::vector<Job> jobs_;
+  std::vector<Rank> ranks_;  // those of all jobs
   ReplayLog* log_;
   MessagePassing messages_;
 };
 
-std::vector<std::uint16_t> GoalReplay::cpus_of(const GoalSchedule& schedule) {
+std::vector<std::uint16_t> GoalReplay::cpus_of(const std::vector<GoalJob>& jobs) {
   std::vector<std::uint16_t> cpus;
-  cpus.reserve(schedule.ranks.size());
-  for (const GoalRank& rank : schedule.ranks) cpus.push_back(rank.cpus);
+  for (const GoalJob& job : jobs)
+    for (const GoalRank& rank : job.schedule->ranks) cpus.push_back(rank.cpus);
   return cpus;
 }
 
-GoalReplay::GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                       const GoalSchedule& schedule, const ObservationOptions& observed, ReplayLog* log)
-    : schedule_(schedule),
-      has_gpu_(description.host.gpu_copy_bytes_per_second > 0),
+std::vector<NodeId> GoalReplay::nodes_of(const std::vector<GoalJob>& jobs) {
+  std::vector<NodeId> nodes;
+  for (const GoalJob& job : jobs) nodes.insert(nodes.end(), job.node_of_rank.begin(), job.node_of_rank.end());
+  return nodes;
+}
+
+GoalReplay::GoalReplay(const MachineDescription& description, const std::vector<GoalJob>& jobs,
+                       const ObservationOptions& observed, ReplayLog* log)
+    : has_gpu_(description.host.gpu_copy_bytes_per_second > 0),
       rails_{"first"},
-      ranks_(schedule.ranks.size()),
       log_(log),
-      messages_(description, std::move(node_of_rank), cpus_of(schedule), *this, observed) {
+      messages_(description, nodes_of(jobs), cpus_of(jobs), *this, observed) {
   for (const RailDescription& rail : description.rails) rails_.push_back(rail.name);
-  if (log_ != nullptr) {
-    messages_.log_waits(*log_);
-    for (const GoalRank& rank : schedule.ranks) {
-      log_->began.emplace_back(rank.operations.size());
-      log_->ended.emplace_back(rank.operations.size());
-    }
+  if (log_ != nullptr) messages_.log_waits(*log_);
+  for (std::uint32_t j = 0; j < jobs.size(); ++j) {
+    jobs_.push_back({*jobs[j].schedule, static_cast<ProcessId>(ranks_.size()), jobs[j].start});
+    for (const GoalRank& trace : jobs[j].schedule->ranks) add_rank(j, trace);
   }
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
-    const GoalRank& trace = schedule.ranks[r];
-    Rank& rank = ranks_[r];
-    const std::size_t count = trace.operations.size();
-    rank.left = static_cast<std::uint32_t>(count);
-    rank.waits_for.resize(count);
-    rank.is_ended.resize(count);
-    if (trace.cpus > 1) rank.earliest.resize(count);
-    for (const std::uint32_t successor : trace.successors) ++rank.waits_for[successor & ~GoalRank::on_start];
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (rank.waits_for[i] == 0) rank.ready.push(i);
-    }
+}
+
+void GoalReplay::add_rank(std::uint32_t job, const GoalRank& trace) {
+  Rank& rank = ranks_.emplace_back(Rank{.trace = trace, .job = job});
+  const std::size_t count = trace.operations.size();
+  if (log_ != nullptr) {
+    log_->began.emplace_back(count);
+    log_->ended.emplace_back(count);
+  }
+  rank.finish = jobs_[job].start;
+  rank.left = static_cast<std::uint32_t>(count);
+  rank.waits_for.resize(count);
+  rank.is_ended.resize(count);
+  if (trace.cpus > 1) rank.earliest.resize(count);
+  for (const std::uint32_t successor : trace.successors) ++rank.waits_for[successor & ~GoalRank::on_start];
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (rank.waits_for[i] == 0) rank.ready.push(i);
   }
 }
 
@@ -103,16 +121,19 @@ bool GoalReplay::proceed(ProcessId id) {
 }
 
 Time GoalReplay::start(ProcessId id, std::uint32_t number) {
-  const GoalOperation& operation = schedule_.ranks[id].operations[number];
   const Rank& rank = ranks_[id];
-  const Time earliest = rank.earliest.empty() ? Time::zero() : rank.earliest[number];
+  const GoalOperation& operation = rank.trace.operations[number];
+  const Job& job = jobs_[rank.job];
+  const Time earliest = rank.earliest.empty() ? job.start : std::max(job.start, rank.earliest[number]);
+  const bool is_of_any = operation.kind == GoalOperation::Kind::receive && operation.peer == any_rank;
+  const ProcessId peer = is_of_any ? any_rank : job.first_rank + operation.peer;
   switch (operation.kind) {
     case GoalOperation::Kind::send:
-      return messages_.send(id, operation.cpu, earliest, number, {id, operation.tag, operation.amount},
-                            operation.peer, operation.address, memory_of(operation));
+      return messages_.send(id, operation.cpu, earliest, number, {id, operation.tag, operation.amount}, peer,
+                            operation.address, memory_of(operation));
     case GoalOperation::Kind::receive:
-      return messages_.receive(id, operation.cpu, earliest, number, operation.peer, operation.tag,
-                               operation.address, memory_of(operation));
+      return messages_.receive(id, operation.cpu, earliest, number, peer, operation.tag, operation.address,
+                               memory_of(operation));
     case GoalOperation::Kind::calc:
       break;
   }
@@ -121,8 +142,8 @@ Time GoalReplay::start(ProcessId id, std::uint32_t number) {
 
 void GoalReplay::ended(ProcessId id, std::uint32_t operation, Time time, const Envelope& message) {
   Rank& rank = ranks_[id];
-  const GoalOperation& done = schedule_.ranks[id].operations[operation];
-  if (done.kind == GoalOperation::Kind::receive && message.bytes > done.amount) ++truncated_;
+  const GoalOperation& done = rank.trace.operations[operation];
+  if (done.kind == GoalOperation::Kind::receive && message.bytes > done.amount) ++jobs_[rank.job].truncated;
   rank.finish = std::max(rank.finish, time);
   if (log_ != nullptr) log_->ended[id][operation] = time;
   rank.is_ended[operation] = true;
@@ -131,8 +152,8 @@ void GoalReplay::ended(ProcessId id, std::uint32_t operation, Time time, const E
 }
 
 void GoalReplay::release(ProcessId id, std::uint32_t operation, Time time, bool on_start) {
-  const GoalRank& trace = schedule_.ranks[id];
   Rank& rank = ranks_[id];
+  const GoalRank& trace = rank.trace;
   for (std::uint32_t s = trace.first_successor[operation]; s < trace.first_successor[operation + 1]; ++s) {
     const std::uint32_t successor = trace.successors[s];
     if (((successor & GoalRank::on_start) != 0) != on_start) continue;
@@ -142,67 +163,76 @@ void GoalReplay::release(ProcessId id, std::uint32_t operation, Time time, bool 
   }
 }
 
-ReplayReport GoalReplay::run() {
+JobsReport GoalReplay::run() {
   messages_.run();
-  require_all_ended();
-  ReplayReport report;
+  JobsReport report;
   static_cast<RanksReport&>(report) = messages_.report();
-  report.operations = schedule_.operation_count();
-  for (const Rank& rank : ranks_) report.finish.push_back(rank.finish);
-  if (truncated_ > 0) {
-    report.warnings.push_back(std::to_string(truncated_) +
+  for (const Job& job : jobs_) report.jobs.push_back(report_on(job));
+  return report;
+}
+
+JobReport GoalReplay::report_on(const Job& job) {
+  const GoalSchedule& schedule = job.schedule;
+  JobReport report;
+  report.operations = schedule.operation_count();
+  report.deadlock = describe_deadlock(job);
+  for (std::size_t i = 0; i < schedule.ranks.size(); ++i)
+    report.finish.push_back(ranks_[job.first_rank + i].finish);
+  if (job.truncated > 0) {
+    report.warnings.push_back(std::to_string(job.truncated) +
                               " receives got a message longer than they say: it was taken whole");
   }
-  if (messages_.capabilities().translates_addresses && schedule_.receives_at_no_address > 0) {
+  if (messages_.capabilities().translates_addresses && schedule.receives_at_no_address > 0) {
     report.warnings.push_back(
-        std::to_string(schedule_.receives_at_no_address) +
+        std::to_string(schedule.receives_at_no_address) +
         " receives name no buffer address (// @0x...): the card, which translates addresses, finds all their "
         "buffers on one page");
   }
-  if (!has_gpu_ && schedule_.buffers_in_gpu > 0) {
-    report.warnings.push_back(std::to_string(schedule_.buffers_in_gpu) +
+  if (!has_gpu_ && schedule.buffers_in_gpu > 0) {
+    report.warnings.push_back(std::to_string(schedule.buffers_in_gpu) +
                               " sends and receives name a buffer in the memory of a GPU, which the nodes of "
                               "this machine do not have: it was taken for host memory");
   }
-  if (!schedule_.nics.empty() && schedule_.nics != std::set<std::uint16_t>{0})
-    report.warnings.push_back(nics_warning());
+  if (!schedule.nics.empty() && schedule.nics != std::set<std::uint16_t>{0})
+    report.warnings.push_back(nics_warning(schedule));
   return report;
 }
 
 // For example: operations name the network interfaces 0 (rail first), 1 (rail ib).
-std::string GoalReplay::nics_warning() const {
+std::string GoalReplay::nics_warning(const GoalSchedule& schedule) const {
   std::string names;
-  for (const std::uint16_t nic : schedule_.nics) {
+  for (const std::uint16_t nic : schedule.nics) {
     names += (names.empty() ? "" : ", ") + std::to_string(nic);
     if (rails_.size() > 1 && nic < rails_.size()) names += " (rail " + rails_[nic] + ")";
   }
-  const bool is_several = schedule_.nics.size() > 1;
+  const bool is_several = schedule.nics.size() > 1;
   return "operations name the network " + std::string(is_several ? "interfaces " : "interface ") + names +
          ": all messages went by one card of their node" +
          (rails_.size() > 1 ? ", that of rail " + rails_.front() + "; --rail chooses another" : "");
 }
 
-void GoalReplay::require_all_ended() {
+std::string GoalReplay::describe_deadlock(const Job& job) {
   constexpr std::size_t most_shown = 8;
+  const std::size_t count = job.schedule.ranks.size();
   std::vector<std::string> lines;
   std::size_t stuck = 0;
-  for (ProcessId id = 0; id < ranks_.size(); ++id) {
-    std::string waiting = describe_waiting(id);
+  for (ProcessId rank = 0; rank < count; ++rank) {
+    std::string waiting = describe_waiting(job.first_rank + rank);
     if (waiting.empty()) continue;
-    if (stuck++ < most_shown) lines.push_back("  rank " + std::to_string(id) + " " + waiting);
+    if (stuck++ < most_shown) lines.push_back("  rank " + std::to_string(rank) + " " + waiting);
   }
-  if (stuck == 0) return;
-  std::string text = schedule_.file + ": " + std::to_string(stuck) + " of " + std::to_string(ranks_.size()) +
+  if (stuck == 0) return {};
+  std::string text = job.schedule.file + ": " + std::to_string(stuck) + " of " + std::to_string(count) +
                      " ranks do not come to their end:";
   for (const std::string& line : lines) text += "\n" + line;
   if (stuck > most_shown) text += "\n  and " + std::to_string(stuck - most_shown) + " ranks more";
-  throw ReplayDeadlock(text);
+  return text;
 }
 
 // Names the first operation that has started and not ended, and the oldest message that was not received.
 std::string GoalReplay::describe_waiting(ProcessId id) {
   const Rank& rank = ranks_[id];
-  const GoalRank& trace = schedule_.ranks[id];
+  const GoalRank& trace = rank.trace;
   std::string text;
   for (std::uint32_t i = 0; rank.left > 0 && i < trace.operations.size(); ++i) {
     if (rank.is_ended[i] || rank.waits_for[i] > 0) continue;
@@ -214,20 +244,35 @@ std::string GoalReplay::describe_waiting(ProcessId id) {
   if (messages_.unreceived(id, message)) {
     text += (text.empty() ? "has not received the message of " : "; it has not received the message of ") +
             std::to_string(message.bytes) + " bytes, tag " + std::to_string(message.tag) + ", from rank " +
-            std::to_string(message.source);
+            std::to_string(message.source - jobs_[rank.job].first_rank);
   }
   return text;
 }
 
 }  // namespace
 
+JobsReport replay_jobs(const MachineDescription& description, const std::vector<GoalJob>& jobs,
+                       const ObservationOptions& observed, ReplayLog* log) {
+  for (const GoalJob& job : jobs) {
+    if (job.node_of_rank.size() == job.schedule->ranks.size()) continue;
+    throw std::invalid_argument("map = " + std::to_string(job.node_of_rank.size()) + " ranks: expected the " +
+                                std::to_string(job.schedule->ranks.size()) + " of " + job.schedule->file);
+  }
+  return GoalReplay(description, jobs, observed, log).run();
+}
+
 ReplayReport replay_goal(const MachineDescription& description, std::vector<NodeId> node_of_rank,
                          const GoalSchedule& schedule, const ObservationOptions& observed, ReplayLog* log) {
-  if (node_of_rank.size() != schedule.ranks.size()) {
-    throw std::invalid_argument("map = " + std::to_string(node_of_rank.size()) + " ranks: expected the " +
-                                std::to_string(schedule.ranks.size()) + " of " + schedule.file);
-  }
-  return GoalReplay(description, std::move(node_of_rank), schedule, observed, log).run();
+  JobsReport jobs =
+      replay_jobs(description, {{&schedule, std::move(node_of_rank), Time::zero()}}, observed, log);
+  JobReport& only = jobs.jobs.front();
+  if (!only.deadlock.empty()) throw ReplayDeadlock(only.deadlock);
+  ReplayReport report;
+  static_cast<RanksReport&>(report) = std::move(jobs);
+  report.finish = std::move(only.finish);
+  report.operations = only.operations;
+  for (std::string& warning : only.warnings) report.warnings.push_back(std::move(warning));
+  return report;
 }
 
 PacketHops count_packet_hops(const MachineDescription& description, const std::vector<NodeId>& node_of_rank,

@@ -1,8 +1,9 @@
-// replay_goal: runs a GOAL trace on a simulated machine.
+// replay_goal: runs a GOAL trace on a simulated machine; replay_jobs: several, at the same time.
 #pragma once
 
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "kernel/time.hpp"
@@ -31,6 +32,30 @@ class ReplayDeadlock : public std::runtime_error {
 [[nodiscard]] ReplayReport replay_goal(const MachineDescription& description,
                                        std::vector<NodeId> node_of_rank, const GoalSchedule& schedule,
                                        const ObservationOptions& observed = {}, ReplayLog* log = nullptr);
+
+// One of several traces with ranks of its own, none of which acts before `start`.
+struct GoalJob {
+  const GoalSchedule* schedule = nullptr;  // must outlive the replay
+  std::vector<NodeId> node_of_rank;
+  Time start;
+};
+
+struct JobReport {
+  std::vector<Time> finish;  // per rank: the end of its last operation, or the start of the job
+  std::uint64_t operations = 0;
+  std::string deadlock;  // which ranks wait forever or leave messages unreceived, and for what; else empty
+  std::vector<std::string> warnings;
+};
+
+// Its ranks are those of all jobs, one job after another.
+struct JobsReport : RanksReport {
+  std::vector<JobReport> jobs;
+};
+
+// Runs several traces on one network. A job that deadlocks ends alone. Throws std::invalid_argument like
+// Machine.
+[[nodiscard]] JobsReport replay_jobs(const MachineDescription& description, const std::vector<GoalJob>& jobs,
+                                     const ObservationOptions& observed = {}, ReplayLog* log = nullptr);
 
 // The work of all messages of the trace. Requires a node for each rank.
 [[nodiscard]] PacketHops count_packet_hops(const MachineDescription& description,
