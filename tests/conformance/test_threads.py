@@ -198,15 +198,23 @@ def test_more_threads_than_clocks_are_refused_with_the_number(apenet, build):
 
 
 @pytest.mark.parametrize(
-    ("library", "first"), [("libfabric-own.so", "01"), ("libucm-own.so", "01"), ("libown.so", "10")]
+    ("library", "function", "first"),
+    [
+        ("libfabric-own.so", "watch", "01"),
+        ("libucm-own.so", "watch", "01"),
+        ("libopen-pal-own.so", "opal_mem_hooks_release_hook", "01"),
+        ("libopen-pal-own.so", "watch", "10"),
+        ("libown.so", "watch", "10"),
+    ],
 )
-def test_locks_that_a_library_takes_within_the_allocator_are_no_actions(apenet, tmp_path, library, first):
-    """Which thread needs new memory is the host's choice. Locks of other libraries come in their order."""
+def test_locks_that_a_library_takes_within_the_allocator_are_no_actions(apenet, tmp_path, library, function, first):
+    """Which thread needs new memory is the host's choice. Other locks come in their order."""
     mpicc = Path(sys.executable).with_name("mpicc")
     shared, program = tmp_path / library, tmp_path / "watched"
     sources = HERE / "threads"
-    subprocess.run(["gcc", "-shared", "-fPIC", sources / "watcher.c", "-o", shared], check=True)
-    subprocess.run([mpicc, sources / "watched.c", shared, "-pthread", "-o", program], check=True)
+    name = f"-DWATCH={function}"
+    subprocess.run(["gcc", "-shared", "-fPIC", name, sources / "watcher.c", "-o", shared], check=True)
+    subprocess.run([mpicc, name, sources / "watched.c", shared, "-pthread", "-o", program], check=True)
     done = apenet("run", "-n", "1", "--", program)
     assert (done.returncode, done.stdout) == (0, "".join(f"thread {thread}\n" for thread in first)), done.stderr
 

@@ -1,5 +1,6 @@
 #include "runtime/shim/memory_watchers.hpp"
 
+#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -18,38 +19,59 @@ struct WatcherCode {
 };
 
 // A process may have two versions of one library.
-using WatcherCodes = std::array<WatcherCode, 4>;
+using WatcherCodes = std::array<WatcherCode, 6>;
 
 WatcherCodes& watcher_codes() {
   static constinit WatcherCodes value{};
   return value;
 }
 
-bool is_watcher(const char* path) {
-  const std::string_view whole = path != nullptr ? path : "";
-  const std::string_view name = whole.substr(whole.rfind('/') + 1);
-  return name.starts_with("libfabric") || name.starts_with("libucm");
+struct Search {
+  std::size_t count = 0;
+  const char* open_mpi =
+      nullptr;  // path of the library with the function that Open MPI lets the allocator call
+};
+
+void note_code(Search& search, std::uint64_t begin, std::uint64_t bytes) {
+  if (search.count == watcher_codes().size()) return;
+  WatcherCode& code = watcher_codes()[search.count++];
+  code.begin = begin;
+  code.bytes = bytes;
 }
 
-int note_watcher(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
-  std::size_t& count = *static_cast<std::size_t*>(data);
-  if (!is_watcher(info->dlpi_name) || count == watcher_codes().size()) return 0;
+int note_library(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
+  Search& search = *static_cast<Search*>(data);
+  const std::string_view whole = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  const std::string_view name = whole.substr(whole.rfind('/') + 1);
+  if (name.starts_with("libopen-pal")) search.open_mpi = info->dlpi_name;
+  if (!name.starts_with("libfabric") && !name.starts_with("libucm")) return 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = info->dlpi_phdr[i];
     if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
-    WatcherCode& code = watcher_codes()[count++];
-    code.begin = info->dlpi_addr + part.p_vaddr;
-    code.bytes = part.p_memsz;
+    note_code(search, info->dlpi_addr + part.p_vaddr, part.p_memsz);
     break;
   }
   return 0;
 }
 
+// The other locks of this library are of the order.
+void note_hook_of_open_mpi(Search& search) {
+  void* const library = dlopen(search.open_mpi, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return;
+  Dl_info place{};
+  void* symbol = nullptr;
+  void* const hook = dlsym(library, "opal_mem_hooks_release_hook");
+  if (hook != nullptr && dladdr1(hook, &place, &symbol, RTLD_DL_SYMENT) != 0 && symbol != nullptr)
+    note_code(search, reinterpret_cast<std::uint64_t>(hook), static_cast<const ElfW(Sym)*>(symbol)->st_size);
+  dlclose(library);
+}
+
 }  // namespace
 
 void find_memory_watchers() {
-  std::size_t count = 0;
-  dl_iterate_phdr(note_watcher, &count);
+  Search search;
+  dl_iterate_phdr(note_library, &search);
+  if (search.open_mpi != nullptr) note_hook_of_open_mpi(search);
 }
 
 bool is_in_memory_watcher(const void* code) {

@@ -4,11 +4,11 @@
 
 #include "../c/check.h"
 
-void watch(int times);
+void WATCH(int times);
 
 static void* allocate(void* argument) {
   const int thread = *(int*)argument;
-  if (thread == 0) watch(20);
+  if (thread == 0) WATCH(20);
   printf("thread %d\n", thread);
   return NULL;
 }

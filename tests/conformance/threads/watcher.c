@@ -2,9 +2,9 @@
 // its locks is the host's choice.
 #include <pthread.h>
 
-void watch(int times);
+void WATCH(int times);
 
-void watch(int times) {
+void WATCH(int times) {
   static pthread_rwlock_t monitors = PTHREAD_RWLOCK_INITIALIZER;
   static pthread_mutex_t cache = PTHREAD_MUTEX_INITIALIZER;
   for (int i = 0; i < times; ++i) {
