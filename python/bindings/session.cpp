@@ -12,6 +12,7 @@
 
 #include "bindings.hpp"
 #include "runtime/ipc/descriptor_path.hpp"
+#include "runtime/launch/source_lines.hpp"
 #include "runtime/recording/goal_writer.hpp"
 
 namespace nb = nanobind;
@@ -198,7 +199,11 @@ void bind_session(nb::module_& module) {
   module.def(
       "write_goal",
       [](int fd, std::uint32_t rank_count, const std::string& heading, const std::string& path) {
-        return write_goal(Recording(fd, rank_count), heading, path);
+        SourceLines lines;
+        return write_goal(Recording(fd, rank_count), heading, path,
+                          [&lines](const std::string& file, const std::vector<std::uint64_t>& behind) {
+                            return lines.lines_of_calls(file, behind);
+                          });
       },
       nb::arg("fd"), nb::arg("rank_count"), nb::arg("heading"), nb::arg("path"));
 

@@ -34,11 +34,27 @@ class GoalWriter : public testing::Test {
     append(&header, sizeof(header));
     append(entries.data(), entries.size() * sizeof(RecordingEntry));
   }
+  void path(std::uint32_t rank, const std::string& name) const {
+    ipc::RecordingChunk header;
+    header.rank = rank;
+    header.path_bytes = static_cast<std::uint32_t>(name.size());
+    append(&header, sizeof(header));
+    const std::string all = name + std::string(ipc::padded(name.size()) - name.size(), '\0');
+    append(all.data(), all.size());
+  }
+  // As if each file had a line for every 16 bytes of code; nothing is known of those in a/b.
+  static std::vector<std::string> lines_of_calls(const std::string& file,
+                                                 const std::vector<std::uint64_t>& behind) {
+    std::vector<std::string> lines;
+    for (const std::uint64_t address : behind)
+      lines.push_back(file == "a/b" ? "" : file + ":" + std::to_string(address / 16));
+    return lines;
+  }
   void append(const void* bytes, std::size_t count) const {
     ASSERT_EQ(write(fd_, bytes, count), static_cast<ssize_t>(count));
   }
   std::string goal(std::uint32_t ranks) {
-    summary_ = write_goal(Recording(fd_, ranks), "a test", path_);
+    summary_ = write_goal(Recording(fd_, ranks), "a test", path_, lines_of_calls);
     std::ifstream file(path_);
     std::stringstream text;
     text << file.rdbuf();
@@ -198,7 +214,7 @@ TEST_F(GoalWriter, RemoteAccessesBecomeMessagesOnASecondCpu) {
 
 TEST_F(GoalWriter, NamesTheCallsThatBeganAnOperationAndSawItsEnd) {
   const auto in = [](RecordingEntry entry, ipc::MpiCall call) {
-    entry.call = static_cast<std::uint32_t>(call);
+    entry.call = static_cast<std::uint16_t>(call);
     return entry;
   };
   RecordingEntry message = matched(2, 1, 7, 8);
@@ -213,6 +229,48 @@ TEST_F(GoalWriter, NamesTheCallsThatBeganAnOperationAndSawItsEnd) {
   EXPECT_NE(text.find("l2: recv 8b from 1 tag 0 // @0x10 gpu in MPI_Irecv MPI_Wait\n"), std::string::npos)
       << text;
   EXPECT_NE(text.find("l3: send 0b to 1 tag 0 // in MPI\n"), std::string::npos) << text;
+}
+
+TEST_F(GoalWriter, NamesThePlacesOfCalls) {
+  const auto in = [](RecordingEntry entry, ipc::MpiCall call, std::uint16_t site) {
+    entry.call = static_cast<std::uint16_t>(call);
+    entry.site = site;
+    return entry;
+  };
+  const auto site = [](std::uint16_t number, std::uint32_t file, std::uint64_t address) {
+    return RecordingEntry{.kind = RecordingKind::site, .operation = file, .site = number, .address = address};
+  };
+  path(0, "my program.c");
+  path(0, "a/b");
+  // Twice MPI_Send at line 2, once at line 3; an MPI_Isend of unknown place whose end MPI_Wait at line 3
+  // sees.
+  chunk(0, {site(1, 0, 32), in(sent(1, 1, 7, 8), ipc::MpiCall::MPI_Send, 1),
+            in(ended(1), ipc::MpiCall::MPI_Send, 1), in(sent(2, 1, 7, 8), ipc::MpiCall::MPI_Send, 1),
+            site(2, 0, 48), in(ended(2), ipc::MpiCall::MPI_Send, 2), site(3, 1, 16),
+            in(sent(3, 1, 7, 8), ipc::MpiCall::MPI_Isend, 3), in(ended(3), ipc::MpiCall::MPI_Wait, 2),
+            closed()});
+  chunk(1, {closed()});
+  const std::string text = goal(2);
+  EXPECT_NE(text.find("l1: send 8b to 1 tag 0 // in MPI_Send@my?program.c:2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("l2: send 8b to 1 tag 0 // in MPI_Send@my?program.c:2 MPI_Send@my?program.c:3\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("l3: send 8b to 1 tag 0 // in MPI_Isend MPI_Wait@my?program.c:3\n"), std::string::npos)
+      << text;
+}
+
+TEST_F(GoalWriter, APlaceInAFileThatIsNotNamedIsRefused) {
+  path(0, "program.c");
+  chunk(0, {{.kind = RecordingKind::site, .operation = 1, .site = 1, .address = 16}, closed()});
+  EXPECT_THROW(goal(1), std::runtime_error);
+}
+
+TEST_F(GoalWriter, APathThatIsCutOffIsRefused) {
+  ipc::RecordingChunk header;
+  header.path_bytes = 9;
+  append(&header, sizeof(header));
+  append("12345678", 8);
+  EXPECT_THROW(goal(1), std::runtime_error);
 }
 
 TEST_F(GoalWriter, ABrokenRecordingIsRefused) {
@@ -240,7 +298,7 @@ TEST_F(GoalWriter, ThrowsIfItCannotWrite) {
   chunk(0, {closed()});
   EXPECT_EQ(goal(1), "// a test\nnum_ranks 1\n\nrank 0 {\n}\n");
   const int fd = memfd_create("empty", MFD_CLOEXEC);
-  EXPECT_THROW(write_goal(Recording(fd, 1), "a test", "/nowhere/t.goal"), std::system_error);
+  EXPECT_THROW(write_goal(Recording(fd, 1), "a test", "/nowhere/t.goal", lines_of_calls), std::system_error);
   close(fd);
 }
 

@@ -195,15 +195,16 @@ def _changes(a: RunFolder, b: RunFolder, replays: tuple[Timed, Timed] | None) ->
 
 
 def _by_call(replay: Timed, pieces: waiting.CausedWaits) -> dict[str, tuple[int, float]]:
-    """Operations and waiting time by MPI call; those of no known call are left out."""
+    """Operations and waiting time by MPI function; those of no known call are left out."""
     names = replay.operations.calls
     counts = np.bincount(replay.operations.begun_in, minlength=len(names))
     lengths = np.bincount(replay.waiting_call[pieces.wait], weights=pieces.length, minlength=len(names))
-    return {
-        name: (int(counts[number]), float(lengths[number]) / 1e6)
-        for number, name in enumerate(names)
-        if name and (counts[number] or lengths[number])
-    }
+    sums: dict[str, tuple[int, float]] = {}
+    for number, name in enumerate(names):  # a function has an element for each of its places
+        if name and (counts[number] or lengths[number]):
+            before = sums.get(name, (0, 0.0))
+            sums[name] = before[0] + int(counts[number]), before[1] + float(lengths[number]) / 1e6
+    return sums
 
 
 def shown_value(value: object) -> str:

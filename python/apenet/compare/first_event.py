@@ -107,8 +107,9 @@ def _of_rank(a: Timed, b: Timed, rank: int) -> FirstEvent | None:
 
 def _event(timed: Timed, number: int) -> Event:
     operations = timed.operations
-    call = operations.calls[int(operations.begun_in[number])]
-    return Event(_text(operations, number, call), call, int(timed.began[number]), int(timed.ended[number]))
+    call = int(operations.begun_in[number])
+    text = _text(operations, number, operations.name(call))
+    return Event(text, operations.calls[call], int(timed.began[number]), int(timed.ended[number]))
 
 
 def _text(operations: Operations, number: int, call: str) -> str:

@@ -271,8 +271,8 @@ def _waits(replay: Timed, pieces: waiting.CausedWaits) -> dict[str, Any]:
             for cause, stage, ps in waiting.by_cause_and_stage(replay)
         ],
         "calls": [
-            {"call": call, "cause": cause, "us": ps / PS_PER_US}
-            for call, cause, ps in waiting.by_call_and_cause(replay, pieces)
+            {"call": call, "place": place, "cause": cause, "us": ps / PS_PER_US}
+            for call, place, cause, ps in waiting.by_call_and_cause(replay, pieces)
         ],
         "ranks": (waiting.by_rank(replay, pieces) / PS_PER_US).round(6).tolist(),
         "columns": list(waiting.CAUSES),

@@ -13,7 +13,7 @@ PS_PER_US = 1e6
 
 
 def call_times(replay: Timed, pieces: CausedWaits) -> list[dict[str, Any]]:
-    """For each MPI call, all ranks together: operations begun, waiting and software; the longest first.
+    """For each MPI call and its place, all ranks together: operations begun, waiting and software; the longest first.
 
     Software of a rank is what is neither computation nor waiting. It belongs to the call in which the rank last began
     an operation or waited.
@@ -30,14 +30,17 @@ def call_times(replay: Timed, pieces: CausedWaits) -> list[dict[str, Any]]:
     rows = [
         {
             "call": name,
+            "place": place,
             "operations": int(number),
             "waiting_us": int(wait) / PS_PER_US,
             "software_us": int(own) / PS_PER_US,
         }
-        for name, number, wait, own in zip(operations.calls, begun, waited, software, strict=True)
+        for name, place, number, wait, own in zip(
+            operations.calls, operations.places, begun, waited, software, strict=True
+        )
         if number or wait or own
     ]
-    return sorted(rows, key=lambda row: (-row["waiting_us"] - row["software_us"], row["call"]))
+    return sorted(rows, key=lambda row: (-row["waiting_us"] - row["software_us"], row["call"], row["place"]))
 
 
 def _software(replay: Timed, rank: int) -> tuple[Integers, Integers]:

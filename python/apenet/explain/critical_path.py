@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apenet.explain.timed import CLEAR, EAGER, PAYLOAD, READY, Timed
+from apenet.explain.timed import CALC, CLEAR, EAGER, PAYLOAD, READY, Timed
 from apenet.explain.waiting import STAGES
 
 KINDS = ("computation", "software", "eager message", "ready to send", "clear to send", "payload", "message")
@@ -32,6 +32,9 @@ class Part:
     until: int
     bytes: int
     call: str
+    """The call that waited for a message, or the next one after a computation."""
+    sent_in: str = ""
+    """The call that began the operation of a message."""
     stages: tuple[tuple[str, int], ...] = ()
     """What a message did for how many picoseconds, which sum to its length."""
 
@@ -57,11 +60,12 @@ def critical_path(timed: Timed) -> list[Part]:
         if last < low:
             break
         posted = max(0, int(waits.posted[last]))
-        call = timed.operations.calls[timed.waiting_call[last]]
+        call = timed.operations.name(timed.waiting_call[last])
         kind = KINDS[_BY_ROLE.get(int(waits.role[last]), len(KINDS) - 1)]
-        parts.append(
-            Part(kind, rank, int(waits.source[last]), posted, since, int(waits.bytes[last]), call, stages.of(last))
-        )
+        source, size = int(waits.source[last]), int(waits.bytes[last])
+        begun = timed.operations.first[source] + int(waits.operation[last])
+        sent_in = timed.operations.name(timed.operations.begun_in[begun])
+        parts.append(Part(kind, rank, source, posted, since, size, call, sent_in, stages.of(last)))
         rank, at = int(waits.source[last]), posted
     return parts[::-1]
 
@@ -89,6 +93,7 @@ class _Computing:
         order = np.lexsort((began, rank))
         self._began, self._until = began[order], (began + length)[order]
         self._first = np.searchsorted(rank[order], np.arange(timed.operations.ranks + 1))
+        self._calls = _NextCalls(timed)
 
     def parts(self, rank: int, start: int, until: int) -> list[Part]:
         """The parts between two times, neighbours of one kind joined."""
@@ -103,17 +108,38 @@ class _Computing:
             if begin > at:
                 parts.append(_own(_SOFTWARE, rank, at, begin))
             if end > begin and parts and parts[-1].kind == KINDS[_COMPUTATION]:
-                parts[-1] = _own(_COMPUTATION, rank, parts[-1].start, end)
+                parts[-1] = self._computation(rank, parts[-1].start, end)
             elif end > begin:
-                parts.append(_own(_COMPUTATION, rank, begin, end))
+                parts.append(self._computation(rank, begin, end))
             at = max(at, end)
         if until > at:
             parts.append(_own(_SOFTWARE, rank, at, until))
         return parts
 
+    def _computation(self, rank: int, start: int, until: int) -> Part:
+        return _own(_COMPUTATION, rank, start, until, self._calls.after(rank, until))
 
-def _own(kind: int, rank: int, start: int, until: int) -> Part:
-    return Part(KINDS[kind], rank, rank, start, until, 0, "")
+
+class _NextCalls:
+    """The call in which a rank begins its next operation."""
+
+    def __init__(self, timed: Timed) -> None:
+        operations = timed.operations
+        chosen = np.flatnonzero((operations.kind != CALC) & (operations.cpu == 0))
+        self._order = chosen[np.lexsort((timed.began[chosen], operations.rank[chosen]))]
+        self._began = timed.began[self._order]
+        self._first = np.searchsorted(operations.rank[self._order], np.arange(operations.ranks + 1))
+        self._operations = operations
+
+    def after(self, rank: int, time: int) -> str:
+        """Empty if there is none, or it is not known."""
+        low, high = self._first[rank], self._first[rank + 1]
+        found = low + int(np.searchsorted(self._began[low:high], time))
+        return "" if found == high else self._operations.name(self._operations.begun_in[self._order[found]])
+
+
+def _own(kind: int, rank: int, start: int, until: int, call: str = "") -> Part:
+    return Part(KINDS[kind], rank, rank, start, until, 0, call)
 
 
 def composition(parts: list[Part]) -> dict[str, int]:
@@ -139,7 +165,10 @@ def contributors(parts: list[Part]) -> list[tuple[str, int, int]]:
     for part in parts:
         text = part.kind
         if part.source != part.rank or part.bytes > 0:
-            text += f" of {part.bytes} B" + (f", awaited in {part.call}" if part.call else "")
+            text += f" of {part.bytes} B" + (f" from {part.sent_in}" if part.sent_in else "")
+            text += f", awaited in {part.call}" if part.call else ""
+        elif part.call:
+            text += f" before {part.call}"
         for stage, length in part.stages or (("", part.length),):
             entry = sums.setdefault(f"{text}: {stage}" if stage else text, [0, 0])
             entry[0] += 1

@@ -27,11 +27,11 @@ def frames(content: dict[str, Any]) -> dict[str, Any]:
     return {
         **found,
         "alternatives": pd.DataFrame([_flat(one) for one in content["alternatives"]]),
-        "waits": pd.DataFrame(content["waits"]["calls"], columns=["call", "cause", "us"]),
+        "waits": pd.DataFrame(content["waits"]["calls"], columns=["call", "place", "cause", "us"]),
         "stages": pd.DataFrame(content["waits"]["stages"], columns=["cause", "stage", "us"]),
         "path": pd.DataFrame(content["path"]["composition"], columns=["kind", "us"]),
         "pairs": pd.DataFrame(rows, columns=pairs[: len(rows[0])] if rows else pairs[:4]),
-        "calls": pd.DataFrame(content["calls"], columns=["call", "operations", "waiting_us", "software_us"]),
+        "calls": pd.DataFrame(content["calls"], columns=["call", "place", "operations", "waiting_us", "software_us"]),
     }
 
 

@@ -30,6 +30,9 @@ class Operations:
 
     ranks: int
     calls: list[str]
+    """MPI functions; an element for each function and place, the first for operations of no known call."""
+    places: list[str]
+    """Where the program makes the call, "exchange.c:12"; empty if that is not known."""
     first: Integers
     rank: Integers
     kind: Integers
@@ -42,6 +45,10 @@ class Operations:
     earlier: Integers
     later: Integers
     on_start: NDArray[np.bool_]
+
+    def name(self, call: int) -> str:
+        """A call for people."""
+        return f"{self.calls[call]} ({self.places[call]})" if self.places[call] else self.calls[call]
 
     @property
     def has_calls(self) -> bool:
@@ -65,7 +72,8 @@ def operations_of(schedule: _core.GoalSchedule) -> Operations:
     later = [(rank.successors & (ON_START - 1)) + start for rank, start in zip(ranks, first, strict=False)]
     return Operations(
         ranks=schedule.rank_count,
-        calls=list(schedule.calls),
+        calls=[call.partition("@")[0] for call in schedule.calls],
+        places=[call.partition("@")[2] for call in schedule.calls],
         first=first,
         rank=np.repeat(np.arange(schedule.rank_count), counts),
         kind=joined("kinds"),

@@ -41,7 +41,7 @@ def timeline(replay: Timed, pieces: CausedWaits) -> dict[str, Any]:
         "ranks": shown,
         "alike": [len(group) for group in groups],
         "slices": rows,
-        "calls": replay.operations.calls,
+        "calls": [replay.operations.name(call) for call in range(len(replay.operations.calls))],
         "arrows": _arrows(replay, shown),
     }
 

@@ -113,16 +113,16 @@ def by_cause(pieces: CausedWaits) -> dict[str, int]:
     return {name: int(value) for name, value in zip(CAUSES, sums, strict=True) if value > 0}
 
 
-def by_call_and_cause(timed: Timed, pieces: CausedWaits) -> list[tuple[str, str, int]]:
-    """MPI call, cause and picoseconds of all ranks; the longest first."""
+def by_call_and_cause(timed: Timed, pieces: CausedWaits) -> list[tuple[str, str, str, int]]:
+    """MPI call, its place in the program, cause and picoseconds of all ranks; the longest first."""
     calls = timed.waiting_call[pieces.wait]
     table = np.zeros((len(timed.operations.calls), len(CAUSES)), dtype=np.int64)
     np.add.at(table, (calls, pieces.cause), pieces.length)
     rows = [
-        (timed.operations.calls[call], CAUSES[cause], int(table[call, cause]))
+        (timed.operations.calls[call], timed.operations.places[call], CAUSES[cause], int(table[call, cause]))
         for call, cause in zip(*np.nonzero(table), strict=True)
     ]
-    return sorted(rows, key=lambda row: (-row[2], row[:2]))
+    return sorted(rows, key=lambda row: (-row[3], row[:3]))
 
 
 def by_rank(timed: Timed, pieces: CausedWaits) -> NDArray[np.int64]:

@@ -100,14 +100,33 @@ void Recorder::append(const ipc::RecordingEntry& entry) {
   if (has_failed_) return;
   const std::int64_t outside_ps = client_.block().clock.outside_ps.get();
   const std::int64_t computed_ps = outside_ps - std::exchange(outside_seen_ps_, outside_ps);
-  const auto write = [this](const ipc::RecordingEntry& next) {
-    if (entries_ == chunk_entries) flush();
-    std::memcpy(chunk_.data() + sizeof(ipc::RecordingChunk) + entries_++ * sizeof(next), &next, sizeof(next));
-  };
   if (computed_ps > 0) write({.kind = ipc::RecordingKind::computed, .value = computed_ps});
   ipc::RecordingEntry named = entry;
-  named.call = static_cast<std::uint32_t>(ipc::only_call(client_.notes()));
+  name_call(named);
   write(named);
+}
+
+// Notes which MPI call of the program it belongs to, and where that is if it is the first of its site.
+void Recorder::name_call(ipc::RecordingEntry& entry) {
+  const ipc::CallNote* note = ipc::only_note(client_.notes());
+  if (note == nullptr) return;
+  entry.call = static_cast<std::uint16_t>(note->call.get());
+  entry.site = call_sites_.of(*note);
+  for (; written_paths_ < call_sites_.files().size(); ++written_paths_)
+    write_path(call_sites_.files()[written_paths_]);
+  for (; written_sites_ < call_sites_.sites().size(); ++written_sites_) {
+    const CallSites::Site& site = call_sites_.sites()[written_sites_];
+    write({.kind = ipc::RecordingKind::site,
+           .operation = site.file,
+           .site = static_cast<std::uint16_t>(written_sites_ + 1),
+           .address = site.address});
+  }
+}
+
+void Recorder::write(const ipc::RecordingEntry& entry) {
+  if (entries_ == chunk_entries) flush();
+  std::memcpy(chunk_.data() + sizeof(ipc::RecordingChunk) + entries_++ * sizeof(entry), &entry,
+              sizeof(entry));
 }
 
 void Recorder::flush() {
@@ -115,14 +134,23 @@ void Recorder::flush() {
   header.rank = client_.rank();
   header.entries = std::exchange(entries_, 0);
   std::memcpy(chunk_.data(), &header, sizeof(header));
-  const std::size_t bytes = sizeof(header) + header.entries * sizeof(ipc::RecordingEntry);
-  if (!write_chunk(bytes)) give_up(errno);
+  if (!write_bytes(chunk_, sizeof(header) + header.entries * sizeof(ipc::RecordingEntry))) give_up(errno);
 }
 
-bool Recorder::write_chunk(std::size_t bytes) {
+void Recorder::write_path(const std::string& path) {
+  ipc::RecordingChunk header;
+  header.rank = client_.rank();
+  header.path_bytes = static_cast<std::uint32_t>(path.size());
+  std::vector<std::byte> bytes(sizeof(header) + ipc::padded(path.size()));
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  std::memcpy(bytes.data() + sizeof(header), path.data(), path.size());
+  if (!write_bytes(bytes, bytes.size())) give_up(errno);
+}
+
+bool Recorder::write_bytes(const std::vector<std::byte>& bytes, std::size_t count) {
   errno = ENOSPC;  // that of a write which comes to a limit half-way
   // In one call, or chunks of several ranks would mix.
-  return ::write(fd_, chunk_.data(), bytes) == static_cast<ssize_t>(bytes);
+  return ::write(fd_, bytes.data(), count) == static_cast<ssize_t>(count);
 }
 
 // A trace with a hole in it would replay as something that never ran: there will be none.
@@ -132,7 +160,7 @@ void Recorder::give_up(int error) {
   failure.rank = client_.rank();
   failure.failed_errno = static_cast<std::uint32_t>(error);
   std::memcpy(chunk_.data(), &failure, sizeof(failure));
-  if (ftruncate(fd_, 0) != 0 || !write_chunk(sizeof(failure))) ipc::fail_recording("write");
+  if (ftruncate(fd_, 0) != 0 || !write_bytes(chunk_, sizeof(failure))) ipc::fail_recording("write");
 }
 
 }  // namespace apenet::libfabric

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "api/libfabric/call_sites.hpp"
 #include "message/buffer.hpp"
 #include "runtime/ipc/client.hpp"
 #include "runtime/ipc/recording.hpp"
@@ -42,8 +44,11 @@ class Recorder {
   static constexpr std::size_t chunk_entries = 2048;
 
   void append(const ipc::RecordingEntry& entry);
+  void write(const ipc::RecordingEntry& entry);
+  void name_call(ipc::RecordingEntry& entry);
   void flush();
-  bool write_chunk(std::size_t bytes);
+  void write_path(const std::string& path);
+  bool write_bytes(const std::vector<std::byte>& bytes, std::size_t count);
   void give_up(int error);
 
   ipc::Client& client_;
@@ -52,6 +57,9 @@ class Recorder {
   std::int64_t outside_seen_ps_ = 0;
   std::vector<std::byte> chunk_;
   std::uint32_t entries_ = 0;
+  CallSites call_sites_;
+  std::size_t written_sites_ = 0;
+  std::size_t written_paths_ = 0;
   bool has_failed_ = false;
 };
 

@@ -6,6 +6,7 @@
 // meaning; the chunks of one rank are in the order of events.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace apenet::ipc {
@@ -23,6 +24,7 @@ enum class RecordingKind : std::uint8_t {
   ended,       // an operation has ended, and the library has seen its completion
   closed,      // no more entries of the provider follow
   unrecorded,  // the library of interface `value` has begun to post, and its messages are not written here
+  site,  // number `site` of the rank's calls of MPI: `address` behind it, in the rank's file `operation`
 };
 
 struct RecordingEntry {
@@ -32,10 +34,11 @@ struct RecordingEntry {
   std::uint8_t rail = 0;        // number of the node's card that carries the message
   std::uint32_t operation = 0;  // the rank's own number for the operation, starting at 1
   std::uint32_t peer = 0;
-  std::uint32_t call = 0;  // MpiCall of the call that posted it; ended: that has seen the end; 0: not known
+  std::uint16_t call = 0;  // MpiCall of the call that posted it; ended: that has seen the end; 0: not known
+  std::uint16_t site = 0;  // where the program makes this call, of an earlier or later entry; 0: not known
   std::uint64_t tag = 0;
   std::int64_t value = 0;
-  std::uint64_t address = 0;         // sent, matched, put, got: of the buffer in the rank's memory
+  std::uint64_t address = 0;         // sent, matched, put, got: of the buffer in the rank's memory; site
   std::uint64_t remote_address = 0;  // put, got: of the memory in the peer
 };
 static_assert(sizeof(RecordingEntry) == 48);
@@ -48,8 +51,15 @@ struct RecordingChunk {
   // The error with which a rank could not write, which ends the recording but not the run; 0: none. That rank
   // first empties the file, so that this chunk has room on a full disk.
   std::uint32_t failed_errno = 0;
+  // The path of the rank's next file of code, from 0, then follows in so many bytes, and zeros up to the next
+  // multiple of 8. Such a chunk has no entries.
+  std::uint32_t path_bytes = 0;
+  std::uint32_t unused = 0;
 };
-static_assert(sizeof(RecordingChunk) == 16);
+static_assert(sizeof(RecordingChunk) == 24);
+constexpr std::size_t padded(std::size_t path_bytes) {
+  return (path_bytes + 7) / 8 * 8;
+}
 
 // Opens the file to append to it; the caller closes it. Ends the process with a message if that fails.
 [[nodiscard]] int open_recording(const char* path);

@@ -155,16 +155,19 @@ struct RankNotes {
   RequestNote requests[noted_requests];
 };
 
-// The MPI call in which the rank is; none if it is in none, or if several of its threads are in calls.
-[[nodiscard]] inline MpiCall only_call(const RankNotes& notes) {
-  MpiCall found = MpiCall::none;
+// The MPI call in which the rank is; nullptr if it is in none, or if several of its threads are in calls.
+[[nodiscard]] inline const CallNote* only_note(const RankNotes& notes) {
+  const CallNote* found = nullptr;
   for (const CallNote& note : notes.calls) {
-    const MpiCall call = note.call.get();
-    if (call == MpiCall::none) continue;
-    if (found != MpiCall::none) return MpiCall::none;
-    found = call;
+    if (note.call.get() == MpiCall::none) continue;
+    if (found != nullptr) return nullptr;
+    found = &note;
   }
   return found;
+}
+[[nodiscard]] inline MpiCall only_call(const RankNotes& notes) {
+  const CallNote* note = only_note(notes);
+  return note == nullptr ? MpiCall::none : note->call.get();
 }
 
 // The index of a request in RankNotes::requests.

@@ -1,26 +1,18 @@
 #include "runtime/launch/code_places.hpp"
 
-#include <elf.h>
-#include <fcntl.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <sstream>
-#include <string_view>
 #include <utility>
+
+#include "runtime/ipc/code_files.hpp"
 
 namespace apenet {
 namespace {
-
-constexpr std::size_t most_table_bytes = std::size_t{64}
-                                         << 20;  // largest table of a file's symbols, or of their names
-constexpr std::string_view debug_lines(".debug_line\0", 12);  // section names, with their ends
-constexpr std::string_view debug_link(".gnu_debugli", 12);
 
 bool read_memory(int process_id, std::uint64_t address, void* to, std::size_t bytes) {
   iovec here{to, bytes};
@@ -35,35 +27,6 @@ bool begins_control_block(const std::vector<std::uint64_t>& words, std::size_t i
   const std::uint64_t address = from + i * sizeof(std::uint64_t);
   return words[i] == address && i + 2 < words.size() && words[i + 2] == address;
 }
-
-// A file that is read at offsets which the file itself states, so each of them may be wrong.
-class ElfFile {
- public:
-  explicit ElfFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~ElfFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  ElfFile(const ElfFile&) = delete;
-  ElfFile& operator=(const ElfFile&) = delete;
-
-  template <typename T>
-  [[nodiscard]] std::vector<T> table(std::uint64_t offset, std::uint64_t count) const {
-    if (fd_ < 0 || count > most_table_bytes / sizeof(T)) return {};
-    std::vector<T> entries(count);
-    const ssize_t bytes = pread(fd_, entries.data(), count * sizeof(T), static_cast<off_t>(offset));
-    entries.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof(T));
-    return entries;
-  }
-  [[nodiscard]] std::optional<Elf64_Ehdr> header() const {
-    const std::vector<Elf64_Ehdr> headers = table<Elf64_Ehdr>(0, 1);
-    const bool is_elf = !headers.empty() && std::memcmp(headers[0].e_ident, ELFMAG, SELFMAG) == 0 &&
-                        headers[0].e_ident[EI_CLASS] == ELFCLASS64;
-    return is_elf ? std::optional(headers[0]) : std::nullopt;
-  }
-
- private:
-  int fd_;
-};
 
 }  // namespace
 
@@ -93,20 +56,10 @@ const CodePlaces::Mapping* CodePlaces::mapping_of(std::uint64_t address) const {
 
 // Whether the instruction before the address may be a call.
 bool CodePlaces::follows_call(std::uint64_t address) const {
-#if defined(__x86_64__)
-  std::array<std::uint8_t, 7> before{};
-  if (address < before.size() ||
-      !read_memory(process_id_, address - before.size(), before.data(), before.size()))
-    return false;
-  if (before[2] == 0xe8) return true;  // to a distance of 32 bits
-  // To an address in a register or in memory, which takes 2 to 7 bytes.
-  for (std::size_t at = 0; at + 1 < before.size(); ++at) {
-    if (before[at] == 0xff && (before[at + 1] >> 3 & 7) == 2) return true;
-  }
-  return false;
-#else
-  return address != 0;
-#endif
+  std::array<std::uint8_t, ipc::longest_call_bytes> before{};
+  return address >= before.size() &&
+         read_memory(process_id_, address - before.size(), before.data(), before.size()) &&
+         ipc::may_be_call(before);
 }
 
 std::uint64_t CodePlaces::end_of_memory(std::uint64_t address) const {
@@ -144,68 +97,22 @@ std::string CodePlaces::path_of(const Mapping& mapping) const {
   return "/proc/" + std::to_string(process_id_) + "/root" + mapping.file;
 }
 
-// The last of several names of one function is the one that programs use (read, not __libc_read).
-CodePlaces::Module CodePlaces::read_module(const std::string& path) {
-  Module module;
-  const ElfFile file(path);
-  const auto header = file.header();
-  if (!header) return module;
-  for (const Elf64_Phdr& part : file.table<Elf64_Phdr>(header->e_phoff, header->e_phnum)) {
-    if (part.p_type == PT_LOAD) module.loads.push_back({part.p_offset, part.p_filesz, part.p_vaddr});
-  }
-  const auto sections = file.table<Elf64_Shdr>(header->e_shoff, header->e_shnum);
-  const std::size_t names_at = header->e_shstrndx;
-  const std::uint64_t section_names = names_at < sections.size() ? sections[names_at].sh_offset : 0;
-  for (const Elf64_Shdr& section : sections) {
-    const auto title = file.table<char>(section_names + section.sh_name, debug_lines.size());
-    const std::string_view begin(title.data(), title.size());
-    module.has_lines = module.has_lines || begin == debug_lines || begin == debug_link;
-    const bool has_symbols = section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM;
-    if (!has_symbols || section.sh_link >= sections.size()) continue;
-    const Elf64_Shdr& strings = sections[section.sh_link];
-    const auto names = file.table<char>(strings.sh_offset, strings.sh_size);
-    const std::uint64_t count = section.sh_size / sizeof(Elf64_Sym);
-    for (const Elf64_Sym& symbol : file.table<Elf64_Sym>(section.sh_offset, count)) {
-      const bool is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value != 0;
-      if (!is_function || symbol.st_name >= names.size()) continue;
-      const char* name = names.data() + symbol.st_name;
-      const std::size_t length = strnlen(name, names.size() - symbol.st_name);
-      module.functions.push_back(
-          {symbol.st_value, symbol.st_value + symbol.st_size, std::string(name, length)});
-    }
-  }
-  std::sort(module.functions.begin(), module.functions.end(), [](const Function& a, const Function& b) {
-    if (a.begin != b.begin) return a.begin < b.begin;
-    return a.name.size() != b.name.size() ? a.name.size() > b.name.size() : a.name > b.name;
-  });
-  return module;
-}
-
-const CodePlaces::Module& CodePlaces::module_of(const Mapping& mapping) {
-  const auto known = modules_.find(mapping.file);
-  if (known != modules_.end()) return known->second;
-  return modules_.emplace(mapping.file, read_module(path_of(mapping))).first->second;
+const ipc::CodeSymbols& CodePlaces::symbols_of(const Mapping& mapping) {
+  const auto known = symbols_.find(mapping.file);
+  if (known != symbols_.end()) return known->second;
+  return symbols_.emplace(mapping.file, ipc::CodeSymbols(path_of(mapping))).first->second;
 }
 
 std::uint64_t CodePlaces::linked_address(std::uint64_t address) {
   const Mapping* mapping = mapping_of(address);
   if (mapping == nullptr) return 0;
-  const std::uint64_t offset = address - mapping->begin + mapping->offset;
-  for (const Load& load : module_of(*mapping).loads) {
-    if (load.offset <= offset && offset - load.offset < load.bytes)
-      return offset - load.offset + load.address;
-  }
-  return 0;
+  return symbols_of(*mapping).linked_address(address - mapping->begin + mapping->offset);
 }
 
 std::string CodePlaces::function_of(std::uint64_t address) {
   const std::uint64_t linked = linked_address(address);
   if (linked == 0) return {};
-  const std::vector<Function>& functions = module_of(*mapping_of(address)).functions;
-  const auto after = std::upper_bound(functions.begin(), functions.end(), linked,
-                                      [](std::uint64_t at, const Function& one) { return at < one.begin; });
-  if (after == functions.begin() || linked >= std::prev(after)->end) return {};
-  return std::prev(after)->name;
+  return symbols_of(*mapping_of(address)).function_of(linked);
 }
 
 // Stubs that lead to other files have no name.
@@ -228,8 +135,8 @@ std::string CodePlaces::line_of_call(std::uint64_t address, SourceLines& lines) 
   const std::uint64_t linked = linked_address(address);
   if (linked == 0) return {};
   const Mapping& mapping = *mapping_of(address);
-  return module_of(mapping).has_lines ? lines.line_of(path_of(mapping), mapping.file, linked - 1)
-                                      : std::string{};
+  return symbols_of(mapping).has_lines() ? lines.line_of(path_of(mapping), mapping.file, linked - 1)
+                                         : std::string{};
 }
 
 }  // namespace apenet

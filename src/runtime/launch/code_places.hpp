@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/ipc/code_symbols.hpp"
 #include "runtime/launch/source_lines.hpp"
 
 namespace apenet {
@@ -39,36 +40,20 @@ class CodePlaces {
     std::uint64_t offset = 0;  // in the file
     std::string file;
   };
-  struct Function {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::string name;
-  };
-  struct Load {  // a loaded part of an ELF file
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t address = 0;
-  };
-  struct Module {
-    std::vector<Load> loads;
-    std::vector<Function> functions;  // sorted
-    bool has_lines = false;           // debug information, or a reference to it
-  };
   [[nodiscard]] const Mapping* mapping_of(std::uint64_t address) const;
   // The end of the mapping that holds the address.
   [[nodiscard]] std::uint64_t end_of_memory(std::uint64_t address) const;
   [[nodiscard]] bool follows_call(std::uint64_t address) const;
-  [[nodiscard]] const Module& module_of(const Mapping& mapping);
+  [[nodiscard]] const ipc::CodeSymbols& symbols_of(const Mapping& mapping);
   // The address as the file gives it; 0 if the file does not tell.
   [[nodiscard]] std::uint64_t linked_address(std::uint64_t address);
-  [[nodiscard]] static Module read_module(const std::string& path);
   // The file as this process reaches it.
   [[nodiscard]] std::string path_of(const Mapping& mapping) const;
 
   int process_id_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> memory_;  // begin and end of every mapping, sorted
   std::vector<Mapping> code_;                                    // executable mappings of files, sorted
-  std::map<std::string, Module> modules_;
+  std::map<std::string, ipc::CodeSymbols> symbols_;
 };
 
 }  // namespace apenet

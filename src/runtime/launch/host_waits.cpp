@@ -32,10 +32,6 @@ namespace {
 
 // The libraries that a thread of an MPI library runs: the C library, those of MPICH, Open MPI and Intel MPI,
 // and what they use.
-constexpr std::array<std::string_view, 16> mpi_libraries = {
-    "libc.so",  "libc-",    "ld-",      "libpthread", "libmpi", "libopen-pal", "libopen-rte", "libpmix",
-    "libprrte", "libevent", "libhwloc", "libfabric",  "libpmi", "libucp",      "libuc",       "libapenet"};
-
 constexpr std::size_t most_polled = 1024;
 
 // Whether the process gets a signal when one of its files is ready. The pipe of the shim's lifeline does not
@@ -86,12 +82,6 @@ bool is_c_library(const std::string& file) {
          name.starts_with("ld-");
 }
 
-bool is_mpi_library(const std::string& file) {
-  const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
-  return std::any_of(mpi_libraries.begin(), mpi_libraries.end(),
-                     [name](std::string_view library) { return name.starts_with(library); });
-}
-
 std::optional<bool> is_library_thread(int process_id, int thread_id) {
   constexpr std::size_t examined_bytes = 64 << 10;
   if (process_id == thread_id) return false;  // it runs main()
@@ -102,7 +92,7 @@ std::optional<bool> is_library_thread(int process_id, int thread_id) {
   bool any_mpi = false;
   for (const std::uint64_t address : calls) {
     const std::string file = places.file_of(address);
-    if (!is_mpi_library(file)) return false;
+    if (!ipc::is_mpi_library(file)) return false;
     any_mpi = any_mpi || !is_c_library(file);
   }
   return any_mpi ? std::optional(true) : std::nullopt;

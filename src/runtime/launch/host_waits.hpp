@@ -17,9 +17,6 @@ namespace apenet {
 // Whether a file of code is the C library.
 [[nodiscard]] bool is_c_library(const std::string& file);
 
-// Whether a file of code is an MPI library, the C library, or something else that only an MPI library uses.
-[[nodiscard]] bool is_mpi_library(const std::string& file);
-
 // Whether the thread runs no code of the program: on its stack are only the MPI library, what that library
 // uses, and the C library. Unknown while it runs, because its stack is known only where it waits in a system
 // call, and before it has entered code of either.

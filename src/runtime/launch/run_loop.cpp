@@ -312,9 +312,7 @@ void RunLoop::report_on(SessionReport& report) {
     report.warnings.push_back(std::move(warning));
   for (std::string& warning : outside_warnings(view_.ranks)) report.warnings.push_back(std::move(warning));
   const auto line_of = [this](const std::string& file, std::uint64_t address) {
-    std::error_code error;
-    const bool is_readable = !is_mpi_library(file) && std::filesystem::is_regular_file(file, error);
-    return is_readable ? lines_.line_of(file, file, address - 1) : std::string{};
+    return lines_.lines_of_calls(file, {address}).front();
   };
   for (std::string& warning : describe_left_behind(shared_, view_.delivery.untaken(), line_of))
     report.warnings.push_back(std::move(warning));

@@ -10,18 +10,22 @@
 #include <array>
 #include <cctype>
 #include <csignal>
+#include <filesystem>
 #include <sstream>
-#include <vector>
+#include <system_error>
+
+#include "runtime/ipc/code_files.hpp"
 
 namespace apenet {
 namespace {
 
 constexpr std::size_t most_asked = 200;
-constexpr std::size_t most_answer_bytes = 64 << 10;
+constexpr std::size_t most_answer_bytes = 1 << 20;
+constexpr std::size_t most_at_once = 1000;  // addresses on a command line
 constexpr int patience_ms = 10'000;
 
-// Returns the first line that the tool prints; empty if it cannot be run or takes too long.
-std::string first_line_of(const std::vector<std::string>& command, bool& is_slow) {
+// Returns what the tool prints; empty if it cannot be run or takes too long.
+std::string answer_of(const std::vector<std::string>& command, bool& is_slow) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   posix_spawn_file_actions_t actions;
@@ -51,7 +55,7 @@ std::string first_line_of(const std::vector<std::string>& command, bool& is_slow
   }
   close(ends[0]);
   if (runs) waitpid(child, nullptr, 0);
-  return answer.substr(0, answer.find('\n'));
+  return answer;
 }
 
 // Returns "file.c:12" of "/folder/file.c:12 (discriminator 3)"; empty if the line says that it is not known.
@@ -69,21 +73,56 @@ std::string short_line(const std::string& line) {
   return place;
 }
 
+// A rank may have loaded a file that is a device or a pipe by now, and the lines of an MPI library serve
+// nobody.
+bool has_program_code(const std::string& file) {
+  std::error_code error;
+  return !ipc::is_mpi_library(file) && std::filesystem::is_regular_file(file, error);
+}
+
 }  // namespace
+
+// A tool prints a line for each address.
+void SourceLines::learn(const std::string& path, const std::string& file,
+                        std::vector<std::uint64_t> addresses) {
+  for (const char* tool : {"addr2line", "eu-addr2line", "llvm-addr2line"}) {
+    std::erase_if(addresses, [&](std::uint64_t address) {
+      const auto found = known_.find({file, address});
+      return found != known_.end() && !found->second.empty();
+    });
+    if (addresses.empty() || is_slow_) break;
+    std::vector<std::string> command{tool, "-e", path};
+    for (const std::uint64_t address : addresses) {
+      std::ostringstream number;
+      number << "0x" << std::hex << address;
+      command.push_back(number.str());
+    }
+    std::istringstream answer(answer_of(command, is_slow_));
+    std::string line;
+    for (const std::uint64_t address : addresses)
+      known_[{file, address}] = std::getline(answer, line) ? short_line(line) : std::string{};
+  }
+}
 
 std::string SourceLines::line_of(const std::string& path, const std::string& file, std::uint64_t address) {
   const auto key = std::pair(file, address);
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  if (known_.size() >= most_asked) return {};
-  std::ostringstream number;
-  number << "0x" << std::hex << address;
-  std::string line;
-  for (const char* tool : {"addr2line", "eu-addr2line", "llvm-addr2line"}) {
-    if (is_slow_) break;
-    line = short_line(first_line_of({tool, "-e", path, number.str()}, is_slow_));
-    if (!line.empty()) break;
+  if (!known_.contains(key) && asked_++ < most_asked) learn(path, file, {address});
+  const auto found = known_.find(key);
+  return found == known_.end() ? std::string{} : found->second;
+}
+
+std::vector<std::string> SourceLines::lines_of_calls(const std::string& file,
+                                                     const std::vector<std::uint64_t>& behind) {
+  std::vector<std::string> lines(behind.size());
+  if (!has_program_code(file)) return lines;
+  for (std::size_t first = 0; first < behind.size(); first += most_at_once) {
+    const std::size_t end = std::min(first + most_at_once, behind.size());
+    std::vector<std::uint64_t> addresses;
+    for (std::size_t i = first; i < end; ++i) addresses.push_back(behind[i] - 1);
+    learn(file, file, addresses);
+    for (std::size_t i = first; i < end; ++i) lines[i] = known_[{file, behind[i] - 1}];
   }
-  return known_.emplace(key, std::move(line)).first->second;
+  return lines;
 }
 
 }  // namespace apenet

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/ipc/code_symbols.hpp"
 #include "runtime/ipc/thread_order.hpp"
 #include "runtime/launch/code_places.hpp"
 #include "runtime/launch/host_thread.hpp"
@@ -345,9 +346,7 @@ std::string place_of_call(int process_id, std::uint64_t caller, std::uint64_t fr
   constexpr std::size_t examined_bytes = 2048;
   CodePlaces places(process_id);
   const auto is_binding = [&places](std::uint64_t address) {
-    const std::string function = places.function_of(address);
-    return is_mpi_library(places.file_of(address)) || function.starts_with("mpi_") ||
-           function.starts_with("pmpi_") || function.starts_with("MPI_") || function.starts_with("PMPI_");
+    return ipc::is_mpi_function(places.file_of(address), places.function_of(address));
   };
   if (!is_binding(caller)) return places.line_of_call(caller, lines);
   for (const std::uint64_t address : places.calls_on_stack(frame, frame == 0 ? 0 : examined_bytes)) {

@@ -1,5 +1,7 @@
 #include "runtime/recording/goal_writer.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -82,12 +84,26 @@ class Output {
 
 class GoalWriter {
  public:
-  GoalWriter(const Recording& recording, const std::string& path)
-      : recording_(recording), out_(path), accesses_(recording.rank_count()) {}
+  GoalWriter(const Recording& recording, const std::string& path, const LinesOfCalls& lines_of_calls)
+      : recording_(recording),
+        lines_of_calls_(lines_of_calls),
+        out_(path),
+        accesses_(recording.rank_count()),
+        sites_(recording.rank_count()) {}
 
   GoalSummary write(const std::string& heading);
 
  private:
+  struct CallPlace {
+    std::uint16_t call = 0;  // 0: not known
+    std::uint16_t site = 0;
+    bool operator==(const CallPlace&) const = default;
+  };
+  struct Site {
+    std::string file;
+    std::uint64_t address = 0;
+    std::string line;  // empty: not known
+  };
   struct Message {
     bool is_matched = false;
     std::uint32_t source = 0;
@@ -97,6 +113,8 @@ class GoalWriter {
   };
 
   void survey();
+  void note_site(std::uint32_t rank, const RecordingEntry& site);
+  void find_lines();
   void write_rank(std::uint32_t rank);
   void begin_entry(const RecordingEntry& entry);
   void receive(std::uint32_t rank, const RecordingEntry& entry);
@@ -104,27 +122,32 @@ class GoalWriter {
   void write_passive(std::uint32_t rank);
   void end_line(const RecordingEntry& entry);
   void write_calls(const RecordingEntry& entry);
+  void write_call(const CallPlace& place);
   void depend(std::uint32_t label);
 
   const Recording& recording_;
+  const LinesOfCalls& lines_of_calls_;
   Output out_;
   GoalSummary summary_;
   TagNumbers tags_;
   std::map<Channel, ChannelState> channels_;
   std::vector<std::vector<Access>> accesses_;  // by target, in rank order of their sources
+  std::vector<std::vector<Site>> sites_;       // by rank and number, from 1
 
   // State of the rank being written.
-  std::vector<Message> messages_;        // by operation: the message that a receive matched
-  std::vector<std::uint32_t> ended_in_;  // by operation: the MPI call that has seen its end; 0: not known
+  std::vector<Message> messages_;      // by operation: the message that a receive matched
+  std::vector<CallPlace> ended_in_;    // by operation: the MPI call that has seen its end
   std::vector<std::uint32_t> labels_;  // by operation: label whose end is the operation's end; 0: not written
   std::vector<std::uint32_t> ended_;   // labels that have ended since the last operation began
-  std::uint32_t last_ = 0;             // label of the last operation
+  std::uint32_t rank_ = 0;
+  std::uint32_t last_ = 0;  // label of the last operation
   std::uint32_t next_label_ = 1;
   std::int64_t unwritten_ps_ = 0;  // computed time below a nanosecond, not yet written
 };
 
 GoalSummary GoalWriter::write(const std::string& heading) {
   survey();
+  find_lines();
   out_.print("// %s\nnum_ranks %u\n", heading.c_str(), recording_.rank_count());
   for (std::uint32_t rank = 0; rank < recording_.rank_count(); ++rank) {
     out_.print("\nrank %u {\n", rank);
@@ -147,6 +170,10 @@ void GoalWriter::survey() {
       if (entry.kind == RecordingKind::unrecorded) {
         has_others = true;
         unrecorded.insert(entry.value);
+        return;
+      }
+      if (entry.kind == RecordingKind::site) {
+        note_site(rank, entry);
         return;
       }
       has_endpoint = true;
@@ -188,16 +215,45 @@ void GoalWriter::survey() {
   }
 }
 
+void GoalWriter::note_site(std::uint32_t rank, const RecordingEntry& site) {
+  if (site.operation >= recording_.files(rank).size() || site.site != sites_[rank].size() + 1)
+    throw std::runtime_error("the recording of this run refers to files of code that it does not contain");
+  sites_[rank].push_back({recording_.files(rank)[site.operation], site.address, {}});
+}
+
+// Ranks mostly run the same files.
+void GoalWriter::find_lines() {
+  std::map<std::string, std::map<std::uint64_t, std::string>> lines;
+  for (const std::vector<Site>& of_rank : sites_) {
+    for (const Site& site : of_rank) lines[site.file][site.address];
+  }
+  for (auto& [file, by_address] : lines) {
+    std::vector<std::uint64_t> behind;
+    for (const auto& [address, line] : by_address) behind.push_back(address);
+    const std::vector<std::string> found = lines_of_calls_(file, behind);
+    for (std::size_t i = 0; i < behind.size(); ++i) {
+      std::string& line = by_address[behind[i]] = found[i];
+      // The name is one word of the trace.
+      std::replace_if(
+          line.begin(), line.end(), [](unsigned char letter) { return std::isgraph(letter) == 0; }, '?');
+    }
+  }
+  for (std::vector<Site>& of_rank : sites_) {
+    for (Site& site : of_rank) site.line = lines[site.file][site.address];
+  }
+}
+
 void GoalWriter::write_rank(std::uint32_t rank) {
+  rank_ = rank;
   messages_.clear();
   ended_.clear();
   last_ = 0;
   next_label_ = 1;
   unwritten_ps_ = 0;
   messages_.resize(recording_.entry_count(rank) + 1);
-  ended_in_.assign(messages_.size(), 0);
+  ended_in_.assign(messages_.size(), {});
   recording_.for_each(rank, [this](const RecordingEntry& entry) {
-    if (entry.kind == RecordingKind::ended) ended_in_[entry.operation] = entry.call;
+    if (entry.kind == RecordingKind::ended) ended_in_[entry.operation] = {entry.call, entry.site};
     if (entry.kind == RecordingKind::matched)
       messages_[entry.operation] = {true, entry.peer, tags_.of(entry), entry.value, entry};
   });
@@ -221,6 +277,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
       case RecordingKind::matched:
       case RecordingKind::closed:
       case RecordingKind::unrecorded:
+      case RecordingKind::site:
         break;
     }
   });
@@ -240,10 +297,18 @@ void GoalWriter::end_line(const RecordingEntry& entry) {
 
 // The MPI call that began the operation, and the one that has seen its end if that is another.
 void GoalWriter::write_calls(const RecordingEntry& entry) {
-  const auto name = [](std::uint32_t call) { return ipc::entry_of(static_cast<ipc::MpiCall>(call)).name; };
-  out_.print(" in %s", name(entry.call).data());
-  const std::uint32_t last = ended_in_[entry.operation];
-  if (last != 0 && last != entry.call) out_.print(" %s", name(last).data());
+  const CallPlace first{entry.call, entry.site};
+  const CallPlace last = ended_in_[entry.operation];
+  out_.put(" in");
+  write_call(first);
+  if (last.call != 0 && last != first) write_call(last);
+}
+
+void GoalWriter::write_call(const CallPlace& place) {
+  out_.print(" %s", ipc::entry_of(static_cast<ipc::MpiCall>(place.call)).name.data());
+  if (place.site == 0 || place.site > sites_[rank_].size()) return;
+  const std::string& line = sites_[rank_][place.site - 1U].line;
+  if (!line.empty()) out_.print("@%s", line.c_str());
 }
 
 // Writes the dependencies of an operation, and makes it the last one.
@@ -264,7 +329,7 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
   labels_[entry.operation] = first;
   if (entry.kind == RecordingKind::got) {
     out_.print("l%u: send 0b to %u tag %u", first, entry.peer, tags_.request());
-    end_line({.rail = entry.rail, .operation = entry.operation, .call = entry.call});
+    end_line({.rail = entry.rail, .operation = entry.operation, .call = entry.call, .site = entry.site});
     depend(first);
     const std::uint32_t answer = next_label_++;
     out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
@@ -295,6 +360,7 @@ void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
              message.source, message.tag);
   RecordingEntry buffer = message.entry;
   buffer.call = entry.call;
+  buffer.site = entry.site;
   end_line(buffer);
   depend(operation);
 }
@@ -344,8 +410,9 @@ void GoalWriter::write_passive(std::uint32_t rank) {
 
 }  // namespace
 
-GoalSummary write_goal(const Recording& recording, const std::string& heading, const std::string& path) {
-  return GoalWriter(recording, path).write(heading);
+GoalSummary write_goal(const Recording& recording, const std::string& heading, const std::string& path,
+                       const LinesOfCalls& lines_of_calls) {
+  return GoalWriter(recording, path, lines_of_calls).write(heading);
 }
 
 }  // namespace apenet

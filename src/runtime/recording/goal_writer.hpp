@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,16 @@ struct GoalSummary {
   std::vector<std::string> unrecorded;
 };
 
+// "exchange.c:12" for each address behind a call in a file of code, empty where it is not known.
+using LinesOfCalls = std::function<std::vector<std::string>(const std::string& file,
+                                                            const std::vector<std::uint64_t>& behind)>;
+
 // Writes `heading` as a comment, then each rank's operations in the order in which they began. An operation
 // requires those that its rank knew to have ended when it began. Unless this already orders it after its
 // predecessor, it also has an irequires for that. Implied dependencies are not written. Tags, which have 64
 // bits in libfabric, are numbered in the order of first use. Throws std::system_error if the file cannot be
 // written, and std::runtime_error for an invalid recording.
-GoalSummary write_goal(const Recording& recording, const std::string& heading, const std::string& path);
+GoalSummary write_goal(const Recording& recording, const std::string& heading, const std::string& path,
+                       const LinesOfCalls& lines_of_calls);
 
 }  // namespace apenet

@@ -9,7 +9,7 @@
 
 namespace apenet {
 
-Recording::Recording(int fd, std::uint32_t rank_count) : chunks_(rank_count) {
+Recording::Recording(int fd, std::uint32_t rank_count) : chunks_(rank_count), files_(rank_count) {
   struct stat status {};
   if (fstat(fd, &status) != 0) throw std::system_error(errno, std::generic_category(), "recording");
   size_ = static_cast<std::size_t>(status.st_size);
@@ -37,7 +37,9 @@ void Recording::find_chunks() {
     const std::size_t left = size_ - at;
     if (left < sizeof(*header) || header->magic != ipc::RecordingChunk::expected_magic ||
         header->rank >= chunks_.size() ||
-        header->entries > (left - sizeof(*header)) / sizeof(ipc::RecordingEntry)) {
+        header->entries > (left - sizeof(*header)) / sizeof(ipc::RecordingEntry) ||
+        (header->path_bytes != 0 &&
+         (header->entries != 0 || ipc::padded(header->path_bytes) > left - sizeof(*header)))) {
       throw std::runtime_error("the recording of this run is invalid at byte " + std::to_string(at));
     }
     if (header->failed_errno != 0) {
@@ -45,6 +47,11 @@ void Recording::find_chunks() {
                               "the recording");
     }
     at += sizeof(*header);
+    if (header->path_bytes != 0) {
+      files_[header->rank].emplace_back(reinterpret_cast<const char*>(bytes + at), header->path_bytes);
+      at += ipc::padded(header->path_bytes);
+      continue;
+    }
     chunks_[header->rank].emplace_back(reinterpret_cast<const ipc::RecordingEntry*>(bytes + at),
                                        header->entries);
     at += header->entries * sizeof(ipc::RecordingEntry);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/ipc/recording.hpp"
@@ -21,6 +22,8 @@ class Recording {
 
   [[nodiscard]] std::uint32_t rank_count() const { return static_cast<std::uint32_t>(chunks_.size()); }
   [[nodiscard]] std::size_t entry_count(std::uint32_t rank) const;
+  // The files of code that a rank names.
+  [[nodiscard]] const std::vector<std::string>& files(std::uint32_t rank) const { return files_[rank]; }
   // Calls visit(entry) for each entry of a rank, in the order in which it was written.
   template <typename Visit>
   void for_each(std::uint32_t rank, Visit visit) const {
@@ -35,6 +38,7 @@ class Recording {
   void* start_ = nullptr;
   std::size_t size_ = 0;
   std::vector<std::vector<std::span<const ipc::RecordingEntry>>> chunks_;
+  std::vector<std::vector<std::string>> files_;
 };
 
 }  // namespace apenet

@@ -40,8 +40,9 @@ struct GoalSchedule {
   std::vector<GoalRank> ranks;
   std::uint64_t receives_at_no_address = 0;
   std::uint64_t buffers_in_gpu = 0;
-  std::set<std::uint16_t> nics;        // the network interfaces that operations name
-  std::vector<std::string> calls{""};  // the MPI calls that operations name; the first: none
+  std::set<std::uint16_t> nics;  // the network interfaces that operations name
+  // The MPI calls that operations name, "MPI_Send" or "MPI_Send@exchange.c:12"; the first: none.
+  std::vector<std::string> calls{""};
 
   [[nodiscard]] std::uint64_t operation_count() const;
 };

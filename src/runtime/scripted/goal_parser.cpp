@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -72,6 +74,7 @@ class GoalParser {
   std::function<void(const char*)> have_read_;
   const char* reported_;
   GoalSchedule schedule_;
+  std::map<std::string, std::uint16_t, std::less<>> calls_;  // indices in schedule_.calls
   GoalRank* rank_ = nullptr;
   std::uint64_t statements_ = 0;
   std::vector<bool> is_described_;
@@ -193,16 +196,14 @@ void GoalParser::parse_operation(std::string_view word) {
   rank_->operations.push_back(operation);
 }
 
-// Few names are in a file: those of MPI's functions.
 std::uint16_t GoalParser::number_of_call(std::string_view name) {
   if (name.empty()) return 0;
-  const auto found = std::find(schedule_.calls.begin(), schedule_.calls.end(), name);
-  const auto number = static_cast<std::size_t>(found - schedule_.calls.begin());
-  if (found == schedule_.calls.end()) {
-    if (number >= most_calls) return 0;
-    schedule_.calls.emplace_back(name);
-  }
-  return static_cast<std::uint16_t>(number);
+  if (const auto found = calls_.find(name); found != calls_.end()) return found->second;
+  if (schedule_.calls.size() >= most_calls) return 0;
+  const auto number = static_cast<std::uint16_t>(schedule_.calls.size());
+  schedule_.calls.emplace_back(name);
+  calls_.emplace(name, number);
+  return number;
 }
 
 void GoalParser::parse_message(GoalOperation& operation, bool is_send) {

@@ -17,6 +17,15 @@ constexpr bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
 }
 
+// "MPI_Send", or with its place in the program "MPI_Send@exchange.c:12".
+bool is_call(std::string_view text) {
+  const std::size_t at = text.find('@');
+  const std::string_view name = text.substr(0, at);
+  const std::string_view place = at == std::string_view::npos ? "?" : text.substr(at + 1);
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_name) && !place.empty() &&
+         std::all_of(place.begin(), place.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
+}
+
 }  // namespace
 
 void GoalScanner::skip_comment() {
@@ -51,8 +60,7 @@ void GoalScanner::read_remark(std::string_view text) {
   const std::size_t first = text.find(' ');
   const std::string_view begun = text.substr(0, first);
   const std::string_view ended = first == std::string_view::npos ? begun : text.substr(first + 1);
-  if (begun.empty() || !std::all_of(begun.begin(), begun.end(), is_name)) return;
-  if (ended.empty() || !std::all_of(ended.begin(), ended.end(), is_name)) return;
+  if (!is_call(begun) || !is_call(ended)) return;
   remark_.begun_in = begun;
   remark_.ended_in = ended;
 }

@@ -22,8 +22,9 @@ class GoalScanner {
   void skip_blanks();
   // Also skips line ends.
   void skip_lines();
-  // What a comment says of an operation: "// [@ADDRESS[ gpu]] [in CALL [CALL]]", written by `apenet run
-  // --record`: its buffer, and the MPI calls that began it and saw its end.
+  // What a comment says of an operation: "// [@ADDRESS[ gpu]] [in CALL[@PLACE] [CALL[@PLACE]]]", written by
+  // `apenet run --record`: its buffer, and the MPI calls that began it and saw its end, with their places in
+  // the program.
   struct Remark {
     std::uint64_t address = 0;
     bool in_gpu = false;

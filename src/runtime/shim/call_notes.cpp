@@ -1,9 +1,5 @@
 #include "runtime/shim/call_notes.hpp"
 
-#include <dlfcn.h>
-#include <link.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstring>
 #include <map>
@@ -11,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/ipc/code_files.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -109,25 +106,6 @@ void release(ipc::CallNote* note) {
   note->call.set(MpiCall::none);
   note->depth.set(0);
   note->taken.set(0);
-}
-
-struct CodeFile {
-  std::string file;
-  std::uint64_t loaded_at = 0;
-};
-
-CodeFile code_file_at(std::uint64_t address) {
-  Dl_info info;
-  link_map* map = nullptr;
-  const auto* at = reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr)
-  void** const extra = reinterpret_cast<void**>(&map);
-  if (address == 0 || dladdr1(at, &info, extra, RTLD_DL_LINKMAP) == 0 || map == nullptr) return {};
-  CodeFile code{map->l_name, map->l_addr};
-  if (!code.file.empty()) return code;
-  std::array<char, 512> program{};  // the loader does not name it
-  const ssize_t length = readlink("/proc/self/exe", program.data(), program.size());
-  code.file.assign(program.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  return code;
 }
 
 struct ThreadEnd {
@@ -282,12 +260,14 @@ void forget_object(RankNotes& notes, Word object) {
 void note_finalise(RankNotes& notes) {
   ipc::FinaliseNote& finalise = notes.finalise;
   const std::lock_guard<std::mutex> guard(objects().mutex);
+  ipc::CodeFiles files;
   for (const ipc::ObjectNote& note : notes.objects) {
-    const bool is_left = note.handle.get() != 0 && note.freed.get() == 0 && note.is_window.get() != 0;
-    const CodeFile code = is_left ? code_file_at(note.caller.get()) : CodeFile{};
-    if (code.file.empty() || code.file.size() >= std::size(finalise.file)) continue;
-    finalise.loaded_at.set(code.loaded_at);
-    for (std::size_t i = 0; i < code.file.size(); ++i) finalise.file[i].set(code.file[i]);
+    if (note.handle.get() == 0 || note.freed.get() != 0 || note.is_window.get() == 0) continue;
+    files.refresh();
+    const ipc::CodeFile* code = files.find(note.caller.get());
+    if (code == nullptr || code->path.empty() || code->path.size() >= std::size(finalise.file)) continue;
+    finalise.loaded_at.set(code->loaded_at);
+    for (std::size_t i = 0; i < code->path.size(); ++i) finalise.file[i].set(code->path[i]);
     break;
   }
   finalise.is_called.set(1);

@@ -101,6 +101,22 @@ TEST(Goal, CallsStandInComments) {
   EXPECT_EQ(schedule.ranks[0].operations[1].address, 0x20U);
 }
 
+TEST(Goal, CallsMayHavePlaces) {
+  const GoalSchedule schedule = parse(
+      "num_ranks 1\nrank 0 {\n"
+      "send 8b to 0 // in MPI_Send@a.c:12\n"
+      "recv 8b from 0 // @0x20 in MPI_Irecv@x@y.c:1 MPI_Wait\n"
+      "send 8b to 0 // in MPI_Send@a.c:13 MPI_Send@a.c:12\n"
+      "send 8b to 0 // in MPI_Send@\n"
+      "recv 8b from 0 // in @a.c:12\n}");
+  EXPECT_EQ(schedule.calls, (std::vector<std::string>{"", "MPI_Send@a.c:12", "MPI_Irecv@x@y.c:1", "MPI_Wait",
+                                                      "MPI_Send@a.c:13"}));
+  std::vector<std::pair<int, int>> calls;
+  for (const GoalOperation& one : schedule.ranks[0].operations)
+    calls.emplace_back(one.begun_in, one.ended_in);
+  EXPECT_EQ(calls, (std::vector<std::pair<int, int>>{{1, 1}, {2, 3}, {4, 1}, {0, 0}, {0, 0}}));
+}
+
 TEST(Goal, LabelsMayBeUsedBeforeTheyAreGiven) {
   const GoalSchedule schedule = parse("num_ranks 1 rank 0 {\nb irequires a\na: calc 1\nb: calc 2\n}");
   EXPECT_EQ(schedule.ranks[0].successors, (std::vector<std::uint32_t>{1 | GoalRank::on_start}));

@@ -15,7 +15,7 @@ const bytes = (count) => {
 };
 const variable = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 const causeColour = (cause) => `--${cause.replaceAll(" ", "-")}`;
-const callName = (name) => name || "call not recorded";
+const callName = (name, place) => (name ? name + (place ? ` (${place})` : "") : "call not recorded");
 
 function section(id, title, text, ...children) {
   byId("nav").append(make("a", { href: `#${id}` }, title));
@@ -132,7 +132,7 @@ if (data.waits) {
   section("waits", "Waits", "Share of all ranks' time. A wait is cut where the message that ended it was posted: before that, its sender is late.",
     data.waits.causes.length === 0 ? make("p", {}, "No rank waits.") : make("div", { class: "two" },
       make("div", {}, make("h3", {}, "by cause"), bars(data.waits.causes.map((one) => ({ label: one.cause, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause), title: one.meaning })), whole)),
-      make("div", {}, make("h3", {}, "by MPI call"), bars(calls.map((one) => ({ label: `${callName(one.call)}, ${one.cause}`, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause) })), whole))),
+      make("div", {}, make("h3", {}, "by MPI call"), bars(calls.map((one) => ({ label: `${callName(one.call, one.place)}, ${one.cause}`, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause) })), whole))),
     stages.length ? make("div", {}, make("h3", {}, "what the awaited messages did"),
       bars(stages.filter((one) => one.us >= whole / 1000).map((one) => ({ label: one.cause === "transfer" ? one.stage : `${one.cause}: ${one.stage}`, value: one.us, text: percent(one.us / whole), colour: causeColour(one.cause), title: `${one.meaning}: ${time(one.us)}` })), whole)) : null,
     make("details", {}, make("summary", {}, "what the causes mean"), make("dl", {}, ...[...data.waits.causes.map((one) => [one.cause, one.meaning]),
@@ -160,7 +160,7 @@ if (data.sizes && data.sizes.length) {
 if (data.calls && data.calls.length && data.replay.has_calls) {
   const whole = data.calls.reduce((sum, one) => sum + one.waiting_us + one.software_us, 0) || 1;
   section("calls", "MPI calls", "All ranks together: time in each call, of which waiting; the rest is software of the library. Operations are sends and receives that the call has begun.",
-    table(["call", "operations", "time", "of which waiting", "share"], data.calls.map((one) => [callName(one.call), plain(one.operations), time(one.waiting_us + one.software_us), time(one.waiting_us), percent((one.waiting_us + one.software_us) / whole)])));
+    table(["call", "operations", "time", "of which waiting", "share"], data.calls.map((one) => [callName(one.call, one.place), plain(one.operations), time(one.waiting_us + one.software_us), time(one.waiting_us), percent((one.waiting_us + one.software_us) / whole)])));
 }
 {
   const counts = new Map();
