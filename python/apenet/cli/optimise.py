@@ -113,7 +113,10 @@ def _run(plan: Plan, goal: Goal, file: Path, chosen: Workers, simulate_one: Simu
     with progress_bar(f"{' '.join(plan.command)}: simulations", None) as progress:
         task = progress.task_ids[0]
         try:
-            return search(plan, goal, file, chosen, simulate_one, lambda done: progress.update(task, completed=done))
+            say = partial(progress.console.print, markup=False)
+            return search(
+                plan, goal, file, chosen, simulate_one, lambda done: progress.update(task, completed=done), say
+            )
         except (Interrupted, KeyboardInterrupt):
             messages().print(f"{file} has the points that are done; the same command computes the others", markup=False)
             raise

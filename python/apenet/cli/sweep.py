@@ -184,7 +184,8 @@ def _run(plan: Plan, file: Path, chosen: Workers, simulate_one: Simulate) -> Swe
     with progress_bar(f"{' '.join(plan.command)}: {plan.count} points", plan.count) as progress:
         task = progress.task_ids[0]
         try:
-            return run_sweep(plan, file, chosen, simulate_one, lambda done: progress.update(task, completed=done))
+            say = partial(progress.console.print, markup=False)
+            return run_sweep(plan, file, chosen, simulate_one, lambda done: progress.update(task, completed=done), say)
         except (Interrupted, KeyboardInterrupt):
             messages().print(f"{file} has the points that are done; the same command computes the others", markup=False)
             raise

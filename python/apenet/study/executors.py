@@ -42,6 +42,10 @@ class Workers(ABC):
     def stop(self) -> None:  # noqa: B027 (not all have to)
         """Gives the executor back. What it has not begun is not begun any more."""
 
+    def why_idle(self) -> str:
+        """Why nothing can be computed now: no worker is there. Empty if one is."""
+        return ""
+
     def close(self) -> None:  # noqa: B027
         """Ends all workers that this object has started."""
 
@@ -107,18 +111,25 @@ class DaskWorkers(Workers):
 
     def __init__(self, address: str | None = None, queue: str | None = None, count: int = 1) -> None:
         distributed = _imported("distributed")
+        self._jobs = "" if queue is None else f"none of the {count} jobs for {queue} runs yet"
         self._cluster = None if queue is None else _queue_cluster(queue, count)
         try:
             self._client = distributed.Client(self._cluster or address, timeout=_CONNECT_S)
         except (OSError, ValueError, TypeError) as error:
             self._close_cluster()
             raise HostError(f"{OPTION} {queue or address}: no Dask scheduler answers: {error}") from error
-        self.count = count if queue is not None else max(1, len(self._client.scheduler_info()["workers"]))
+        self.count = count if queue is not None else max(1, len(self._client.nthreads()))
 
     def start(self) -> Executor:
         """All workers."""
         executor: Executor = self._client.get_executor(pure=False)
         return executor
+
+    def why_idle(self) -> str:
+        """The jobs wait in their queue, or the scheduler has no worker."""
+        if self._client.nthreads():
+            return ""
+        return self._jobs or f"the Dask scheduler {self._client.scheduler.address} has no worker"
 
     def close(self) -> None:
         """Leaves the scheduler, and ends the jobs of a queue."""

@@ -63,8 +63,9 @@ def optimise(
     workers: Workers,
     simulate: Simulate,
     progress: Callable[[int], None] = lambda _done: None,
+    say: Callable[[str], None] = lambda _text: None,
 ) -> OptimiseResult:
-    """The best setting of `plan`, and what cannot be told from it. `simulate` and `progress` are as for `sweep`.
+    """The best setting of `plan`, and what cannot be told from it. `simulate`, `progress` and `say` are as for `sweep`.
 
     Simulates each setting within the limits if the evaluations are enough, and else those that differential evolution
     (Storn and Price 1997, by SciPy) asks for, and then single changes of the best one. With draws, the best settings of
@@ -77,7 +78,7 @@ def optimise(
     search = _Search(plan, goal)
     search.check_parts()
     with SweptStudy(study, plan, _core.version) as kept, workers:
-        result = search.run(kept, Filling(kept, plan, simulate, workers, progress))
+        result = search.run(kept, Filling(kept, plan, simulate, workers, progress, say))
         workers.stop()
         return result
 

@@ -20,6 +20,8 @@ Simulate = Callable[[tuple[str, ...]], Outcome]
 
 MOST_TRIES = 3
 _QUEUED_PER_WORKER = 4
+_PATIENCE_S = 10
+"""After so long without a first point the user learns that no worker is there. It changes no result."""
 
 
 class SweepError(ApenetError):
@@ -44,11 +46,12 @@ def sweep(
     workers: Workers,
     simulate: Simulate,
     progress: Callable[[int], None] = lambda _done: None,
+    say: Callable[[str], None] = lambda _text: None,
 ) -> SweepResult:
     """Computes the points that the study does not have, and returns how many there are of each state.
 
     `simulate` is a function of a module, which each worker imports. `progress` gets the number of points that are
-    done.
+    done, `say` gets why none is computed for long.
 
     Raises InputError for a study that does not fit the plan, HostError for workers that cannot be had, NotWrittenError
     if the study cannot be written, and SweepError if the program or an input changes meanwhile.
@@ -59,7 +62,7 @@ def sweep(
         progress(done)
         if wanted:
             with workers:
-                Filling(kept, plan, simulate, workers, lambda more: progress(done + more)).run(wanted)
+                Filling(kept, plan, simulate, workers, lambda more: progress(done + more), say).run(wanted)
                 workers.stop()
         counts = kept.counts()
         return SweepResult(plan.count, done, counts[State.DONE], counts[State.REFUSED], counts[State.FAILED])
@@ -76,7 +79,13 @@ class Filling:
     """Computes points of an open study on workers, which its user has entered and closes."""
 
     def __init__(
-        self, study: SweptStudy, plan: Plan, simulate: Simulate, workers: Workers, progress: Callable[[int], None]
+        self,
+        study: SweptStudy,
+        plan: Plan,
+        simulate: Simulate,
+        workers: Workers,
+        progress: Callable[[int], None],
+        say: Callable[[str], None],
     ) -> None:
         self._study = study
         self._inputs = plan.inputs
@@ -84,6 +93,8 @@ class Filling:
         self._workers = workers
         self._executor: Executor | None = None
         self._progress = progress
+        self._say = say
+        self._may_lack_workers = True
         self._done = 0
         self._again: deque[_Try] = deque()
 
@@ -104,12 +115,21 @@ class Filling:
         while running or (not is_broken and (waiting or self._again)):
             while not is_broken and self._may_submit(running, waiting, most):
                 is_broken = not self._submit(executor, waiting, running)
-            ended, _ = wait(running, return_when=FIRST_COMPLETED)
+            patience_s = _PATIENCE_S if self._may_lack_workers else None
+            ended, _ = wait(running, timeout=patience_s, return_when=FIRST_COMPLETED)
+            self._note_workers(found_one=bool(ended))
             for future in ended:
                 is_broken = not self._take(future, running.pop(future)) or is_broken
             self._study.commit()
             self._progress(self._done)
         return is_broken
+
+    def _note_workers(self, *, found_one: bool) -> None:
+        if found_one or not self._may_lack_workers:
+            self._may_lack_workers = False
+        elif reason := self._workers.why_idle():
+            self._may_lack_workers = False
+            self._say(reason)
 
     def _may_submit(self, running: dict[Future[Outcome], _Try], waiting: deque[int], most: int) -> bool:
         """A point whose worker has died runs alone, so that no other is suspected if it kills another worker."""

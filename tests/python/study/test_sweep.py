@@ -146,6 +146,19 @@ def test_dask_workers_give_the_same_though_one_is_killed(serial, tmp_path):
     assert exported(tmp_path, "study.sqlite") == serial[2]
 
 
+def test_a_scheduler_without_workers_is_said_and_waited_for(serial, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=0, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path / "dask"
+    ) as cluster:
+        running = start(tmp_path, "sweep", "--on", cluster.scheduler_address, *GRID, "--", *HALO)
+        said = running.stderr.readline()
+        assert said == f"the Dask scheduler {cluster.scheduler_address} has no worker\n"
+        cluster.scale(1)
+        out, err = running.communicate(timeout=GUARD_S)
+    assert (running.returncode, out) == (0, serial[1]), err
+
+
 def test_a_program_that_changes_ends_the_sweep_and_keeps_what_is_done(tmp_path):
     script = tmp_path / "changes.sh"
     script.write_text('if [ "$1" = 2 ]; then echo "# more" >> "$0"; fi\n')
