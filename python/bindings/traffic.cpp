@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <utility>
+
 #include "bindings.hpp"
 #include "runtime/traffic/traffic_pattern.hpp"
 
@@ -21,7 +23,13 @@ void bind_traffic(nb::module_& module) {
       .def_rw("warmup_cycles", &TrafficOptions::warmup_cycles)
       .def_rw("measure_cycles", &TrafficOptions::measure_cycles)
       .def_rw("drain_cycles", &TrafficOptions::drain_cycles)
-      .def_rw("measures_queued", &TrafficOptions::measures_queued);
+      .def_rw("measures_queued", &TrafficOptions::measures_queued)
+      .def(
+          "set_partition",
+          [](TrafficOptions& self, std::vector<NodeId> nodes, std::vector<std::uint32_t> extents) {
+            self.partition = {std::move(nodes), std::move(extents)};
+          },
+          nb::arg("nodes"), nb::arg("extents"));
 
   nb::class_<TrafficPoint>(module, "TrafficPoint")
       .def_ro("offered", &TrafficPoint::offered)

@@ -66,7 +66,7 @@ def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: b
         for along, nodes in (straight(grid, torus) if torus else [((), np.arange(ranks).reshape(grid[::-1]).T)])
     ]
     if not scored:
-        on_machine = f" on a box of {machine.shape}" if machine.dims else ""
+        on_machine = f" on a box of {machine.room.shape}" if machine.room.dims else ""
         raise InputError(
             "ranks",
             ranks,

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from apenet.base.errors import InputError
-from apenet.base.grid import place_of
 from apenet.base.numbers import whole
 from apenet.base.tempfolder import temporary_folder
 from apenet.bench.layer_table import ACCESS_TESTS, LAYERS, MOST_PROGRAM_WINDOW, PAIR, TNW, UDP, drives
 from apenet.bench.mpi import run_on
-from apenet.bench.request import LayerRequest
+from apenet.bench.request import LayerRequest, pair_of
 from apenet.bench.result import BenchResult, WorkloadResult, make_result
 from apenet.bench.workload_plan import GRID_DIMENSIONS, MIB, Plan
 from apenet.host.compiling import compile_program
 from apenet.host.toolchain import PACKAGE, built, find_mpicc
+from apenet.machine.cart import hops
 
 SOURCES = PACKAGE / "programs" / "layers"
 SHARED_SOURCES = ("layer_bench.c", "halo.c")
@@ -38,14 +38,14 @@ def measure(request: LayerRequest[BenchResult], channels: Sequence[int], window:
     if layer == UDP and max(channels) > 1:
         raise InputError("channels", max(channels), f"1 at layer {UDP}: a process has one socket")
     whole("window", window or 1, 1, MOST_PROGRAM_WINDOW, f"1 to {MOST_PROGRAM_WINDOW} at layer {layer}")
-    request.require_program_soon(_pair(request), sum(channels))
+    request.require_program_soon(pair_of(request), sum(channels))
     runs = _Runs(request)
     channels_of_points: list[int] = []
     for at_once in channels:
         for size in request.sizes_bytes:
             request.progress(size)
             options = {"--channels": at_once, "--window": window or 0, "--iterations": request.iterations or 0}
-            runs.add(size, _pair(request), options)
+            runs.add(size, pair_of(request), options)
             channels_of_points.append(at_once)
     conditions: dict[str, object] = {} if window is None else {"window": window}
     return make_result(
@@ -60,7 +60,7 @@ def measure_halo(request: LayerRequest[BenchResult], plan: Plan) -> WorkloadResu
     if len(plan.grid) > GRID_DIMENSIONS:
         raise InputError("machine", request.simulated.name, f"a grid of {GRID_DIMENSIONS} dimensions at layer {layer}")
     iterations = request.iterations or DEFAULT_HALO_ITERATIONS
-    nodes = plan.options.nodes
+    nodes = request.simulated.room.numbers_of(plan.options.nodes)
     request.require_program_soon(nodes, sum(neighbours(plan, dimension) for dimension in range(len(plan.grid))))
     runs = _Runs(request)
     messages, payload_bytes = [], []
@@ -139,13 +139,11 @@ def _check_tnw(request: LayerRequest[BenchResult], channels: int) -> None:
     most = machine.file.card.channels.value
     if channels > most:
         raise InputError("channels", channels, f"at most the {most} of the card of {machine.name}")
-    first, second = (place_of(machine.dims, node) for node in _pair(request))
-    apart = [
-        min(abs(one - other), extent - abs(one - other))
-        for one, other, extent in zip(first, second, machine.dims, strict=True)
-    ]
-    if sum(apart) != 1:
-        raise InputError("nodes", ",".join(map(str, _pair(request))), f"neighbours on {machine.name}, at layer {TNW}")
+    first, second = pair_of(request)
+    torus = machine.room.torus
+    if torus is None or hops(np.array([first]), np.array([second]), torus)[0] != 1:
+        where = f"neighbours on {machine.room.name}, at layer {TNW}"
+        raise InputError("nodes", ",".join(map(str, (first, second))), where)
 
 
 def require_card(request: LayerRequest[Any]) -> None:
@@ -156,18 +154,6 @@ def require_card(request: LayerRequest[Any]) -> None:
     if layer == UDP:
         raise InputError("layer", layer, f"another one on {machine.name}, which has no [software.udp]")
     raise InputError("layer", layer, f"one for the card of {machine.name}, which is {machine.file.card.kind}")
-
-
-def _pair(request: LayerRequest[BenchResult]) -> list[int]:
-    """As layer card: node 0 and its neighbour in the first dimension that has one."""
-    if request.placed is not None:
-        return list(request.placed)
-    neighbour = 1
-    for extent in request.simulated.dims:
-        if extent > 1:
-            break
-        neighbour *= extent
-    return [0, neighbour]
 
 
 def _program(layer: str) -> Path:

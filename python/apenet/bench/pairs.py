@@ -12,7 +12,7 @@ from apenet.base.numbers import whole
 from apenet.base.sizes import LARGEST_BYTES, parse_size
 from apenet.bench import card, layers, mpi
 from apenet.bench.layer_table import CARD, LAYERS, MPI, PAIR
-from apenet.bench.request import LayerRequest, Option, Traits, doubling_counts
+from apenet.bench.request import LayerRequest, Option, Traits, doubling_counts, pair_of
 from apenet.bench.result import BenchResult
 
 MEMORIES = ("host", "host-copied", "gpu", "gpu-staged")
@@ -135,9 +135,13 @@ class CardPair(TwoNodes):
             return mpi.measure(self, self.at_once, self.memory)
         return layers.measure(self, self.channel_counts, self.at_once)
 
+    def _card_pair(self) -> list[int]:
+        """The pair by its numbers in the partition; empty: the core chooses, on a whole machine."""
+        return self.placed or ([] if self.simulated.partition is None else pair_of(self))
+
     def _card_options(self) -> _core.CardTestOptions:
         options = _core.CardTestOptions()
-        options.nodes = self.placed or []
+        options.nodes = self.simulated.room.of_machine(self._card_pair())
         options.iterations = self.iterations or 0
         options.window = self.at_once or 0
         options.local, options.remote = (getattr(_core.Buffer, name.replace("-", "_")) for name in self.memories)

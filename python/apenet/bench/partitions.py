@@ -63,6 +63,7 @@ def measure(
 ) -> PartitionResult:
     """Measures a workload of one size on machines with each number of nodes in `partitions`."""
     machine, (size,) = request.simulated, request.sizes_bytes
+    machine.require_whole("growing machines")
     plans = []
     for nodes in partitions:
         one = replace(request, machine=grown(machine, nodes), progress=no_progress)

@@ -158,7 +158,6 @@ class MachineRequest(Request[Result]):
         chosen = read_machine(self.machine) if isinstance(self.machine, str) else self.machine
         if self.caches != CACHES[0]:
             chosen = chosen.with_settings(f"host.caches={self.caches}")
-        chosen.require_whole("bench")
         self._set("simulated", chosen)
         self._set("placed", None if self.nodes is None else checked_nodes(chosen, self.nodes))
         if self.iterations is not None:
@@ -180,6 +179,7 @@ class MachineRequest(Request[Result]):
         caches = self.simulated.file.host.caches
         return {
             **({} if self.simulated.rail is None else {"rail": self.simulated.rail}),
+            **({} if self.simulated.partition is None else {"partition": self.simulated.partition.text}),
             **({} if caches is None or caches.value == CACHES[0] else {"caches": caches.value}),
             **({} if self.engine == "packet" else {"engine": self.engine}),
         }
@@ -211,7 +211,8 @@ class ProgramRequest(MachineRequest[Result], Runs[Result]):
         iterations = self.iterations or 1
         whole("iterations", iterations, 1, MOST_PROGRAM_ITERATIONS, f"1 to {MOST_PROGRAM_ITERATIONS} for programs")
         work = _core.MessageWork(self.simulated.description(self.seed, self.engine))
-        of_sizes = [MESSAGE_OF_PROCESSES + work.of(nodes[0], nodes[1], size).all for size in self.sizes_bytes]
+        first, second = self.simulated.room.of_machine(nodes[:2])
+        of_sizes = [MESSAGE_OF_PROCESSES + work.of(first, second, size).all for size in self.sizes_bytes]
         self.require_soon(iterations * at_once * sum(of_sizes))
 
 
@@ -252,14 +253,14 @@ class LayerRequest(ProgramRequest[Result]):
 
 
 def checked_nodes(machine: Machine, nodes: str | Sequence[int]) -> list[int]:
-    """At least two different nodes of the machine, from numbers or a text such as 0,1."""
+    """At least two different nodes of the machine or its partition, from numbers or a text such as 0,1."""
     if isinstance(nodes, str):
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", nodes):
             raise InputError("nodes", nodes, "node numbers such as 0,1")
         nodes = [int(part) for part in nodes.split(",")]
     text = ",".join(map(str, nodes))
-    count = machine.node_count
-    expected = f"nodes of {machine.name}" + (f": 0 to {count - 1}" if count else "")
+    count = machine.room.node_count
+    expected = f"nodes of {machine.room.name}" + (f": 0 to {count - 1}" if count else "")
     most = (count or MOST_RANKS) - 1
     checked = []
     for node in nodes:
@@ -270,6 +271,21 @@ def checked_nodes(machine: Machine, nodes: str | Sequence[int]) -> list[int]:
     if len(set(checked)) != len(checked) or len(checked) < FEWEST_NODES:
         raise InputError("nodes", text, "at least two different nodes, such as 0,1")
     return checked
+
+
+def pair_of(request: MachineRequest[Any]) -> list[int]:
+    """The nodes of a test of two: those asked for, or node 0 and its neighbour in the first dimension that has one."""
+    if request.placed is not None:
+        return list(request.placed)
+    neighbour = 1
+    for extent in request.simulated.room.dims:
+        if extent > 1:
+            break
+        neighbour *= extent
+    part = request.simulated.partition
+    if part is not None and neighbour >= len(part.nodes):
+        raise InputError("partition", part.given, "one of at least two nodes")
+    return [0, neighbour]
 
 
 _SEVERAL = r"[1-9][0-9]{0,6}(,[1-9][0-9]{0,6})*"

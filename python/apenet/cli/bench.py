@@ -22,6 +22,7 @@ from apenet.cli.common import (
     EngineOption,
     FaultOption,
     JsonOption,
+    PartitionOption,
     PinOption,
     RailOption,
     SeedOption,
@@ -38,6 +39,7 @@ MACHINE = {
     "machine": (Annotated[str, typer.Option("--machine", "-m", metavar="NAME", help="A machine, or a file.")], "ape16"),
     "settings": (SetOption, None),
     "rail": (RailOption, None),
+    "partition": (PartitionOption, None),
     "faults": (FaultOption, None),
     "check_settings": (CheckSettingsOption, True),
 }
@@ -47,7 +49,8 @@ MACHINE = {
 def run(kind: type[MachineRequest[Any]], machine: str, **given: Any) -> None:  # noqa: ANN401 (the request's options)
     """Makes a request, measures it, and prints the result."""
     as_json = given.pop("as_json")
-    chosen = read_machine(machine, given.pop("settings") or (), given.pop("faults") or (), given.pop("rail"))
+    options = [given.pop(name) for name in ("settings", "faults", "rail", "partition")]
+    chosen = read_machine(machine, options[0] or (), options[1] or (), *options[2:])
     chosen = chosen.with_settings_checked(given.pop("check_settings"))
     steps: list[Callable[[], None]] = []
     request = kind(chosen, **given, progress=lambda _size: steps[0]())

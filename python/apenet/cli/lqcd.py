@@ -58,6 +58,7 @@ def run(
     settings: Sequence[str] | None,
     faults: Sequence[str] | None,
     rail: str | None,
+    partition: str | None,
     *,
     check_settings: bool,
     figure: Path | None,
@@ -71,7 +72,8 @@ def run(
     if len(set(names)) != len(names):
         raise InputError("machine", machine, "each machine once")
     chosen = [
-        read_machine(name, settings or (), faults or (), rail).with_settings_checked(check_settings) for name in names
+        read_machine(name, settings or (), faults or (), rail, partition).with_settings_checked(check_settings)
+        for name in names
     ]
     steps = len(chosen) * len(doubling_counts("ranks", options["ranks"]))
     with progress_bar(f"{TEST} on {', '.join(machine.name for machine in chosen)}", steps) as progress:

@@ -12,6 +12,7 @@ from apenet.cli.common import (
     FaultOption,
     JsonOption,
     MachineOption,
+    PartitionOption,
     RailOption,
     SeedOption,
     SetOption,
@@ -28,6 +29,7 @@ def traffic(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
     rail: RailOption = None,
+    partition: PartitionOption = None,
     faults: FaultOption = None,
     pattern: Annotated[str, typer.Option("--pattern", metavar="NAME", help=", ".join(PATTERNS) + ".")] = "uniform",
     load: Annotated[
@@ -63,7 +65,7 @@ def traffic(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a network under synthetic traffic. Prints throughput and latency over load."""
-    chosen = read_machine(machine, settings or (), faults or (), rail)
+    chosen = read_machine(machine, settings or (), faults or (), rail, partition)
     loads = parse_loads(load, most_load(chosen))
     with progress_bar(f"{pattern} traffic on {chosen.name}, engine {engine}", len(loads)) as progress:
         task = progress.task_ids[0]

@@ -32,6 +32,11 @@ class Torus:
     extents: Extents
     is_closed: tuple[bool, ...]
 
+    @property
+    def is_all_closed(self) -> bool:
+        """Whether the ends are joined along each dimension of more than one node."""
+        return all(closed or extent == 1 for extent, closed in zip(self.extents, self.is_closed, strict=True))
+
 
 def fold(grid: Sequence[int], torus: Torus, ranks_per_node: int) -> Integers | None:
     """The node of each rank, in the order of `MPI_Cart_create`: the last coordinate changes fastest.

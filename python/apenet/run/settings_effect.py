@@ -91,7 +91,8 @@ def machines_without(machine: Machine) -> Iterator[tuple[str, Machine]]:
     for number, setting in enumerate(machine.settings):
         others: Sequence[str] = [other for place, other in enumerate(machine.settings) if place != number]
         try:
-            yield setting, read_machine(machine.path, others, machine.faults, machine.rail)
+            part = None if machine.partition is None else machine.partition.given
+            yield setting, read_machine(machine.path, others, machine.faults, machine.rail, part)
         except ApenetError:  # another setting needs it
             continue
 

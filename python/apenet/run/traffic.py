@@ -72,12 +72,15 @@ class TrafficResult:
     cycle_ps: float
     points: tuple[TrafficPoint, ...]
     warnings: tuple[str, ...]
+    partition: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet traffic --json` prints."""
-        conditions = {name: value for name, value in vars(self).items() if name not in ("points", "warnings")}
+        apart = ("points", "warnings", "partition")
+        conditions = {name: value for name, value in vars(self).items() if name not in apart}
         return {
             **conditions,
+            **({} if self.partition is None else {"partition": self.partition}),
             "settings": list(self.settings),
             "version": __version__,
             "points": [point.to_json() for point in self.points],
@@ -86,8 +89,9 @@ class TrafficResult:
 
     def to_table(self) -> str:
         """The table for users: a header, and one line per load."""
+        where = self.machine if self.partition is None else f"{self.machine}, partition {self.partition}"
         lines = [
-            f"# apenet traffic, {self.machine}, engine {self.engine}, pattern {self.pattern}, "
+            f"# apenet traffic, {where}, engine {self.engine}, pattern {self.pattern}, "
             f"packets of {self.packet_flits} flits, cycle {self.cycle_ps:g} ps",
             f"# {'offered':>8} {'accepted':>9} {'packet':>10} {'network':>10} {'hops':>7}",
             f"# {'flits per node':>18} {'latency (cycles)':>21}",
@@ -164,7 +168,6 @@ def traffic(
     """
     settings = texts("settings", settings)
     chosen = read_machine(machine, settings) if isinstance(machine, str) else machine.with_settings(*settings)
-    chosen.require_whole("traffic")
     if pattern not in PATTERNS:
         close = difflib.get_close_matches(pattern, PATTERNS, n=1, cutoff=0.5)
         hint = f'; did you mean "{close[0]}"?' if close else ""
@@ -179,6 +182,9 @@ def traffic(
     points: list[TrafficPoint] = []
     warnings: list[list[str]] = []
     every = [_options(pattern, load, packet_flits, seed, cycles) for load in checked]
+    if (part := chosen.partition) is not None:
+        for options in every:
+            options.set_partition(list(part.nodes), list(part.extents))
     if not allow_long:
         _require_soon(chosen, description.network, every)
     for options in every:
@@ -204,6 +210,7 @@ def traffic(
         cycle_ps=1e12 / cast("int", description.base_units()["router.clock_mhz"]),
         points=tuple(points),
         warnings=gather_warnings(warnings),
+        partition=None if part is None else part.text,
     )
 
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -74,6 +75,12 @@ class TrafficRun final : private EventHandler {
   [[nodiscard]] bool is_ready(NodeId node);
   [[nodiscard]] bool offer(NodeId node);
   void catch_up(NodeId node);
+  [[nodiscard]] NodeId destination(NodeId node, std::uint32_t choice) const {
+    if (number_of_.empty()) [[likely]]
+      return pattern_.destination(node, choice);
+    return options_.partition.nodes[pattern_.destination(number_of_[node], choice)];
+  }
+  void add_sources();
   void draw_next(Source& source);
   void set_due(NodeId node, std::int64_t cycle);
   bool packet_arrived(NodeId node, const Packet& packet);
@@ -128,6 +135,7 @@ class TrafficRun final : private EventHandler {
   InjectionFifos fifos_;
   FifoBacklogs backlogs_;
   TrafficPattern pattern_;
+  std::vector<std::uint32_t> number_of_;  // per node, its number in the partition; empty: all send
   GeometricGap gap_;
   std::int64_t window_end_;
   Time window_begin_time_;
@@ -173,7 +181,8 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       sources_of_node_(network.injection_fifos),
       fifos_(network, 1),
       backlogs_(network_->node_count(), sources_of_node_),
-      pattern_(options.pattern, traffic_shape(network, network_->node_count()), options.seed),
+      pattern_(options.pattern, traffic_shape(network, network_->node_count(), options.partition),
+               options.seed),
       gap_(1),
       window_end_(require_end(timing_, options)),
       window_begin_time_(timing_.time(options.warmup_cycles)),
@@ -189,16 +198,31 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
   gap_ = GeometricGap(probability());
   due_.fill(no_node);
   nodes_.reserve(network_->node_count());
-  const std::uint32_t source_count = network_->node_count() * sources_of_node_;
-  sources_.reserve(source_count);
   for (NodeId node = 0; node < network_->node_count(); ++node) {
     nodes_.emplace_back(*this, node);
     network_->attach(node, nodes_.back());
   }
-  for (std::uint32_t number = 0; number < source_count; ++number) {
-    sources_.push_back({.random = SplitMix64(options.seed, number)});
+  add_sources();
+}
+
+// Nodes outside the partition never send. Those inside draw by their numbers there.
+void TrafficRun::add_sources() {
+  const std::vector<NodeId>& members = options_.partition.nodes;
+  if (!members.empty()) number_of_.resize(nodes_.size(), no_node);
+  for (std::uint32_t number = 0; number < members.size(); ++number) number_of_.at(members[number]) = number;
+  const auto source_count = static_cast<std::uint32_t>(nodes_.size()) * sources_of_node_;
+  sources_.reserve(source_count);
+  for (std::uint32_t source = 0; source < source_count; ++source) {
+    const NodeId node = source / sources_of_node_;
+    const std::uint32_t number = number_of_.empty() ? node : number_of_[node];
+    const std::uint32_t drawn = number * sources_of_node_ + source % sources_of_node_;
+    sources_.push_back({.random = SplitMix64(options_.seed, drawn)});
+    if (number == no_node) {
+      sources_.back().next = Time::never().ps();
+      continue;
+    }
     draw_next(sources_.back());
-    set_due(number, sources_.back().next);
+    set_due(source, sources_.back().next);
   }
 }
 
@@ -252,7 +276,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
     return false;
   injected_ += is_generated_in_window(source.next) ? 1 : 0;
   packet_.source = node;
-  packet_.destination = pattern_.destination(node, source.choice);
+  packet_.destination = destination(node, source.choice);
   packet_.message = static_cast<std::uint64_t>(source.next);
   source.room = static_cast<std::uint32_t>(network_->inject(packet_, simulation_.now()));
   return true;
@@ -269,10 +293,10 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   const NodeId node = number / sources_of_node_;
   for (; source.next <= cycle_; draw_next(source)) {
     const std::uint32_t queue = number % sources_of_node_;
-    const NodeId destination = pattern_.destination(node, source.choice);
+    const NodeId target = destination(node, source.choice);
     const FifoBacklogs::Waiting packet{static_cast<std::uint64_t>(source.next) * sources_of_node_ + queue,
-                                       destination};
-    const std::uint16_t fifo = fifos_.channel(node, destination, queue, 0);
+                                       target};
+    const std::uint16_t fifo = fifos_.channel(node, target, queue, 0);
     if (!backlogs_.is_empty(node, fifo) || !try_inject(node, fifo, packet))
       backlogs_.push(node, fifo, packet);
   }
@@ -410,18 +434,21 @@ TrafficPoint TrafficRun::run() {
 TrafficPoint TrafficRun::result() const {
   TrafficPoint point;
   std::uint64_t arrived = 0;
-  std::uint32_t least = nodes_.front().arrived();
+  std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t most = 0;
-  for (const Node& node : nodes_) {
-    arrived += node.arrived();
-    least = std::min(least, node.arrived());
-    most = std::max(most, node.arrived());
+  std::uint32_t members = 0;
+  for (NodeId node = 0; node < nodes_.size(); ++node) {
+    if (!number_of_.empty() && number_of_[node] == no_node) continue;
+    ++members;
+    arrived += nodes_[node].arrived();
+    least = std::min(least, nodes_[node].arrived());
+    most = std::max(most, nodes_[node].arrived());
   }
   const double flits_per_packet = static_cast<double>(options_.packet_flits) *
                                   static_cast<double>(link_flit_cycles_) /
                                   static_cast<double>(options_.measure_cycles);
   point.offered = options_.load;
-  point.accepted = static_cast<double>(arrived) * flits_per_packet / static_cast<double>(nodes_.size());
+  point.accepted = static_cast<double>(arrived) * flits_per_packet / static_cast<double>(members);
   point.least_accepted = least * flits_per_packet;
   point.most_accepted = most * flits_per_packet;
   point.packets = drained_;

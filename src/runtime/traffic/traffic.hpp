@@ -9,6 +9,12 @@
 
 namespace apenet {
 
+// The nodes that send and receive. Patterns number them in this order.
+struct TrafficNodes {
+  std::vector<NodeId> nodes = {};           // empty: all
+  std::vector<std::uint32_t> extents = {};  // those of their box; empty: none
+};
+
 struct TrafficOptions {
   std::string pattern = "uniform";
   double load = 0.1;  // flits that a node offers per flit time of a link, for each injection FIFO at most 1
@@ -20,6 +26,7 @@ struct TrafficOptions {
   // Also measure the packets generated before the window that were still queued at their sources when it
   // began, behind those in the source's FIFO. BookSim2 does.
   bool measures_queued = false;
+  TrafficNodes partition = {};
 };
 
 struct TrafficPoint {

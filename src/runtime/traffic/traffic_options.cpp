@@ -55,7 +55,10 @@ NetworkParameters network_parameters(const NetworkDescription& network, std::uin
   return parameters;
 }
 
-std::vector<std::uint32_t> traffic_shape(const NetworkDescription& network, std::uint32_t node_count) {
+std::vector<std::uint32_t> traffic_shape(const NetworkDescription& network, std::uint32_t node_count,
+                                         const TrafficNodes& partition) {
+  if (!partition.extents.empty()) return partition.extents;
+  if (!partition.nodes.empty()) return {static_cast<std::uint32_t>(partition.nodes.size())};
   std::vector<std::uint32_t> dims = network.topology.dims();
   std::uint64_t nodes = 1;
   for (const std::uint32_t size : dims) nodes *= size;

@@ -20,6 +20,7 @@ std::int64_t require_end(const FlitTiming& timing, const TrafficOptions& options
 NetworkParameters network_parameters(const NetworkDescription& network, std::uint32_t packet_bytes);
 
 // Nodes in each dimension, as TrafficPattern takes them.
-std::vector<std::uint32_t> traffic_shape(const NetworkDescription& network, std::uint32_t node_count);
+std::vector<std::uint32_t> traffic_shape(const NetworkDescription& network, std::uint32_t node_count,
+                                         const TrafficNodes& partition);
 
 }  // namespace apenet

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import apenet as package
 from apenet.base.errors import InputError, MachineError
 from apenet.machine import machine
 from apenet.machine.mapping import map_ranks
@@ -118,13 +117,6 @@ def test_a_machine_file_names_partitions(tmp_path):
         machine(file, ["network.dims=[4,4,4]"]).with_partition("back")
     with pytest.raises(InputError, match="--partition takes any box"):
         machine(file, ["partition.back=1x1x1"])
-
-
-def test_a_whole_machine_is_wanted_where_all_nodes_take_part():
-    half = APE128.with_partition("4x4x4")
-    for call in (lambda: package.traffic(half), lambda: package.bench.pingpong(half)):
-        with pytest.raises(InputError, match="takes the whole machine"):
-            call()
 
 
 def test_planes_share_no_link():

@@ -253,3 +253,29 @@ def test_packets_queued_before_the_window_are_measured_on_request():
     assert found.points[0].packets > without.points[0].packets
     assert found.points[0].packet_latency_cycles < without.points[0].packet_latency_cycles
     assert found.points[0].accepted == without.points[0].accepted
+
+
+@pytest.mark.parametrize("pattern", ["uniform", "tornado", "bitcomp", "randperm"])
+def test_traffic_in_a_plane_is_that_of_a_machine_of_its_shape(pattern):
+    """Only its nodes send and receive, by their numbers in it, and packets meet nobody else's."""
+    plane = apenet.traffic(apenet.machine("ape128", partition="1x4x4@6,0,0"), pattern=pattern, loads="0.3,0.6")
+    alone = apenet.traffic(apenet.machine("ape128", ["network.dims=[1,4,4]"]), pattern=pattern, loads="0.3,0.6")
+    assert plane.points == alone.points
+    assert plane.to_json()["partition"] == "1x4x4@6,0,0"
+    assert "partition" not in alone.to_json()
+
+
+def test_leaves_send_to_each_other_alone():
+    """The 16 nodes of a chassis share its switch: no link between switches is crossed, as from the whole machine."""
+    leaf = apenet.traffic(apenet.machine("pax", partition="nodes:32-47"), loads="0.2")
+    assert leaf.points[0].hops == 0
+    assert leaf.points[0].accepted == pytest.approx(0.2, rel=0.05)
+    assert apenet.traffic("pax", loads="0.2").points[0].hops > 1
+
+
+def test_several_fifos_of_a_node_in_a_box():
+    """A box with several sources at each node; along X it is a mesh."""
+    torus = apenet.machine("bluegene-l", ["network.dims=[8,4,4]"])
+    box = apenet.traffic(torus.with_partition("1x4x4@2,0,0"), loads="1.0")
+    assert box.points[0].packets > 0
+    assert box.points[0].packets < apenet.traffic(torus, loads="1.0").points[0].packets / 4
