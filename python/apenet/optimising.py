@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from apenet.base.errors import InputError
 from apenet.study.answer import OptimiseResult
 from apenet.study.axes import axis_of, interval_of
-from apenet.study.executors import LOCAL, workers
+from apenet.study.executors import LOCAL
+from apenet.study.executors import workers as workers_on
 from apenet.study.optimise import DEFAULT_EVALUATIONS, Goal
 from apenet.study.optimise import optimise as search
 from apenet.study.parts import Budget
@@ -27,20 +27,21 @@ def optimise(
     price: Mapping[str, float] | None = None,
     limit: Mapping[str, float] | None = None,
     evaluations: int = DEFAULT_EVALUATIONS,
-    method: str = "latin",
-    draws: int = 0,
+    random: int | None = None,
+    latin: int | None = None,
+    sobol: int | None = None,
     vary: Mapping[str, object] | None = None,
     seed: int = 1,
     study: str | Path = "study.sqlite",
     on: str = LOCAL,
-    count: int | None = None,
+    workers: int | None = None,
 ) -> OptimiseResult:
     """The best setting of machines and axes within a budget, and what cannot be told from it.
 
     `command` is one of `run`, `bench`, `traffic` or `replay` with its options, as a text or as words. `machine` names
     one machine or several, by name or file. The other arguments are the options of `apenet optimise`: `grid` has for
-    each key its values, `vary` for each key [LOW, HIGH], `price` "PART" or "MACHINE:PART", `draws` numbers are drawn
-    by `method`, `count` is the number of workers. `to_json()` of the result is what `apenet optimise --json` prints.
+    each key its values, `vary` for each key [LOW, HIGH], `price` "PART" or "MACHINE:PART"; one of `random`, `latin` and
+    `sobol` has the number of draws. `to_json()` of the result is what `apenet optimise --json` prints.
 
     Local workers are new processes, which import the program that calls this: a script calls it below
     `if __name__ == "__main__":`.
@@ -55,10 +56,9 @@ def optimise(
     machines = (machine,) if isinstance(machine, str) else tuple(machine)
     axes = tuple(axis_of(f"grid.{key}", key, values) for key, values in grid.items())
     intervals = tuple(interval_of(f"vary.{key}", key, bounds) for key, bounds in (vary or {}).items())
-    if intervals and not draws:
-        raise InputError("vary", intervals[0].key, "a number of draws beside it")
-    plan = Plan(tuple(words), machines, axes, Draws(method, draws, seed, intervals) if draws else None)
+    drawn = Draws.chosen({"random": random, "latin": latin, "sobol": sobol}, intervals, seed, option="")
+    plan = Plan(tuple(words), machines, axes, drawn)
     goal = Goal(Budget.of(price or {}, limit or {}), value, maximise, evaluations, seed)
     goal.check(plan)
     check_options(parser(), plan)
-    return search(plan, goal, Path(study), workers(on, count, prepare), partial(simulate, parser))
+    return search(plan, goal, Path(study), workers_on(on, workers, prepare), partial(simulate, parser))

@@ -112,7 +112,7 @@ def written_of(
     seed: int,
 ) -> Written:
     """What the file says that is the only word, or else the options and the command."""
-    drawn = _draws(methods, vary, seed)
+    drawn = Draws.chosen(methods, [parse_interval("--vary", one) for one in vary], seed)
     if len(words) == 1 and words[0].endswith(".toml"):
         given = [name for name, value in (("--machine", machine), ("--grid", grid), ("--vary", vary)) if value]
         if given or drawn is not None:
@@ -120,18 +120,6 @@ def written_of(
         return read_sweep_file(Path(words[0]))
     axes = tuple(parse_axis("--grid", one) for one in grid)
     return Written(tuple(words), _listed(machine), None, axes, drawn)
-
-
-def _draws(methods: Mapping[str, int | None], vary: Sequence[str], seed: int) -> Draws | None:
-    given = [(method, number) for method, number in methods.items() if number is not None]
-    if len(given) > 1:
-        raise InputError(f"--{given[1][0]}", given[1][1], f"one way of drawing, not also --{given[0][0]}")
-    if not given:
-        if vary:
-            raise InputError("--vary", vary[0], "one of --" + ", --".join(methods) + " with it")
-        return None
-    method, samples = given[0]
-    return Draws(method, samples, seed, tuple(parse_interval("--vary", one) for one in vary))
 
 
 def _listed(machine: str | None) -> tuple[str, ...]:

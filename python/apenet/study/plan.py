@@ -9,7 +9,7 @@ import math
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +55,25 @@ class Draws:
             raise InputError("sample.method", self.method, " or ".join((*METHODS, ENDS)))
         if self.method != ENDS and not 1 <= self.samples <= MOST_DRAWS:
             raise InputError(f"--{self.method}", self.samples, f"a number of draws from 1 to {MOST_DRAWS}")
+
+    @classmethod
+    def chosen(
+        cls, numbers: Mapping[str, int | None], intervals: Sequence[Interval], seed: int, option: str = "--"
+    ) -> Draws | None:
+        """Those of the one method that has a number of draws; None if none has. `option` begins the options' names.
+
+        Raises InputError for two methods, and for intervals without one.
+        """
+        given = [(method, number) for method, number in numbers.items() if number is not None]
+        if len(given) > 1:
+            raise InputError(option + given[1][0], given[1][1], f"one way of drawing, not also {option}{given[0][0]}")
+        if not given:
+            if intervals:
+                expected = f"one of {', '.join(option + method for method in numbers)} with it"
+                raise InputError(f"{option}vary", intervals[0].key, expected)
+            return None
+        method, samples = given[0]
+        return cls(method, samples, seed, tuple(intervals))
 
     def count(self, machine: Machine) -> int:
         """The number of draws."""

@@ -298,7 +298,7 @@ import apenet
 if __name__ == "__main__":
     found = apenet.optimise(
         "bench halo --sizes 1K", "ape16",
-        grid={"bus.clock_mhz": "66,100,133", "network.link.clock_mhz": [40, 133]}, price={"ape16:node": 3}, count=1,
+        grid={"bus.clock_mhz": "66,100,133", "network.link.clock_mhz": [40, 133]}, price={"ape16:node": 3}, workers=1,
     )
     print(json.dumps(found.to_json()))
 """
