@@ -90,8 +90,9 @@ def check(
     settings: SetOption = None,
     rail: RailOption = None,
 ) -> None:
-    """Check a machine file. This covers keys, units, ranges, wiring, and freedom from deadlock."""
+    """Check a machine file. This covers keys, units, ranges, partitions, wiring, and freedom from deadlock."""
     machine = read_machine(file, settings or (), rail=rail)
+    partitions = machine.partitions
     machine.wire()
     traits = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
     if len(machine.rails) > 1:
@@ -99,6 +100,9 @@ def check(
     output().print(f"{file}: {machine.name} is a machine that can be run: {traits}", markup=False)
     for line in _arrangement(machine):
         output().print(line, markup=False, highlight=False)
+    if partitions:
+        listed = ", ".join(f"{one.given} {one.text}" for one in partitions)
+        output().print(f"partitions: {listed}", markup=False, highlight=False)
 
 
 @app.command(cls=HelpfulCommand)

@@ -119,6 +119,29 @@ def test_a_machine_file_names_partitions(tmp_path):
         machine(file, ["partition.back=1x1x1"])
 
 
+def test_a_check_of_the_file_checks_its_partitions(apenet, tmp_path):
+    file = tmp_path / "m.toml"
+    about = '[machine]\nbase = "ape128"\nname = "m"\ntitle = "t"\nsummary = "s"\n[partition]\n'
+    file.write_text(about + 'front = "4x4x4"\n')
+    done = apenet("machine", "check", file)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "partitions: front 4x4x4@0,0,0"
+    file.write_text(about + 'front = "4x4x5"\n')
+    assert "partition.front" in refusal(apenet, "machine", "check", file)
+    file.write_text(about + "front = 4\n")
+    assert "partition.front" in refusal(apenet, "machine", "check", file)
+
+
+def test_leaves_that_share_a_switch_share_its_cables(apenet, tmp_path):
+    """Two with nodes below the first and the second switch both use the cables from these to the level above."""
+    file = tmp_path / "parts.toml"
+    file.write_text('[partition]\na = "nodes:0-7,16-23"\nb = "nodes:8-15,24-31"\nc = "nodes:32-47"\n')
+    checked = check_partitions(TREE, chosen_partitions(TREE, file, None))
+    assert list(checked.shared) == [(0, 1)]
+    assert checked.partitions[2].links == ()  # one switch, and no link between switches
+    assert all(one.leaving == () for one in checked.partitions)
+
+
 def test_planes_share_no_link():
     checked = check_partitions(APE128, APE128.split("1x4x4"))
     assert checked.shared == {}
