@@ -1,7 +1,10 @@
 """Processes that a rank starts act in its order: their clocks and sleeps are virtual, and their end has a time."""
 
+import re
 import sys
 from pathlib import Path
+
+import pytest
 
 PROGRAMS = Path(__file__).with_name("children")
 
@@ -95,6 +98,86 @@ def test_python_feeds_its_subprocesses_in_virtual_time(apenet):
         "timeout: 500.0 ms, expired",
     ]
     assert "warning" not in done.stderr
+
+
+def test_processes_meet_at_shared_locks_in_virtual_time(apenet, build):
+    program = build(PROGRAMS / "shared_locks.c")
+    done = apenet("run", "-n", "1", "--", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "mutex: 81.0 ms, 1234",
+        "mutex of the rank: 110.0 ms, 123",
+        "condition: 30.0 ms, 123",
+        "limit of a condition: 15.0 ms, 1",
+        "readers and a writer: 20.0 ms, 0",
+        "barrier: 90.0 ms, 333",
+        "spin lock: 16.0 ms, 123",
+        "semaphore: 60.0 ms, 1",
+        "limit of a semaphore: 60.0 ms, 1",
+        "named semaphore: 30.0 ms, 0",
+        "semaphore without a name: 40.0 ms, 0",
+        "futex: 40.0 ms, 0",
+        "its owner ends: 25.0 ms, 1",
+        "its owner is killed: 50.0 ms, 1",
+    ]
+    assert "warning" not in done.stderr
+
+
+LOCK = "waits in pthread_mutex_lock, for a lock that"
+DEADLOCKS = {
+    "circle": [f"ranks 0, 1: {LOCK} a child holds", f"ranks 0, 1, a child: {LOCK} the process of the rank holds"],
+    "children": [
+        "ranks 0, 1: waits for a process that it has started: 2 of them",
+        f"ranks 0, 1, a child (1): {LOCK} a child (2) holds",
+        f"ranks 0, 1, a child (2): {LOCK} a child (1) holds",
+    ],
+    "semaphore": [f"ranks 0, 1: {LOCK} a child holds", "ranks 0, 1, a child: waits in sem_wait, for another thread"],
+    "ended": [f"ranks 0, 1: {LOCK} a thread or process held that has ended"],
+    "ends": [f"ranks 0, 1: {LOCK} a thread or process held that has ended"],
+}
+
+
+@pytest.mark.parametrize("case", DEADLOCKS)
+def test_a_deadlock_of_processes_names_locks_and_owners(apenet, build, case):
+    # No stall timeout ends these runs.
+    done = apenet("run", "-n", "2", "--stall-timeout", "1000", "--", build(PROGRAMS / "shared_deadlocks.c"), case)
+    assert done.returncode != 0
+    lines = [line.removeprefix("apenet:").strip() for line in done.stderr.splitlines()]
+    assert "deadlock: every thread of the ranks waits, and none of them can wake another" in lines, done.stderr
+    report = [line for line in lines if line.startswith("ranks 0, 1")]
+    for text, stands_for in ((r" \(shared_deadlocks.c:\d+\)", ""), (r"process '[^']*'", "a child")):
+        report = [re.sub(text, stands_for, line) for line in report]
+    report = [re.sub(r"(?<=started: )(\S+), \1$", "2 of them", line) for line in report]
+    assert report == DEADLOCKS[case]
+
+
+# Forkserver and Manager: their sockets have names, and are the host's.
+@pytest.mark.parametrize(("method", "repeats"), [("fork", True), ("spawn", True), ("forkserver", False)])
+def test_multiprocessing_takes_virtual_time(apenet, method, repeats):
+    done = apenet("run", "-n", "1", "--", sys.executable, PROGRAMS / "pools.py", method)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "pool: 100 ms, [0, 1, 4, 9, 16, 25, 36, 49]",
+        "unordered: 50 ms, [1, 4, 16, 25]",
+        "apply: 30 ms, 9",
+        "end of the pool: 0 ms, 0",
+        "executor: 70 ms, [0, 1, 4, 9, 16, 25]",
+        "end of the executor: 0 ms, 0",
+        "queue: 40 ms, [1, 2, 3, 4]",
+        "joined: 0 ms, [0, 0, 0, 0]",
+        "lock: 150 ms, 15",
+        "pipe: 60 ms, [0, 2, 4]",
+        "event: 50 ms, 1",
+        "barrier: 30 ms, 1",
+    ]
+    assert ("this run may not repeat exactly" in done.stderr) != repeats
+
+
+def test_a_manager_of_multiprocessing_says_that_it_does_not_repeat(apenet):
+    done = apenet("run", "-n", "1", "--", sys.executable, PROGRAMS / "pools.py", "manager")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("[1, 2, 3]\n")
+    assert "this run may not repeat exactly" in done.stderr
 
 
 def test_sleeps_between_polls_keep_their_length(apenet, build):

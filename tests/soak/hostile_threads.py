@@ -33,6 +33,9 @@ PROGRAMS = (
     ("twenty-children", "threads/twenty_children.py", ()),
     ("fed-children", "children/fed.c", ()),
     ("subprocesses", "children/communicates.py", ()),
+    ("shared-locks", "children/shared_locks.c", ()),
+    ("multiprocessing", "children/pools.py", ("fork",)),
+    ("spawned", "children/pools.py", ("spawn",)),
 )
 
 CASES = tuple(

@@ -73,6 +73,7 @@ ALLOWED = {
     ("src/runtime/shim/clocks.cpp", "is_in_direct_call"): "a thread's own",
     ("src/runtime/shim/outside_waits.cpp", "outside_checks"): "a thread's own",
     ("src/runtime/shim/own_files.cpp", "value"): "the descriptors that a process has made: its own",
+    ("src/runtime/shim/shared_objects.cpp", "value"): "where a process has found objects that it shares: its own",
     ("src/runtime/shim/own_files.cpp", "known_set"): "a thread's own",
     ("src/runtime/shim/threads.cpp", "value"): "the threads of a process that serve its libraries: its own",
     ("src/runtime/shim/threads.cpp", "rounds_left"): "a thread's own",

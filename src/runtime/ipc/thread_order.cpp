@@ -179,6 +179,30 @@ bool ThreadOrder::awaits_file_of_other(const OrderedThread& own) {
   return next == &own || (next == nullptr && own.awaits_process);
 }
 
+// Processes close files when they end, and may leave the locks that they have.
+bool ThreadOrder::may_end_with_process(const OrderedThread& own) const {
+  return own.object == name_of(files()) || own.object.is_shared();
+}
+
+// Nobody can act before a thread comes back from outside: maybe a deadlock, which the simulator finds if the
+// wait has no limit.
+bool ThreadOrder::is_hopeless(const OrderedThread& own) {
+  const bool is_left_to_host =
+      own.readiness != nullptr || own.awaits_process || own.object == name_of(files());
+  if (table_->acting != 0 || least() != nullptr || is_left_to_host || own.ends == WaitEnds::by_signal)
+    return false;
+  return own.acts == ThreadActs::blocked;
+}
+
+// A thread changes it, or has been woken at it and has yet to take it.
+bool ThreadOrder::is_being_changed(const OrderedThread& own) {
+  bool is = table_->acting != 0;
+  for_each([&](const OrderedThread& thread) {
+    is = is || (thread.acts == ThreadActs::at_gate && thread.taking == own.object);
+  });
+  return is;
+}
+
 void ThreadOrder::note_wait(const OrderedThread& own) {
   ThreadWord& word = (*words_)[index_of(own)];
   word.mark = ThreadWord::marks_one;
@@ -207,11 +231,12 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
   const Mark mark(own);
   HostPace pace;
   // Nobody can act: what ends this wait comes from the host, if anything does. Those that wait for files go
-  // first, and their parents then learn of it.
+  // first, and their parents then learn of it. A lock is the host's matter if others may come to use it.
   const auto is_left_to_host = [&] {
     const bool reads = own.object == name_of(files());
     if (!has_processes() || table_->acting != 0 || least() != nullptr) return false;
-    bool is_left = own.acts == ThreadActs::blocked && (reads || own.awaits_process);
+    const bool is_named = own.readiness != nullptr && own.object.is_shared();
+    bool is_left = own.acts == ThreadActs::blocked && (reads || own.awaits_process || is_named);
     for_each([&](const OrderedThread& thread) {
       const bool goes_first =
           !reads && thread.acts == ThreadActs::blocked && thread.object == name_of(files());
@@ -224,7 +249,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     const std::uint32_t before = word.load();
     const bool is_next = table_->acting == 0 && first_to_wait() == &own;
     // Nobody but those who wait sees that a process has ended.
-    const bool awaits_end = own.awaits_process || own.object == name_of(files());  // or what it closes
+    const bool awaits_end = own.awaits_process || may_end_with_process(own);
     const bool is_file_next = awaits_file_of_other(own);
     // A process may be ending, after what one that runs may do.
     const bool is_last = has_processes() && table_->acting == 0 && awaits_end && first_to_wait() == nullptr;
@@ -232,7 +257,8 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
         is_next || is_file_next || (has_processes() && (awaits_end || first_to_wait() == &own));
     const bool is_idle = own.ends == WaitEnds::by_signal || has_processes() ||
                          own.deadline_ps != OrderedThread::no_deadline_ps;
-    timespec pause = pause_of(checks                            ? pause_ns
+    timespec pause = pause_of(is_hopeless(own)                  ? 0
+                              : checks                          ? pause_ns
                               : own.acts == ThreadActs::at_gate ? most_pause_ns
                               : is_idle                         ? idle_pause_ns
                                                                 : 0);
@@ -276,7 +302,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       unblock(own, {.clock_ps = now_ps()}, Woken::interrupted);
       dispatch();
     } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr &&
-               (!checks || has_checked_long()) && own.readiness->is_there()) {
+               (!checks || has_checked_long()) && !is_being_changed(own) && own.readiness->is_there()) {
       table_->has_overtaken = true;
       own.ends = WaitEnds::by_thread;
       unblock(own, {.clock_ps = now_ps()}, Woken::signalled);

@@ -72,11 +72,14 @@ class HostReadiness {
 // What a wait writes on the stack, and a jump out of it leaves behind.
 using ParkMark = std::array<std::uint64_t, 32>;
 
-// At what a thread waits: an address of its process, or a place in the table, which is all processes'.
+// At what a thread waits: an address of its process, a place in the table, which is all processes', or the
+// name of an object in memory that they share.
 struct OrderObject {
-  std::uint64_t at = 0;       // 0: nothing
-  std::uint32_t process = 0;  // 0: all
+  static constexpr std::uint64_t shared_mark = std::uint64_t{1} << 63U;  // in such names, and in no address
+  std::uint64_t at = 0;                                                  // 0: nothing
+  std::uint32_t process = 0;                                             // 0: all
   friend bool operator==(const OrderObject&, const OrderObject&) = default;
+  [[nodiscard]] bool is_shared() const { return process == 0 && (at & shared_mark) != 0; }
 };
 
 struct OrderedThread {
@@ -159,6 +162,9 @@ struct OrderTable {
   std::array<OrderedThread, most_threads> threads{};
   Words words{};
   OrderFiles made_files{};
+  // Of memory that processes share, by the number of its file: whether only processes of the order had mapped
+  // it at a number of process_changes, both mixed with the answer in the least bit.
+  std::array<std::atomic<std::uint64_t>, 256> answers_for_memory{};
 };
 
 class ThreadOrder {
@@ -213,6 +219,8 @@ class ThreadOrder {
   // The process of this number, which another one has started and has not waited for; nullptr: is in no
   // order.
   [[nodiscard]] OrderedThread* find_process(std::uint32_t process);
+  // Whether it has an entry, and has not ended.
+  [[nodiscard]] bool knows_process(std::uint32_t process);
   // Whether it acts in order: it stands in no wait of the host.
   [[nodiscard]] bool acts_in_order(std::uint32_t process);
   // Within an action: the child that has ended first of those of this process, or this one; nullptr: none
@@ -230,8 +238,11 @@ class ThreadOrder {
   [[nodiscard]] std::uint32_t process_changes() const { return table_->process_changes.load(); }
   // A process has been started that may be in no order.
   void note_start() { table_->process_changes.fetch_add(1); }
-  // Files that processes of the order have in common.
+  // What processes of the order have in common: files, and what is known of memory.
   [[nodiscard]] OrderFiles& made_files() { return table_->made_files; }
+  [[nodiscard]] std::atomic<std::uint64_t>& answer_for_memory(std::uint64_t file) {
+    return table_->answers_for_memory[file / 2 % table_->answers_for_memory.size()];
+  }
   // Between actions of the rank's only thread: if no process is left, there is nothing to order any more.
   bool retire(OrderedThread& own);
   // Call before a check for an ended child: signals of others may have ended one that waits.
@@ -377,6 +388,9 @@ class ThreadOrder {
     return (*words_)[index_of(thread)].changes;
   }
   void note_wait(const OrderedThread& own);
+  [[nodiscard]] bool is_being_changed(const OrderedThread& own);
+  [[nodiscard]] bool is_hopeless(const OrderedThread& own);
+  [[nodiscard]] bool may_end_with_process(const OrderedThread& own) const;
   [[nodiscard]] std::size_t index_of(const OrderedThread& thread) const {
     return static_cast<std::size_t>(&thread - table_->threads.data());
   }

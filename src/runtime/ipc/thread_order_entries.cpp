@@ -17,7 +17,8 @@ OrderedThread* ThreadOrder::find(pthread_t thread) {
 OrderedThread* ThreadOrder::find_by_id(std::int32_t id) {
   const std::uint32_t used = table_->used.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < used; ++i) {
-    if (table_->threads[i].id.load(std::memory_order_relaxed) == id) return &table_->threads[i];
+    OrderedThread& thread = table_->threads[i];
+    if (thread.id.load(std::memory_order_relaxed) == id && thread.acts != ThreadActs::ended) return &thread;
   }
   return nullptr;
 }

@@ -43,6 +43,7 @@ OrderObject ThreadOrder::name_of(const void* object) const {
   const auto at = reinterpret_cast<std::uint64_t>(object);
   const auto begin = reinterpret_cast<std::uint64_t>(table_);
   if (at - begin < sizeof(OrderTable)) return {.at = at - begin + 1, .process = 0};
+  if ((at & OrderObject::shared_mark) != 0) return {.at = at, .process = 0};
   return {.at = at, .process = process_.load(std::memory_order_relaxed)};
 }
 
@@ -148,6 +149,15 @@ OrderedThread* ThreadOrder::find_process(std::uint32_t process) {
     if (thread.leads && thread.process == process) found = &thread;
   });
   return found;
+}
+
+bool ThreadOrder::knows_process(std::uint32_t process) {
+  Guard guard(*this);
+  bool knows = false;
+  for_each([&](const OrderedThread& thread) {
+    knows = knows || (thread.process == process && thread.acts != ThreadActs::ended);
+  });
+  return knows;
 }
 
 bool ThreadOrder::acts_in_order(std::uint32_t process) {
@@ -329,10 +339,18 @@ void ThreadOrder::note_process_ended(std::uint32_t process, const ActionKey* kil
   });
   if (killed_at != nullptr) last = std::max(last, *killed_at);
   if (first != nullptr && (first->acts == ThreadActs::ending || first->acts == ThreadActs::ended)) return;
+  // Who waits for a lock of one of its threads learns of the end when that happens.
+  const auto pass_locks_of = [&](const OrderedThread& owner) {
+    for_each([&](OrderedThread& thread) {
+      const bool waits = thread.acts == ThreadActs::blocked && thread.owner == place_of(&owner);
+      if (waits) thread.owner = place_of(first);
+    });
+  };
   for_each([&](OrderedThread& thread) {
     if (thread.parent == process && thread.acts == ThreadActs::ended) drop(thread);
     if (thread.process != process) return;
     if (is_acting(thread)) table_->acting = 0;
+    pass_locks_of(thread);
     if (&thread != first) drop(thread);
   });
   if (first != nullptr) {
@@ -356,6 +374,10 @@ void ThreadOrder::end_process(OrderedThread& first) {
   first.ticket = ++table_->tickets;
   const ActionKey key = first.key;
   change_files(key);  // it has closed its ends of pipes
+  for_each([&](OrderedThread& thread) {
+    const bool waits = thread.acts == ThreadActs::blocked && thread.owner == place_of(&first);
+    if (waits) unblock(thread, key, Woken::signalled);
+  });
   OrderedThread* told = nullptr;
   bool has_parent = false;
   for_each([&](OrderedThread& thread) {
@@ -399,13 +421,13 @@ void ThreadOrder::check_ended(const OrderedThread& own) {
   const OrderedThread* const acts = acting();
   if (acts != nullptr && acts->process != own_process() && has_process_ended(acts->process))
     note_process_ended(acts->process);
-  const bool reads = own.object == name_of(files());
-  if (!own.awaits_process && !reads) return;
+  const bool awaits_any = may_end_with_process(own);
+  if (!own.awaits_process && !awaits_any) return;
   std::array<std::uint32_t, 64> ended{};
   std::size_t count = 0;
   for_each([&](const OrderedThread& thread) {
     const bool is_over = thread.acts == ThreadActs::ending || thread.acts == ThreadActs::ended;
-    const bool is_checked = is_child(thread, 0) || (reads && is_first(thread) && thread.process != 0 &&
+    const bool is_checked = is_child(thread, 0) || (awaits_any && is_first(thread) && thread.process != 0 &&
                                                     thread.process != own_process());
     if (!is_over && is_checked && count < ended.size() && has_ended(thread)) ended[count++] = thread.process;
   });

@@ -113,6 +113,10 @@ void ThreadOrder::come_back(OrderedThread& own) {
   if (!own.is_known_outside) table_->has_overtaken = true;
   own.is_known_outside = false;
   own.has_come_back = true;
+  // Those that have waited for nobody else may have to find that its process ends.
+  for_each([&](OrderedThread& thread) {
+    if (has_processes() && thread.acts == ThreadActs::blocked) wake_one(thread);
+  });
 }
 
 // The host has let it go on, though no thread has changed a file: a process has ended, or a signal has come.

@@ -80,6 +80,15 @@ int first_polled(int process_id, std::uint64_t address) {
   return process_vm_readv(process_id, &here, 1, &there, 1, 0) == sizeof polled ? polled.fd : -1;
 }
 
+// A number in /proc/ID/status, of a process or thread; 0 if there is none.
+int status_number(int id, std::string_view key) {
+  std::ifstream lines(process_path(id) + "/status");
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(key)) return static_cast<int>(std::strtol(line.c_str() + key.size(), nullptr, 10));
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::optional<ThreadState> thread_state(int process_id, int thread_id) {
@@ -114,12 +123,11 @@ SystemCall system_call(int process_id, int thread_id) {
 }
 
 int tracer_of(int process_id) {
-  std::ifstream lines(process_path(process_id) + "/status");
-  const std::string key = "TracerPid:";
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(key)) return static_cast<int>(std::strtol(line.c_str() + key.size(), nullptr, 10));
-  }
-  return 0;
+  return status_number(process_id, "TracerPid:");
+}
+
+int process_of(int thread_id) {
+  return status_number(thread_id, "Tgid:");
 }
 
 std::optional<Pulse> pulse_of(int process_id, int thread_id) {

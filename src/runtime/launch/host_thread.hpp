@@ -35,6 +35,9 @@ using ipc::waits_for_thread;
 // The process that traces this one (strace, a debugger); 0 if none does.
 [[nodiscard]] int tracer_of(int process_id);
 
+// The process of a thread; 0 if that has ended.
+[[nodiscard]] int process_of(int thread_id);
+
 // The activity counters of a thread. Two equal pulses of a sleeping thread mean that it has not run between
 // them. pulse_of() returns nothing if the thread has ended or the host does not tell.
 struct Pulse {

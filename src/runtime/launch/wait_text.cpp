@@ -33,6 +33,54 @@ std::optional<std::size_t> number_of(int process_id, int thread_id) {
   return static_cast<std::size_t>(at - threads.begin()) + 1;
 }
 
+bool has_ended(int process_id) {
+  const auto state = thread_state(process_id, process_id);
+  return !state || state->state == 'Z' || state->state == 'X';
+}
+
+// The processes of a rank that have the same name as this one, which the rank has started, in the order in
+// which they were, unless their numbers have wrapped.
+std::vector<int> namesakes_of(int process_id, const std::map<int, std::uint32_t>& family,
+                              const std::vector<int>& rank_processes) {
+  const auto name_of = [](int process) {
+    const auto state = thread_state(process, process);
+    return state ? state->name : std::string{};
+  };
+  std::vector<int> namesakes;
+  for (const auto& [other, rank] : family) {
+    const bool is_own = other == rank_processes[rank];
+    if (!is_own && rank == family.at(process_id) && !has_ended(other) &&
+        name_of(other) == name_of(process_id))
+      namesakes.push_back(other);
+  }
+  return namesakes;
+}
+
+// "1-3, 5"
+std::string name_numbers(const std::vector<std::uint32_t>& numbers) {
+  const std::string text = name_ranks(numbers);  // "rank 2", "ranks 2-5"
+  return text.substr(text.find(' ') + 1);
+}
+
+// What a thread has that another one waits for: "thread 2 holds" of the same process, "process 'a.out' (2)
+// holds" of another one; empty if it is not known.
+std::string holder_of(int process_id, int thread_id, const std::vector<int>& rank_processes) {
+  if (thread_id == 0) return {};
+  if (const auto number = number_of(process_id, thread_id))
+    return "thread " + std::to_string(*number) + " holds";
+  const int holder = process_of(thread_id);
+  const std::map<int, std::uint32_t> family = families(rank_processes);
+  if (holder == 0 || has_ended(holder)) return "a thread or process held that has ended";
+  if (!family.contains(holder)) return {};
+  if (holder == rank_processes[family.at(holder)]) return "the process of the rank holds";
+  const std::vector<int> namesakes = namesakes_of(holder, family, rank_processes);
+  const auto at = std::find(namesakes.begin(), namesakes.end(), holder);
+  if (at == namesakes.end()) return {};
+  const auto number = static_cast<std::uint32_t>(at - namesakes.begin()) + 1;
+  const std::string which = namesakes.size() == 1 ? "" : " (" + std::to_string(number) + ")";
+  return "process '" + thread_state(holder, holder)->name + "'" + which + " holds";
+}
+
 // The C library's function in which a thread waits, and the line that calls it.
 struct Caller {
   std::string meeting;         // one of those in which threads meet: others may be left from earlier calls
@@ -95,7 +143,8 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
 }
 
 // A wait in the order of the rank's threads; nothing for another futex.
-std::optional<std::string> describe_ordered(int process_id, const SystemCall& call, const Caller& caller) {
+std::optional<std::string> describe_ordered(int process_id, const SystemCall& call, const Caller& caller,
+                                            const std::vector<int>& rank_processes) {
   // A frame of the shim may hold an old address of the program above the call.
   const std::string& meeting = caller.meeting.empty() ? caller.deeper_meeting : caller.meeting;
   using Awaits = ipc::ThreadWord::Awaits;
@@ -122,16 +171,16 @@ std::optional<std::string> describe_ordered(int process_id, const SystemCall& ca
   if (meeting.find("join") != std::string::npos && number)
     return "waits " + where + " for " + other + " to end";
   const bool is_lock = meeting.find("mutex") != std::string::npos || meeting == "mtx_lock";
-  const std::string what = !is_lock ? "another thread"
-                           : number ? "a lock that " + other + " holds"
-                                    : "a lock";
+  const std::string holder = is_lock ? holder_of(process_id, word->thread_id, rank_processes) : "";
+  const std::string what = !is_lock ? "another thread" : holder.empty() ? "a lock" : "a lock that " + holder;
   return "waits " + (where.empty() ? "" : where + ", ") + "for " + what;
 }
 
 // pthread_join waits at the word in which the kernel keeps the other thread's number while it lives. A mutex
 // of glibc has its owner's number 8 bytes behind its word, and the word is 2 while threads wait.
-std::string describe_futex(int process_id, const SystemCall& call, const Caller& caller) {
-  if (const auto text = describe_ordered(process_id, call, caller)) return *text;
+std::string describe_futex(int process_id, const SystemCall& call, const Caller& caller,
+                           const std::vector<int>& rank_processes) {
+  if (const auto text = describe_ordered(process_id, call, caller, rank_processes)) return *text;
   const std::uint64_t word = call.arguments[0];
   const bool is_private = (call.arguments[1] & FUTEX_PRIVATE_FLAG) != 0;
   const auto expected = static_cast<std::uint32_t>(call.arguments[2]);
@@ -142,10 +191,8 @@ std::string describe_futex(int process_id, const SystemCall& call, const Caller&
   const std::string where = caller.meeting.empty() ? "" : "in " + caller.meeting + ", ";
   if (caller.meeting.find("mutex") != std::string::npos || caller.meeting == "mtx_lock") {
     const auto owner = read_value<std::int32_t>(process_id, word + 8);
-    const auto number = owner ? number_of(process_id, *owner) : std::nullopt;
-    if (number)
-      return "waits " + where + "for a lock that thread " + std::to_string(*number) + " holds" + limit;
-    return "waits " + where + "for a lock" + limit;
+    const std::string holder = owner ? holder_of(process_id, *owner, rank_processes) : "";
+    return "waits " + where + "for a lock" + (holder.empty() ? "" : " that " + holder) + limit;
   }
   if (!where.empty() && limit.empty())
     return "waits " + where + "for another thread" + (is_private ? "" : " or process");
@@ -229,7 +276,7 @@ std::string describe_reading(int process_id, std::uint64_t fd, const OpenFiles& 
 }
 
 std::string describe_call(int process_id, const SystemCall& call, const OpenFiles& files,
-                          const Caller& caller) {
+                          const Caller& caller, const std::vector<int>& rank_processes) {
   const auto file = [&] { return files.describe(process_id, call.arguments[0]); };
   switch (call.number) {
     case SYS_read:
@@ -301,7 +348,7 @@ std::string describe_call(int process_id, const SystemCall& call, const OpenFile
     case SYS_futex_waitv:
       return "waits for another thread or process, at several futexes";
     case SYS_futex:
-      return describe_futex(process_id, call, caller);
+      return describe_futex(process_id, call, caller, rank_processes);
     default:
       return call.number < 0 ? "is blocked in the host (a read, a lock, another process)"
                              : "is blocked in the system call " + call_name(call.number);
@@ -325,7 +372,7 @@ std::string describe_wait(int process_id, int thread_id, const std::vector<int>&
   const SystemCall call = system_call(process_id, thread_id);
   const OpenFiles files(rank_processes, {}, {});
   const Caller caller = caller_of(process_id, call, lines);
-  const std::string text = describe_call(process_id, call, files, caller);
+  const std::string text = describe_call(process_id, call, files, caller, rank_processes);
   return text + (caller.line.empty() ? "" : " (" + caller.line + ")");
 }
 
@@ -358,7 +405,14 @@ std::string place_of_call(int process_id, std::uint64_t caller, std::uint64_t fr
 
 std::string describe_threads(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
                              const std::map<int, std::uint32_t>& family, SourceLines& lines) {
-  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> found;  // the text, and its ranks
+  struct Line {
+    std::uint32_t rank;
+    std::string process;  // its name; empty: the rank's own
+    std::string text;     // which threads, and their wait
+    std::size_t alike;    // processes of that name
+    std::vector<std::uint32_t> numbers;
+  };
+  std::vector<Line> all_lines;
   for (const auto& [process_id, rank] : family) {
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
     std::vector<std::pair<std::string, std::vector<std::uint32_t>>> waits;  // the text, and its threads
@@ -380,16 +434,35 @@ std::string describe_threads(const std::vector<std::uint32_t>& ranks, const std:
     }
     const auto main = thread_state(process_id, process_id);
     const bool is_own = process_id == rank_processes[rank];
-    const std::string process = is_own || !main ? std::string{} : ", process '" + main->name + "'";
+    const std::string name = is_own || !main ? std::string{} : main->name;
+    const std::vector<int> namesakes =
+        is_own ? std::vector<int>{} : namesakes_of(process_id, family, rank_processes);
+    const auto at = std::find(namesakes.begin(), namesakes.end(), process_id) - namesakes.begin();
     for (const auto& [text, numbers] : waits) {
-      const std::string line = process + name_threads(numbers).append(": ").append(text);
-      const auto same =
-          std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == line; });
-      if (same == found.end()) {
-        found.emplace_back(line, std::vector{rank});
-      } else if (same->second.back() != rank) {
-        same->second.push_back(rank);
+      const std::string line = name_threads(numbers).append(": ").append(text);
+      const auto same = std::find_if(all_lines.begin(), all_lines.end(), [&](const Line& one) {
+        return one.rank == rank && one.process == name && one.text == line;
+      });
+      const auto number = static_cast<std::uint32_t>(at) + 1;
+      if (same == all_lines.end()) {
+        all_lines.push_back({rank, name, line, namesakes.size(), {number}});
+      } else {
+        same->numbers.push_back(number);
       }
+    }
+  }
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> found;  // the text, and its ranks
+  for (const Line& line : all_lines) {
+    const bool are_all = line.numbers.size() == line.alike;
+    const std::string which = are_all ? "" : " (" + name_numbers(line.numbers) + ")";
+    const std::string text =
+        (line.process.empty() ? "" : ", process '" + line.process + "'" + which) + line.text;
+    const auto same =
+        std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == text; });
+    if (same == found.end()) {
+      found.emplace_back(text, std::vector{line.rank});
+    } else if (same->second.back() != line.rank) {
+      same->second.push_back(line.rank);
     }
   }
   for (auto& [text, of_ranks] : found) std::sort(of_ranks.begin(), of_ranks.end());

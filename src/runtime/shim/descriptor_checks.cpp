@@ -26,6 +26,7 @@
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/shared_objects.hpp"
 #include "runtime/shim/socket_limits.hpp"
 #include "runtime/shim/timer_files.hpp"
 #include "runtime/shim/virtual_timers.hpp"
@@ -143,9 +144,8 @@ APENET_FCNTL(fcntl64)
 APENET_EXPORT int sem_trywait(sem_t* semaphore) noexcept {
   static const auto real = next<int (*)(sem_t*)>("sem_trywait");
   ipc::OrderedThread* const own = ordered_thread();
-  if (own == nullptr || is_shared(semaphore))
-    return locked(reinterpret_cast<std::uint64_t>(semaphore), real(semaphore));
-  const OrderedAction action(*own);
+  const ObjectUse use(own, semaphore);
+  if (!use.is_of_order()) return locked(reinterpret_cast<std::uint64_t>(semaphore), real(semaphore));
   return real(semaphore);
 }
 APENET_WAITING_CALL(int, semop, (int set, sembuf* operations, std::size_t count), noexcept,

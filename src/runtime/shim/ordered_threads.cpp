@@ -131,8 +131,9 @@ std::int64_t order_deadline_ps(std::int64_t virtual_ps) {
 }
 
 Woken block(OrderedThread& own, const volatile void* object, std::int64_t deadline_ps, OrderedThread* owner,
-            WaitEnds ends) {
-  const Woken woken = thread_order().block(own, const_cast<const void*>(object), deadline_ps, owner, ends);
+            WaitEnds ends, ipc::HostReadiness* readiness) {
+  const Woken woken =
+      thread_order().block(own, const_cast<const void*>(object), deadline_ps, owner, ends, readiness);
   ipc::Client* const client = woken == Woken::timed_out ? ipc::Client::attached() : nullptr;
   if (client != nullptr) client->pass_until_ps(own.key.clock_ps);
   return woken;

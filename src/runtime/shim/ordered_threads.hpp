@@ -100,7 +100,7 @@ class OrderedCall {
 // The time at which an ordered wait with a limit ends, on the clock of the order.
 [[nodiscard]] std::int64_t order_deadline_ps(std::int64_t virtual_ps);
 
-// Waits of ordered threads, with a time on the clock of the order. Return an error number.
+// Within an action of the thread: waits, with a time on the clock of the order. Return an error number.
 int lock_ordered(ipc::OrderedThread& own, pthread_mutex_t* mutex, std::int64_t deadline_ps);
 int wait_ordered(ipc::OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t* mutex,
                  std::int64_t deadline_ps);
@@ -129,6 +129,8 @@ int join_ordered(ipc::OrderedThread& own, pthread_t thread, void** result, std::
 [[nodiscard]] bool is_shared(const pthread_mutex_t* mutex);
 [[nodiscard]] bool is_shared(const pthread_cond_t* condition);
 [[nodiscard]] bool is_shared(const pthread_rwlock_t* lock);
+[[nodiscard]] bool is_shared(const pthread_barrier_t* barrier);
+[[nodiscard]] bool is_shared(const volatile pthread_spinlock_t* lock);
 
 // A wait at a condition in the host: whoever signals the condition must tell the host, too, and who waits for
 // the mutex of an ordered thread must do so in the host.

@@ -16,7 +16,26 @@ inline constexpr std::uint32_t every_thread = UINT32_MAX;
 
 // Within an action. When the deadline ends the wait, the process has come there, too.
 ipc::Woken block(ipc::OrderedThread& own, const volatile void* object, std::int64_t deadline_ps,
-                 ipc::OrderedThread* owner, ipc::WaitEnds ends);
+                 ipc::OrderedThread* owner, ipc::WaitEnds ends, ipc::HostReadiness* readiness = nullptr);
+
+// Within an action: the thread waits in the host, and goes on with the action after that.
+class OutsideAction {
+ public:
+  explicit OutsideAction(ipc::OrderedThread& own) : own_(own) {
+    thread_order().leave(own_, false);
+    thread_order().go_outside(own_);
+  }
+  ~OutsideAction() {
+    const int error = errno;
+    thread_order().enter(own_);
+    errno = error;
+  }
+  OutsideAction(const OutsideAction&) = delete;
+  OutsideAction& operator=(const OutsideAction&) = delete;
+
+ private:
+  ipc::OrderedThread& own_;
+};
 
 // Wakes those that are blocked at the object. `own` may be nullptr.
 inline void wake(const volatile void* object, std::uint32_t most, const ipc::OrderedThread* own) {

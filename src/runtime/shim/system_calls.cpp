@@ -25,6 +25,7 @@
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/named_calls.hpp"
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/shared_objects.hpp"
 #include "runtime/shim/system_calls.hpp"
 
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
@@ -47,7 +48,7 @@ clockid_t clock_of(long operation) {
 // Waits and wakes of an ordered thread, at words of its process. nullopt: the host's matter.
 std::optional<long> order_futex(long address, long operation, long value, const timespec* time) {
   ipc::OrderedThread* const own = ordered_thread();
-  if (own == nullptr || (operation & FUTEX_PRIVATE_FLAG) == 0) return {};
+  if (own == nullptr) return {};
   auto* const word = reinterpret_cast<std::uint32_t*>(address);  // NOLINT(performance-no-int-to-ptr)
   const long command = operation & FUTEX_CMD_MASK;
   const bool wakes = command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET;
@@ -55,17 +56,18 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   if (word == nullptr || (!wakes && !waits)) return {};
   ipc::Client* const client = clock_client();
   if (waits && time != nullptr && (client == nullptr || !is_valid(time))) return {};
-  const OrderedAction action(*own);
+  const ObjectUse use(own, word, (operation & FUTEX_PRIVATE_FLAG) == 0);
+  if (!use.is_of_order()) return {};
   if (wakes) {
     const auto most = static_cast<std::uint32_t>(std::clamp<long>(value, 0, INT_MAX));
-    return thread_order().wake(word, most, own);
+    return thread_order().wake(use.name(), most, own);
   }
   if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<std::uint32_t>(value)) return -EAGAIN;
   std::int64_t until_ps = ipc::OrderedThread::no_deadline_ps;
   if (time != nullptr) {
     until_ps = order_deadline_ps(command == FUTEX_WAIT ? now_ps(*client) + to_ps(*time) : deadline_ps(*time));
   }
-  switch (thread_order().block(*own, word, until_ps, nullptr, ipc::WaitEnds::by_signal)) {
+  switch (thread_order().block(*own, use.name(), until_ps, nullptr, ipc::WaitEnds::by_signal)) {
     case ipc::Woken::timed_out:
       client->pass_until_ps(own->key.clock_ps);
       return -ETIMEDOUT;

@@ -12,6 +12,7 @@
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/shared_objects.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -47,28 +48,34 @@ std::int32_t owner_of(const pthread_mutex_t* mutex) {
   return mutex->__data.__owner;
 }
 
-// Calls wait(), in which the thread waits for one that has no order.
-template <typename Wait>
-int wait_outside(OrderedThread& own, Wait wait) {
-  thread_order().leave(own, false);
-  thread_order().go_outside(own);
-  const int result = wait();
-  thread_order().enter(own);
-  return result;
+// A process that the order did not know may come to use the lock.
+class MutexReadiness final : public ipc::HostReadiness {
+ public:
+  explicit MutexReadiness(const pthread_mutex_t* mutex) : mutex_(mutex) {}
+  [[nodiscard]] bool is_there() override { return owner_of(mutex_) == 0; }
+  [[nodiscard]] ipc::HostReadiness* get() {
+    return is_shared(mutex_) && others_may_come(mutex_) ? this : nullptr;
+  }
+
+ private:
+  const pthread_mutex_t* mutex_;
+};
+
+// The thread waits for one that has no order.
+int lock_outside(OrderedThread& own, pthread_mutex_t* mutex) {
+  const OutsideAction outside(own);
+  return real_lock(mutex);
 }
 
 template <typename Signal>
 int tell_condition(pthread_cond_t* condition, std::uint32_t most, Signal signal) {
   ThreadOrder& order = thread_order();
-  if (!order.in_use() || is_shared(condition)) return signal(condition);
   OrderedThread* const own = ordered_thread();
-  const auto tell = [&] {
-    const std::uint32_t woken = order.wake(condition, most, own);
-    return woken == 0 || host_condition_waits > 0 ? signal(condition) : 0;
-  };
-  if (own == nullptr) return tell();
-  const OrderedAction action(*own);
-  return tell();
+  const ObjectUse use(own, condition);
+  if (!order.in_use() || use.name() == nullptr) return signal(condition);
+  const std::uint32_t woken = order.wake(use.name(), most, own);
+  // Nobody here knows of other processes' waits in the host.
+  return woken == 0 || host_condition_waits > 0 || is_shared(condition) ? signal(condition) : 0;
 }
 
 // The C library refuses to wait for it, and the attempts that do not wait do not tell.
@@ -77,22 +84,19 @@ bool has_written(const OrderedThread& own, const pthread_rwlock_t* lock) {
 }
 
 int take_spin_ordered(OrderedThread& own, pthread_spinlock_t* lock, std::int64_t deadline_ps) {
-  const OrderedAction action(own);
-  return take_ordered(own, lock, deadline_ps, [lock] { return real_try_spin_lock(lock); });
+  return take_ordered(own, name_in_order(lock), deadline_ps, [lock] { return real_try_spin_lock(lock); });
 }
 
 }  // namespace
 
 int take_read_ordered(OrderedThread& own, pthread_rwlock_t* lock, std::int64_t deadline_ps) {
-  const OrderedAction action(own);
   if (has_written(own, lock)) return EDEADLK;
-  return take_ordered(own, lock, deadline_ps, [lock] { return real_try_read_lock(lock); });
+  return take_ordered(own, name_in_order(lock), deadline_ps, [lock] { return real_try_read_lock(lock); });
 }
 
 int take_write_ordered(OrderedThread& own, pthread_rwlock_t* lock, std::int64_t deadline_ps) {
-  const OrderedAction action(own);
   if (has_written(own, lock)) return EDEADLK;
-  return take_ordered(own, lock, deadline_ps, [lock] { return real_try_write_lock(lock); });
+  return take_ordered(own, name_in_order(lock), deadline_ps, [lock] { return real_try_write_lock(lock); });
 }
 
 bool is_shared(const pthread_mutex_t* mutex) {
@@ -106,6 +110,11 @@ bool is_shared(const pthread_cond_t* condition) {
 
 bool is_shared(const pthread_rwlock_t* lock) {
   return lock->__data.__shared != 0;
+}
+
+// It does not tell.
+bool is_shared(const volatile pthread_spinlock_t* /*lock*/) {
+  return thread_order().has_processes();
 }
 
 HostConditionWait::HostConditionWait(const pthread_cond_t* /*condition*/, const pthread_mutex_t* mutex)
@@ -125,23 +134,28 @@ HostConditionWait::~HostConditionWait() {
 int lock_ordered(OrderedThread& own, pthread_mutex_t* mutex, std::int64_t deadline_ps) {
   constexpr int kind_bits = 3;
   ThreadOrder& order = thread_order();
+  const void* const object = name_in_order(mutex);
+  MutexReadiness readiness(mutex);
   for (;;) {
-    OrderedThread* const first = owner_of(mutex) == 0 ? order.first_to_take(mutex) : nullptr;
+    OrderedThread* const first = owner_of(mutex) == 0 ? order.first_to_take(object) : nullptr;
     if (first != nullptr) {
-      if (block(own, mutex, deadline_ps, first, WaitEnds::by_thread) == Woken::timed_out) return ETIMEDOUT;
+      const Woken woken = block(own, object, deadline_ps, first, WaitEnds::by_thread, readiness.get());
+      if (woken == Woken::timed_out) return ETIMEDOUT;
       continue;
     }
     const int error = real_try_lock(mutex);
-    if (error == 0 || error == EOWNERDEAD) order.note_owner(mutex, own);
+    if (error == 0 || error == EOWNERDEAD) order.note_owner(object, own);
     if (error != EBUSY) return error;
     const std::int32_t owner_id = owner_of(mutex);
     const bool checks = (mutex->__data.__kind & kind_bits) == PTHREAD_MUTEX_ERRORCHECK_NP;
     if (owner_id == own.id && checks) return EDEADLK;
     OrderedThread* const owner = order.find_by_id(owner_id);
     const bool is_given_in_host = owner == nullptr || owner->host_gives == mutex;
-    if (is_given_in_host && deadline_ps == without_limit)
-      return wait_outside(own, [mutex] { return real_lock(mutex); });
-    if (block(own, mutex, deadline_ps, owner, WaitEnds::by_thread) == Woken::timed_out) return ETIMEDOUT;
+    if (object == nullptr || (is_given_in_host && deadline_ps == without_limit))
+      return lock_outside(own, mutex);
+    const Woken woken = block(own, object, deadline_ps, owner, WaitEnds::by_thread, readiness.get());
+    if (woken == Woken::timed_out) return ETIMEDOUT;
+    if (woken == Woken::no) return lock_outside(own, mutex);
   }
 }
 
@@ -149,48 +163,44 @@ int wait_ordered(OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t*
                  std::int64_t deadline_ps) {
   pthread_testcancel();
   ThreadOrder& order = thread_order();
-  Woken woken = Woken::no;
-  int error = 0;
-  {
-    const OrderedAction action(own);
-    error = real_unlock(mutex);
-    if (error != 0) return error;
-    order.wake(mutex, 1, &own);
-    woken = block(own, condition, deadline_ps, nullptr, WaitEnds::by_cancel);
-    error = lock_ordered(own, mutex, without_limit);
-  }
+  const void* const object = name_in_order(condition);
+  int error = real_unlock(mutex);
+  if (error != 0) return error;
+  order.wake(name_in_order(mutex), 1, &own);
+  const Woken woken = block(own, object, deadline_ps, nullptr, WaitEnds::by_cancel);
+  error = lock_ordered(own, mutex, without_limit);
   if (woken == Woken::interrupted) pthread_testcancel();
   return error != 0 ? error : woken == Woken::timed_out ? ETIMEDOUT : 0;
 }
 
 APENET_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   auto* const own = ordered_caller(__builtin_return_address(0));
-  if (own == nullptr || is_shared(mutex)) return real_lock(mutex);
-  const OrderedAction action(*own);
+  const ObjectUse use(own, mutex);
+  if (!use.is_of_order()) return real_lock(mutex);
   return lock_ordered(*own, mutex, without_limit);
 }
 
 APENET_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   auto* const own = ordered_caller(__builtin_return_address(0));
-  if (own == nullptr || is_shared(mutex)) return real_try_lock(mutex);
-  const OrderedAction action(*own);
+  const ObjectUse use(own, mutex);
+  if (!use.is_of_order()) return real_try_lock(mutex);
   const int error = real_try_lock(mutex);
-  if (error == 0) thread_order().note_owner(mutex, *own);
+  if (error == 0 || error == EOWNERDEAD) thread_order().note_owner(use.name(), *own);
   return error;
 }
 
 APENET_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   auto* const own = ordered_caller(__builtin_return_address(0));
-  if (own == nullptr || is_shared(mutex)) {
-    const bool tells = thread_order().in_use() && !is_shared(mutex);  // it may be gone once it is unlocked
+  const ObjectUse use(own, mutex);  // it may be gone once it is unlocked
+  if (!use.is_of_order()) {
+    const bool tells = thread_order().in_use() && use.name() != nullptr;
     const int error = real_unlock(mutex);
-    if (tells) wake(mutex, 1, nullptr);
+    if (tells) wake(use.name(), 1, nullptr);
     return error;
   }
-  const OrderedAction action(*own);
   const int error = real_unlock(mutex);
   const bool is_free = owner_of(mutex) != own->id;  // unlike a recursive one
-  if (error == 0 && is_free) wake(mutex, 1, own);
+  if (error == 0 && is_free) wake(use.name(), 1, own);
   return error;
 }
 
@@ -208,12 +218,14 @@ APENET_EXPORT int mtx_unlock(mtx_t* mutex) {
 
 APENET_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   auto* const own = ordered_thread();
-  if (own == nullptr || is_shared(condition) || is_shared(mutex)) {
-    const HostConditionWait wait(condition, mutex);
-    const OutsideOrder outside(own);
-    return real_wait(condition, mutex);
+  {
+    const ObjectUse use(own, condition);
+    if (use.is_of_order() && name_in_order(mutex) != nullptr)
+      return wait_ordered(*own, condition, mutex, without_limit);
   }
-  return wait_ordered(*own, condition, mutex, without_limit);
+  const HostConditionWait wait(condition, mutex);
+  const OutsideOrder outside(own);
+  return real_wait(condition, mutex);
 }
 
 APENET_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
@@ -237,42 +249,27 @@ APENET_EXPORT int cnd_broadcast(cnd_t* condition) {
   return as_thread_result(pthread_cond_broadcast(reinterpret_cast<pthread_cond_t*>(condition)));
 }
 
-#define APENET_TAKE(name, type, real, take)                        \
-  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept { \
-    auto* const own = ordered_caller(__builtin_return_address(0)); \
-    if (own == nullptr || is_shared_lock(lock)) return real(lock); \
-    return take(*own, lock, without_limit);                        \
-  }
-#define APENET_TRY(name, type, real_try)                               \
-  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {     \
+#define APENET_TAKE(function, type, real, take)                        \
+  APENET_EXPORT int function(std::add_pointer_t<type> lock) noexcept { \
     auto* const own = ordered_caller(__builtin_return_address(0));     \
-    if (own == nullptr || is_shared_lock(lock)) return real_try(lock); \
-    const OrderedAction action(*own);                                  \
+    const ObjectUse use(own, lock);                                    \
+    if (!use.is_of_order()) return real(lock);                         \
+    return take(*own, lock, without_limit);                            \
+  }
+#define APENET_TRY(function, type, real_try)                           \
+  APENET_EXPORT int function(std::add_pointer_t<type> lock) noexcept { \
+    auto* const own = ordered_caller(__builtin_return_address(0));     \
+    const ObjectUse use(own, lock);                                    \
     return real_try(lock);                                             \
   }
-#define APENET_GIVE(name, type, real)                                        \
-  APENET_EXPORT int name(std::add_pointer_t<type> lock) noexcept {           \
-    if (!thread_order().in_use() || is_shared_lock(lock)) return real(lock); \
-    auto* const own = ordered_caller(__builtin_return_address(0));           \
-    const auto give = [&] {                                                  \
-      const int error = real(lock);                                          \
-      wake(lock, every_thread, own);                                         \
-      return error;                                                          \
-    };                                                                       \
-    if (own == nullptr) return give();                                       \
-    const OrderedAction action(*own);                                        \
-    return give();                                                           \
+#define APENET_GIVE(function, type, real)                                                      \
+  APENET_EXPORT int function(std::add_pointer_t<type> lock) noexcept {                         \
+    auto* const own = ordered_caller(__builtin_return_address(0));                             \
+    const ObjectUse use(own, lock);                                                            \
+    const int error = real(lock);                                                              \
+    if (thread_order().in_use() && use.name() != nullptr) wake(use.name(), every_thread, own); \
+    return error;                                                                              \
   }
-
-namespace {
-bool is_shared_lock(const pthread_rwlock_t* lock) {
-  return is_shared(lock);
-}
-// It does not tell. Nobody who has it in common with another process uses it otherwise.
-bool is_shared_lock(const volatile int*) {
-  return false;
-}
-}  // namespace
 
 APENET_TAKE(pthread_rwlock_rdlock, pthread_rwlock_t, real_read_lock, take_read_ordered)
 APENET_TAKE(pthread_rwlock_wrlock, pthread_rwlock_t, real_write_lock, take_write_ordered)

@@ -15,6 +15,7 @@
 #include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/shared_objects.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
@@ -43,6 +44,22 @@ const BarrierLayout& layout_of(const pthread_barrier_t* barrier) {
   return *reinterpret_cast<const BarrierLayout*>(barrier);
 }
 constexpr int once_is_done = 2;
+
+// A process that the order did not know may come to post it.
+class SemaphoreReadiness final : public ipc::HostReadiness {
+ public:
+  explicit SemaphoreReadiness(sem_t* semaphore) : semaphore_(semaphore) {}
+  [[nodiscard]] bool is_there() override {
+    int value = 0;
+    return sem_getvalue(semaphore_, &value) == 0 && value > 0;
+  }
+  [[nodiscard]] ipc::HostReadiness* get() {
+    return is_shared(semaphore_) && others_may_come(semaphore_) ? this : nullptr;
+  }
+
+ private:
+  sem_t* semaphore_;
+};
 
 // The call of pthread_once that initialises: other threads are blocked until it has ended, also by an
 // exception.
@@ -78,15 +95,23 @@ constinit Initialisation::InProgress Initialisation::in_progress{};
 
 }  // namespace
 
+bool is_shared(const pthread_barrier_t* barrier) {
+  return layout_of(barrier).shared != 0;
+}
+
 int wait_ordered(OrderedThread& own, sem_t* semaphore, std::int64_t deadline_ps, bool ends_by_signal) {
+  SemaphoreReadiness readiness(semaphore);
   for (;;) {
     pthread_testcancel();
-    const OrderedAction action(own);
     if (real_sem_try(semaphore) == 0) return 0;
-    const Woken woken = block(own, semaphore, deadline_ps, nullptr,
-                              ends_by_signal ? WaitEnds::by_signal : WaitEnds::by_cancel);
+    const Woken woken = block(own, name_in_order(semaphore), deadline_ps, nullptr,
+                              ends_by_signal ? WaitEnds::by_signal : WaitEnds::by_cancel, readiness.get());
     if (woken == Woken::timed_out) return ETIMEDOUT;
     if (woken == Woken::interrupted && ends_by_signal) return EINTR;
+    if (woken == Woken::no) {
+      const OutsideAction outside(own);
+      return real_sem_wait(semaphore) == 0 ? 0 : errno;
+    }
   }
 }
 
@@ -104,37 +129,33 @@ int join_ordered(OrderedThread& own, pthread_t thread, void** result, std::int64
 // The handler of a signal may post it.
 APENET_EXPORT int sem_wait(sem_t* semaphore) {
   auto* const own = ordered_thread();
-  if (own == nullptr || is_shared(semaphore)) {
-    const HostPace pace(pacing_client(), HostPace::Ender::thread);
-    const OutsideOrder outside(own);
-    return real_sem_wait(semaphore);
+  {
+    const ObjectUse use(own, semaphore);
+    if (use.is_of_order()) return wait_ordered(*own, semaphore, without_limit, false);
   }
-  return wait_ordered(*own, semaphore, without_limit, false);
+  const HostPace pace(pacing_client(), HostPace::Ender::thread);
+  const OutsideOrder outside(own);
+  return real_sem_wait(semaphore);
 }
 
 APENET_EXPORT int sem_post(sem_t* semaphore) noexcept {
-  if (!thread_order().in_use() || is_shared(semaphore)) return real_sem_post(semaphore);
   auto* const own = ordered_thread();
-  const auto post = [&] {
-    const int result = real_sem_post(semaphore);
-    wake(semaphore, 1, own);
-    return result;
-  };
-  if (own == nullptr) return post();
-  const OrderedAction action(*own);
-  return post();
+  const ObjectUse use(own, semaphore);
+  const int result = real_sem_post(semaphore);
+  if (thread_order().in_use() && use.name() != nullptr) wake(use.name(), 1, own);
+  return result;
 }
 
 APENET_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   auto* const own = ordered_thread();
   const BarrierLayout& layout = layout_of(barrier);
-  if (own == nullptr || layout.shared != 0) return real_barrier_wait(barrier);
-  const OrderedAction action(*own);
-  if (thread_order().count_blocked(barrier) + 1 < layout.count) {
-    thread_order().block(*own, barrier, without_limit, nullptr, ipc::WaitEnds::by_thread);
+  const ObjectUse use(own, barrier);
+  if (!use.is_of_order()) return real_barrier_wait(barrier);
+  if (thread_order().count_blocked(use.name()) + 1 < layout.count) {
+    thread_order().block(*own, use.name(), without_limit, nullptr, ipc::WaitEnds::by_thread);
     return 0;
   }
-  wake(barrier, every_thread, own);
+  wake(use.name(), every_thread, own);
   return PTHREAD_BARRIER_SERIAL_THREAD;
 }
 

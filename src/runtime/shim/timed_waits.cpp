@@ -10,12 +10,14 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/shared_objects.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -45,26 +47,29 @@ bool would_block(int result) {
 }  // namespace
 
 // Defines a wait that returns its error, in two forms: with a clock argument, and the older one, which uses
-// the realtime clock. ordered(own, deadline): the wait of an ordered thread. Host: what lives around one in
-// the host.
-#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments, object, ordered, Host)          \
+// the realtime clock. ordered(own, deadline): the wait of an ordered thread; nullopt: the object is not of
+// the order. is_outside: others than this process may end it. Host: what lives around one in the host.
+#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments, is_outside, ordered, Host)      \
   APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {    \
     APENET_TIME_CALL;                                                                                    \
     static const auto real =                                                                             \
         next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);                \
     ipc::Client* client = clock_client();                                                                \
-    ipc::OrderedThread* const own = (object) ? nullptr : ordered_thread();                               \
+    ipc::OrderedThread* const own = ordered_thread();                                                    \
     if (client == nullptr || !is_valid(deadline) || !is_clock_of_waits(clock)) {                         \
       [[maybe_unused]] const Host host(APENET_UNPACK arguments);                                         \
       const OutsideOrder outside(own);                                                                   \
       return real(APENET_UNPACK arguments, clock, EarlyDeadline(deadline).get());                        \
     }                                                                                                    \
-    if (own != nullptr) return ordered(*own, order_deadline_ps(deadline_ps(*deadline)));                 \
+    if (own != nullptr) {                                                                                \
+      const std::optional<int> error = ordered(*own, order_deadline_ps(deadline_ps(*deadline)));         \
+      if (error) return *error;                                                                          \
+    }                                                                                                    \
     [[maybe_unused]] const Host host(APENET_UNPACK arguments);                                           \
     const auto wait = [&](const timespec* until) {                                                       \
       return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                      \
     };                                                                                                   \
-    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait, ender_of(object));           \
+    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait, ender_of(is_outside));       \
   }                                                                                                      \
   APENET_EXPORT int timed_name(APENET_UNPACK parameters, const timespec* deadline) {                     \
     APENET_TIME_CALL;                                                                                    \
@@ -79,34 +84,41 @@ bool would_block(int result) {
 APENET_TIMED_WAIT(
     pthread_cond_clockwait, pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t* mutex),
     (condition, mutex), is_shared(condition) || is_shared(mutex),
-    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) -> std::optional<int> {
+      const ObjectUse use(&waiter, condition);
+      if (!use.is_of_order() || name_in_order(mutex) == nullptr) return {};
       return wait_ordered(waiter, condition, mutex, until_ps);
     },
     HostConditionWait)
 APENET_TIMED_WAIT(
     pthread_mutex_clocklock, pthread_mutex_timedlock, (pthread_mutex_t * mutex), (mutex), is_shared(mutex),
-    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
-      const OrderedAction action(waiter);
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) -> std::optional<int> {
+      const ObjectUse use(&waiter, mutex);
+      if (!use.is_of_order()) return {};
       return lock_ordered(waiter, mutex, until_ps);
     },
     NoHostWait)
 APENET_TIMED_WAIT(
     pthread_rwlock_clockrdlock, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock), (lock),
     is_shared(lock),
-    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) -> std::optional<int> {
+      const ObjectUse use(&waiter, lock);
+      if (!use.is_of_order()) return {};
       return take_read_ordered(waiter, lock, until_ps);
     },
     NoHostWait)
 APENET_TIMED_WAIT(
     pthread_rwlock_clockwrlock, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock), (lock),
     is_shared(lock),
-    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) -> std::optional<int> {
+      const ObjectUse use(&waiter, lock);
+      if (!use.is_of_order()) return {};
       return take_write_ordered(waiter, lock, until_ps);
     },
     NoHostWait)
 APENET_TIMED_WAIT(
     pthread_clockjoin_np, pthread_timedjoin_np, (pthread_t thread, void** result), (thread, result), false,
-    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) {
+    [&](ipc::OrderedThread& waiter, std::int64_t until_ps) -> std::optional<int> {
       return join_ordered(waiter, thread, result, until_ps);
     },
     NoHostWait)
@@ -124,7 +136,7 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
   APENET_TIME_CALL;
   ipc::Client* client = clock_client();
   static const auto real = next<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
-  ipc::OrderedThread* const own = is_shared(semaphore) ? nullptr : ordered_thread();
+  ipc::OrderedThread* const own = ordered_thread();
   if (client == nullptr || !is_valid(deadline) || !is_clock_of_waits(clock)) {
     const OutsideOrder outside(own);
     return real(semaphore, clock, EarlyDeadline(deadline).get());
@@ -132,12 +144,18 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
   const auto wait = [&](const timespec* until) {
     return real(semaphore, CLOCK_MONOTONIC, until) == 0 ? 0 : errno;
   };
-  const int error = own != nullptr
-                        ? wait_ordered(*own, semaphore, order_deadline_ps(deadline_ps(*deadline)), true)
-                        : wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait,
-                                     ender_of(is_shared(semaphore)), std::optional(EINTR));
-  if (error == 0) return 0;
-  errno = error;
+  const auto wait_in_order = [&]() -> std::optional<int> {
+    const ObjectUse use(own, semaphore);
+    if (!use.is_of_order()) return {};
+    return wait_ordered(*own, semaphore, order_deadline_ps(deadline_ps(*deadline)), true);
+  };
+  std::optional<int> error = wait_in_order();
+  if (!error) {
+    error = wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait, ender_of(is_shared(semaphore)),
+                       std::optional(EINTR));
+  }
+  if (*error == 0) return 0;
+  errno = *error;
   return -1;
 }
 
