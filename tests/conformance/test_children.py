@@ -151,6 +151,33 @@ def test_a_deadlock_of_processes_names_locks_and_owners(apenet, build, case):
     assert report == DEADLOCKS[case]
 
 
+# In no order: the host brings it, and the run says so. What a thread does after the wait has the giver's time.
+HOST_MEETINGS = (
+    "fifo",
+    "mq",
+    "semop",
+    "msgrcv",
+    "flock",
+    "fcntl",
+    "sigwait",
+    "signalfd",
+    "sigsuspend",
+    "pause",
+    "pidfd",
+)
+
+
+@pytest.mark.parametrize("kind", HOST_MEETINGS)
+def test_what_is_left_to_the_host_has_a_time_and_is_said(apenet, build, tmp_path, kind):
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "meetings.c"), kind, tmp_path)
+    if kind == "mq" and done.returncode == 77:
+        pytest.skip("the host has no message queues")
+    assert done.returncode == 0, done.stderr
+    sides = ["rank: 30.0"] if kind == "pidfd" else ["child: 30.0", "rank: 30.0"]
+    assert done.stdout.splitlines() == sides
+    assert "this run may not repeat exactly" in done.stderr
+
+
 # Forkserver and Manager: their sockets have names, and are the host's.
 @pytest.mark.parametrize(("method", "repeats"), [("fork", True), ("spawn", True), ("forkserver", False)])
 def test_multiprocessing_takes_virtual_time(apenet, method, repeats):

@@ -12,6 +12,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/virtual_timers.hpp"
@@ -46,6 +47,12 @@ struct Timeb {
   short timezone;
   short dstflag;
 };
+
+// A call may have waited in the host, where no order has been told of its end: the thread's time is then the
+// latest at which any other has acted.
+void come_from_host() {
+  if (ipc::OrderedThread* const own = ipc::Client::ordered()) thread_order().come_inside(*own);
+}
 
 }  // namespace
 
@@ -102,6 +109,7 @@ std::int64_t now_ps(ipc::Client& client) {
 
 std::int64_t read_clock_ps(ipc::Client& client) {
   if (reads_clock_free) return now_ps(client);
+  come_from_host();
   if (client.block().identity.finalised == 0) {
     client.charge_clock_read(is_in_direct_call);
   } else {
@@ -130,6 +138,7 @@ std::int64_t cpu_ps(ipc::Client& client) {
 
 std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps, ipc::OwnFileWait* files) {
   if (is_leaving || ps <= 0) return {};
+  come_from_host();
   VirtualTimers& timers = VirtualTimers::of_process();
   if (client.has_due_timer()) timers.fire(client);
   std::int64_t now = now_ps(client);
