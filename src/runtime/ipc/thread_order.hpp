@@ -162,7 +162,7 @@ struct OrderTable {
   std::array<OrderedThread, most_threads> threads{};
   Words words{};
   OrderFiles made_files{};
-  // Of memory that processes share, by the number of its file: whether only processes of the order had mapped
+  // By the number of a file whose memory processes share: whether only processes of the order had mapped
   // it at a number of process_changes, both mixed with the answer in the least bit.
   std::array<std::atomic<std::uint64_t>, 256> answers_for_memory{};
 };

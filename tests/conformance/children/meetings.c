@@ -46,7 +46,7 @@ static void handle(int signal) {
 struct meeting {
   const char* name;
   void (*make)(void);  /* before the child begins */
-  void (*begin)(void); /* of the one that gives: it has what the other one waits for */
+  void (*begin)(void); /* the one that gives takes what the other one waits for */
   void (*give)(void);
   void (*await)(void);
 };
