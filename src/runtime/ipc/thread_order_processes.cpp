@@ -443,8 +443,8 @@ void ThreadOrder::check_other_process(OrderedThread& first) {
     } else if (!first.leads) {
       drop(first);
       dispatch();
-    } else {
-      note_outside(first);  // its other threads go on
+    } else if (++first.checks >= checks_until_blocked) {  // the process may be about to end
+      note_outside(first);                                // its other threads go on
     }
     return;
   }

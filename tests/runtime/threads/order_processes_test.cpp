@@ -76,13 +76,12 @@ class Processes {
       order.note_process(entry, static_cast<std::uint32_t>(child));
     }
     for (std::size_t ended = 0; ended < works.size();) {
-      OrderedThread* const first = order.find_ended(0);
+      OrderedThread* first = order.find_ended(0);
       if (first == nullptr) {
         if (order.await_end(own, 0, OrderedThread::no_deadline_ps) != Woken::no) continue;
-        order.leave(own, own.key.clock_ps);  // it will come in the host
-        std::this_thread::yield();
-        order.enter(own);
-        continue;
+        siginfo_t info{};  // it will come in the host
+        waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
+        first = order.find_process(static_cast<std::uint32_t>(info.si_pid));
       }
       const auto process = static_cast<pid_t>(first->process);
       order.forget_process(*first);
