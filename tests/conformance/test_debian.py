@@ -177,6 +177,33 @@ def test_mpi4py(twice):
     assert all(library.startswith("Open MPI v4.") for library in libraries(result))
 
 
+PENDING = """
+#include <mpi.h>
+int main(int argc, char** argv) {
+  int rank = 0;
+  static char data[100000];
+  MPI_Request request;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) MPI_Issend(data, sizeof data, MPI_CHAR, 1, 4, MPI_COMM_WORLD, &request);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def test_a_send_that_is_left_pending_reaches_the_network(twice, tmp_path):
+    """Open MPI 4.1 leaves MPI_Finalize as soon as its process manager answers, before or after it."""
+    needs("mpicc.openmpi")
+    source = tmp_path / "pending.c"
+    source.write_text(PENDING, encoding="utf-8")
+    subprocess.run(["mpicc.openmpi", "-o", tmp_path / "pending", source], check=True)
+    for _ in range(2):
+        result, _, _ = twice(4, tmp_path / "pending")
+        assert [link["packets"] for link in result["links"]] == [1]
+        assert "1 message was never received: from rank 0 to rank 1" in result["warnings"][0]
+
+
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_programs_built_with_its_compilers(apenet, tmp_path, mpi):
     needs(f"mpicc.{mpi}")

@@ -159,6 +159,17 @@ int initialise(const void* caller, const char* function, Arguments... arguments)
   return result;
 }
 
+// Open MPI waits here for its process manager, and checks for messages meanwhile. Whether a rank still meets
+// a message would depend on how long the manager takes. So each rank first checks until all ranks wait and
+// the network is empty.
+void await_empty_network(ipc::Client& client) {
+  constexpr int most_checks = 100'000;  // a library that has nothing to check does not wait in them
+  client.progress().begin_leave();
+  client.progress().moved();  // what was granted before is over
+  for (int i = 0; i < most_checks && !client.progress().is_granted(); ++i) check_for_messages();
+  client.progress().end_leave();
+}
+
 // Calls the library's function that finalises MPI or a session.
 template <typename... Arguments>
 int leave(void* original, Arguments... arguments) {
@@ -182,6 +193,7 @@ int finalise(const void* caller) {
   if (client != nullptr) note_finalise(client->notes());
   // Open MPI sends nothing here, but receives for as long as its process manager lets it wait.
   if (client != nullptr && !is_mpich()) client->block().clock.hold();
+  if (client != nullptr && abi() == Abi::openmpi) await_empty_network(*client);
   const int result = leave(original);
   client = rank_client();
   if (client == nullptr) return result;
