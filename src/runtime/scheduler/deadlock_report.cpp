@@ -53,7 +53,9 @@ class Report {
 std::string Report::object_text(const ObjectSnapshot& object) const {
   if (object.kind == Kind::world) return "MPI_COMM_WORLD";
   if (object.kind == Kind::self) return "MPI_COMM_SELF";
-  const std::string what = object.is_window ? "window" : "communicator";
+  const std::string what = object.type == ipc::ObjectType::window ? "window"
+                           : object.type == ipc::ObjectType::file ? "file"
+                                                                  : "communicator";
   if (object.kind == Kind::unknown) return "a " + what;
   if (!object.name.empty()) return what + " '" + object.name + "'";
   return "a " + what + " of " + std::string(name_of(object.maker));
@@ -105,6 +107,7 @@ std::string Report::operation_text(std::uint32_t rank, const OperationSnapshot& 
                   : " in " + object_text(object));
     case CallKind::window_collective:
     case CallKind::window_epoch:
+    case CallKind::file_collective:
       return name + " on " + whole_object_text(rank, object);
     default:
       return name;

@@ -22,7 +22,7 @@ std::vector<LeftWindow> left_windows(const std::vector<RankSnapshot>& ranks, con
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const FinaliseSnapshot& finalise = ranks[rank].finalise;
     for (const ObjectSnapshot& object : ranks[rank].objects) {
-      if (!finalise.is_called || !object.is_window || object.is_freed) continue;
+      if (!finalise.is_called || object.type != ipc::ObjectType::window || object.is_freed) continue;
       auto same = std::find_if(left.begin(), left.end(),
                                [&](const LeftWindow& one) { return one.window.is(object); });
       if (same == left.end()) {
@@ -47,7 +47,9 @@ std::string text_of(const LeftWindow& left) {
 // The tag tells the communicator only if that is MPI_COMM_WORLD, or the rank has made only one.
 std::string communicator_of(const RankSnapshot& rank, std::uint64_t tag) {
   if (ipc::is_in_world(tag)) return "MPI_COMM_WORLD";
-  const auto is_other = [](const ObjectSnapshot& object) { return !object.is_window; };
+  const auto is_other = [](const ObjectSnapshot& object) {
+    return object.type == ipc::ObjectType::communicator;
+  };
   const auto other = std::find_if(rank.objects.begin(), rank.objects.end(), is_other);
   if (std::count_if(rank.objects.begin(), rank.objects.end(), is_other) != 1) return "another communicator";
   return other->name.empty() ? "a communicator of " + std::string(name_of(other->maker))

@@ -23,7 +23,7 @@ class Reader {
       : notes_(notes), read_(read), handle_bytes_(notes.library.handle_bytes.get() == 4 ? 4 : 8) {}
 
   [[nodiscard]] CallSnapshot call(const ipc::CallNote& note) const;
-  [[nodiscard]] ObjectSnapshot object(std::uint64_t word, bool is_window) const;
+  [[nodiscard]] ObjectSnapshot object(std::uint64_t word, ipc::ObjectType type) const;
   [[nodiscard]] ObjectSnapshot object(const ipc::ObjectNote& note) const;
   [[nodiscard]] FinaliseSnapshot finalise() const;
   [[nodiscard]] std::optional<OperationSnapshot> left_send(const ipc::WaitNote& provider) const;
@@ -46,7 +46,7 @@ class Reader {
 ObjectSnapshot Reader::object(const ipc::ObjectNote& note) const {
   ObjectSnapshot snapshot;
   snapshot.kind = ObjectSnapshot::Kind::made;
-  snapshot.is_window = note.is_window.get() != 0;
+  snapshot.type = note.type.get();
   snapshot.is_inter = note.is_inter.get() != 0;
   snapshot.members_hash = note.members_hash.get();
   snapshot.ordinal = note.ordinal.get();
@@ -63,16 +63,17 @@ ObjectSnapshot Reader::object(const ipc::ObjectNote& note) const {
   return snapshot;
 }
 
-ObjectSnapshot Reader::object(std::uint64_t word, bool is_window) const {
+ObjectSnapshot Reader::object(std::uint64_t word, ipc::ObjectType type) const {
   ObjectSnapshot snapshot;
-  snapshot.is_window = is_window;
-  const std::uint64_t value = handle(word);
+  snapshot.type = type;
+  const bool is_communicator = type == ipc::ObjectType::communicator;
+  const std::uint64_t value = type == ipc::ObjectType::file ? word : handle(word);
   if (notes_.library.handle_bytes.get() == 0) return snapshot;
-  if (!is_window && value == notes_.library.world.get()) snapshot.kind = ObjectSnapshot::Kind::world;
-  if (!is_window && value == notes_.library.self.get()) snapshot.kind = ObjectSnapshot::Kind::self;
+  if (is_communicator && value == notes_.library.world.get()) snapshot.kind = ObjectSnapshot::Kind::world;
+  if (is_communicator && value == notes_.library.self.get()) snapshot.kind = ObjectSnapshot::Kind::self;
   for (const ipc::ObjectNote& note : notes_.objects) {
-    const bool is_this = value != 0 && note.handle.get() == value && note.freed.get() == 0 &&
-                         (note.is_window.get() != 0) == is_window;
+    const bool is_this =
+        value != 0 && note.handle.get() == value && note.freed.get() == 0 && note.type.get() == type;
     if (is_this) return object(note);
   }
   return snapshot;
@@ -92,22 +93,22 @@ OperationSnapshot Reader::operation(MpiCall call, const std::uint64_t (&words)[i
   const auto number = [&words](std::size_t at) { return static_cast<std::int32_t>(words[at]); };
   switch (snapshot.kind) {
     case CallKind::send:
-      snapshot.object = object(words[0], false);
+      snapshot.object = object(words[0], ipc::ObjectType::communicator);
       snapshot.target = number(1);
       snapshot.target_tag = number(2);
       break;
     case CallKind::receive:
-      snapshot.object = object(words[0], false);
+      snapshot.object = object(words[0], ipc::ObjectType::communicator);
       receives(snapshot, words[1], words[2]);
       break;
     case CallKind::exchange:
-      snapshot.object = object(words[0], false);
+      snapshot.object = object(words[0], ipc::ObjectType::communicator);
       receives(snapshot, words[1], words[2]);
       snapshot.target = number(3);
       snapshot.target_tag = number(4);
       break;
     case CallKind::collective:
-      snapshot.object = object(words[0], false);
+      snapshot.object = object(words[0], ipc::ObjectType::communicator);
       if (call == MpiCall::MPI_Finalize) snapshot.object.kind = ObjectSnapshot::Kind::world;
       break;
     case CallKind::window:
@@ -115,7 +116,10 @@ OperationSnapshot Reader::operation(MpiCall call, const std::uint64_t (&words)[i
       [[fallthrough]];
     case CallKind::window_collective:
     case CallKind::window_epoch:
-      snapshot.object = object(words[0], true);
+      snapshot.object = object(words[0], ipc::ObjectType::window);
+      break;
+    case CallKind::file_collective:
+      snapshot.object = object(words[0], ipc::ObjectType::file);
       break;
     case CallKind::plain:
     case CallKind::wait_one:
@@ -252,7 +256,8 @@ RankSnapshot read_snapshot(const ipc::RankNotes& notes, const ipc::WaitNote& pro
   snapshot.finalise = reader.finalise();
   for (const ipc::LockNote& note : notes.locks) {
     if (note.window.get() != 0)
-      snapshot.locks.push_back({reader.object(note.window.get(), true), note.target.get()});
+      snapshot.locks.push_back(
+          {reader.object(note.window.get(), ipc::ObjectType::window), note.target.get()});
   }
   return snapshot;
 }

@@ -17,11 +17,11 @@ namespace apenet {
 // Returns the name of an MPI function, or "MPI" if the number is invalid.
 [[nodiscard]] std::string_view name_of(ipc::MpiCall call);
 
-// A communicator or window, as one of its members describes it.
+// A communicator, window or file, as one of its members describes it.
 struct ObjectSnapshot {
   enum class Kind : std::uint8_t { unknown, world, self, made };
   Kind kind = Kind::unknown;
-  bool is_window = false;
+  ipc::ObjectType type = ipc::ObjectType::communicator;
   bool is_inter = false;
   std::uint64_t members_hash = 0;
   std::uint32_t ordinal = 0;
@@ -33,7 +33,7 @@ struct ObjectSnapshot {
 
   // Whether two ranks describe the same object.
   [[nodiscard]] bool is(const ObjectSnapshot& other) const {
-    return kind == other.kind && is_window == other.is_window && members_hash == other.members_hash &&
+    return kind == other.kind && type == other.type && members_hash == other.members_hash &&
            ordinal == other.ordinal;
   }
 };

@@ -73,7 +73,9 @@ std::vector<OperationSnapshot> unfinished(const std::vector<RankSnapshot>& ranks
 namespace {
 
 bool is_meeting(const OperationSnapshot& operation) {
-  const bool meets = operation.kind == CallKind::collective || operation.kind == CallKind::window_collective;
+  const bool meets = operation.kind == CallKind::collective ||
+                     operation.kind == CallKind::window_collective ||
+                     operation.kind == CallKind::file_collective;
   return meets && operation.object.kind != Kind::unknown && operation.object.kind != Kind::self;
 }
 

@@ -72,13 +72,15 @@ std::uint64_t hash_of(const std::vector<int>& members) {
 
 // Uses only local MPI calls. Passes group handles as words; a library with shorter handles uses the lower
 // half.
-void note_members(ipc::ObjectNote& note, std::uint64_t object, bool is_window) {
+void note_members(ipc::ObjectNote& note, std::uint64_t object, ipc::ObjectType type) {
   const auto word = static_cast<Word>(object);
   int is_inter = 0;
   Word group = 0;
   Word world = 0;
-  if (is_window) {
+  if (type == ipc::ObjectType::window) {
     call(profiling_symbol("PMPI_Win_get_group"), word, &group);
+  } else if (type == ipc::ObjectType::file) {
+    call(profiling_symbol("PMPI_File_get_group"), word, &group);
   } else {
     call(profiling_symbol("PMPI_Comm_test_inter"), word, &is_inter);
     call(profiling_symbol("PMPI_Comm_group"), word, &group);
@@ -162,6 +164,11 @@ Word handle_at(Word address) {
   return value;
 }
 
+Word file_at(Word address) {
+  if (address == 0) return 0;
+  return *reinterpret_cast<const Word*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 constinit thread_local ipc::CallNote* own_note = nullptr;
 
 ipc::CallNote* claim_note(RankNotes& notes) {
@@ -227,33 +234,42 @@ void begin_wait_for_all(ipc::Client& client, Word requests, Word count) {
   client.block().program_messages.begin_wait(numbers, found);
 }
 
-void note_object(RankNotes& notes, MpiCall call, std::uint64_t object, bool is_window) {
-  const std::uint64_t none = is_window ? library().no_window : library().no_communicator;
-  if (object == 0 || object == none || !library().has_world) return;
+void note_object(RankNotes& notes, MpiCall call, std::uint64_t object, ipc::ObjectType type) {
+  const bool is_none = (type == ipc::ObjectType::window && object == library().no_window) ||
+                       (type == ipc::ObjectType::communicator && object == library().no_communicator);
+  if (object == 0 || is_none || !library().has_world) return;
   const std::lock_guard<std::mutex> guard(objects().mutex);
   ipc::ObjectNote* note = room_for_object(notes);
   if (note == nullptr) return;
-  note_members(*note, object, is_window);
+  note_members(*note, object, type);
   note->maker.set(call);
   note->caller.set(is_in_call() ? own_note->caller.get() : 0);
-  note->is_window.set(is_window ? 1 : 0);
+  note->type.set(type);
   note->name[0].set('\0');
   note->freed.set(0);
   note->handle.set(object);
 }
 
-void name_object(RankNotes& notes, Word object, const char* name) {
+void note_file(RankNotes& notes, MpiCall call, const Words& words, std::uint64_t file) {
+  note_object(notes, call, file, ipc::ObjectType::file);
+  const char* const path = reinterpret_cast<const char*>(words.at[1]);  // NOLINT(performance-no-int-to-ptr)
+  if (path == nullptr) return;
+  const char* const last = std::strrchr(path, '/');
+  name_object(notes, file, last == nullptr ? path : last + 1);
+}
+
+void name_object(RankNotes& notes, std::uint64_t object, const char* name) {
   const std::lock_guard<std::mutex> guard(objects().mutex);
-  ipc::ObjectNote* note = find_object(notes, handle(object));
+  ipc::ObjectNote* note = find_object(notes, object);
   if (note == nullptr || name == nullptr) return;
   const std::size_t length = strnlen(name, std::size(note->name) - 1);
   for (std::size_t i = 0; i < length; ++i) note->name[i].set(name[i]);
   note->name[length].set('\0');
 }
 
-void forget_object(RankNotes& notes, Word object) {
+void forget_object(RankNotes& notes, std::uint64_t object) {
   const std::lock_guard<std::mutex> guard(objects().mutex);
-  ipc::ObjectNote* note = object == 0 ? nullptr : find_object(notes, handle(object));
+  ipc::ObjectNote* note = object == 0 ? nullptr : find_object(notes, object);
   if (note != nullptr) note->freed.set(1);
 }
 
@@ -262,7 +278,8 @@ void note_finalise(RankNotes& notes) {
   const std::lock_guard<std::mutex> guard(objects().mutex);
   ipc::CodeFiles files;
   for (const ipc::ObjectNote& note : notes.objects) {
-    if (note.handle.get() == 0 || note.freed.get() != 0 || note.is_window.get() == 0) continue;
+    if (note.handle.get() == 0 || note.freed.get() != 0 || note.type.get() != ipc::ObjectType::window)
+      continue;
     files.refresh();
     const ipc::CodeFile* code = files.find(note.caller.get());
     if (code == nullptr || code->path.empty() || code->path.size() >= std::size(finalise.file)) continue;

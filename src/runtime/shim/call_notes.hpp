@@ -23,6 +23,8 @@ void note_library(ipc::RankNotes& notes, bool has_world);
 std::uint64_t handle(Word value);
 // Reads the handle at an address; 0 if the library is not known.
 Word handle_at(Word address);
+// The same for a file, whose handle is an address in every library.
+Word file_at(Word address);
 
 // The note of this thread; nullptr before its first call. Threads beyond noted_threads share one note that is
 // never read.
@@ -45,9 +47,11 @@ void begin_start(ipc::Client& client, Word request);
 void end_start(ipc::Client& client, Word request);
 // The address of a request in an array; 0 if the library is not known.
 Word request_at(Word requests, Word index);
-void note_object(ipc::RankNotes& notes, ipc::MpiCall call, std::uint64_t object, bool is_window);
-void name_object(ipc::RankNotes& notes, Word object, const char* name);
-void forget_object(ipc::RankNotes& notes, Word object);
+void note_object(ipc::RankNotes& notes, ipc::MpiCall call, std::uint64_t object, ipc::ObjectType type);
+// A file that has been opened, with the words of the call.
+void note_file(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, std::uint64_t file);
+void name_object(ipc::RankNotes& notes, std::uint64_t object, const char* name);
+void forget_object(ipc::RankNotes& notes, std::uint64_t object);
 // The program calls MPI_Finalize.
 void note_finalise(ipc::RankNotes& notes);
 void note_lock(ipc::RankNotes& notes, const Words& words);
@@ -136,13 +140,22 @@ struct FreesRequest : Effect {
 
 struct MakesCommunicator : Effect {
   static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, const Ends& arguments) {
-    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(arguments.last)), false);
+    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(arguments.last)),
+                ipc::ObjectType::communicator);
   }
 };
 
 struct MakesWindow : Effect {
   static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, const Ends& arguments) {
-    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(arguments.last)), true);
+    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(arguments.last)),
+                ipc::ObjectType::window);
+  }
+};
+
+// The second word is the address of the file's name.
+struct MakesFile : Effect {
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, const Ends& arguments) {
+    note_file(client.notes(), call, words, static_cast<std::uint64_t>(file_at(arguments.last)));
   }
 };
 
@@ -150,7 +163,14 @@ struct MakesWindow : Effect {
 struct Frees : Effect {
   static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
                     const Ends& /*arguments*/) {
-    forget_object(client.notes(), words.at[0]);
+    forget_object(client.notes(), handle(words.at[0]));
+  }
+};
+
+struct FreesFile : Effect {
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
+                    const Ends& /*arguments*/) {
+    forget_object(client.notes(), static_cast<std::uint64_t>(words.at[0]));
   }
 };
 

@@ -279,7 +279,7 @@ int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments
 APENET_EXPORT int MPI_Comm_set_name(Word communicator, const char* name) {
   static void* const original = profiling_symbol("PMPI_Comm_set_name");
   if (auto* client = virtual_client()) {
-    name_object(client->notes(), communicator, name);
+    name_object(client->notes(), handle(communicator), name);
   }
   return call(original, communicator, name);
 }
@@ -287,7 +287,7 @@ APENET_EXPORT int MPI_Comm_set_name(Word communicator, const char* name) {
 APENET_EXPORT int MPI_Win_set_name(Word window, const char* name) {
   static void* const original = profiling_symbol("PMPI_Win_set_name");
   if (auto* client = virtual_client()) {
-    name_object(client->notes(), window, name);
+    name_object(client->notes(), handle(window), name);
   }
   return call(original, window, name);
 }

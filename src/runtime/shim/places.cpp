@@ -107,7 +107,7 @@ APENET_EXPORT int MPI_Comm_split_type(Word comm, Word split_type, Word key, Word
   if (client == nullptr) {
     return call(profiling_symbol("PMPI_Comm_split_type"), comm, split_type, key, info, part);
   }
-  const InCall note(client, id, {{comm}});
+  const InCall note(client, id, {{comm}}, {__builtin_return_address(0), __builtin_frame_address(0)});
   const auto node = static_cast<Word>(client->block().place.node);
   const int result = is_shared_type(split_type)
                          ? split_by_node(comm, node, key, info, part)

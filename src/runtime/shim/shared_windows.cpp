@@ -221,12 +221,12 @@ int allocate(const Allocation& wanted, ipc::Client& client) {
   return error;
 }
 
-int allocate_noted(const void* caller, Allocation wanted) {
-  const ProgramCall program_call(caller, "MPI_Win_allocate_shared", Callee::library);
+int allocate_noted(const Caller& site, Allocation wanted) {
+  const ProgramCall program_call(site.caller, "MPI_Win_allocate_shared", Callee::library);
   ipc::Client* client = virtual_client();
   if (client == nullptr) return wanted.by_library();
   constexpr auto id = ipc::MpiCall::MPI_Win_allocate_shared;
-  const InCall note(client, id, {{wanted.communicator}});
+  const InCall note(client, id, {{wanted.communicator}}, site);
   const int error = allocate(wanted, *client);
   if (error == 0) MakesWindow::after(*client, id, {}, {.last = wanted.window});
   return error;
@@ -308,7 +308,7 @@ void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words
 // Exported under both names, as all calls (mpi_calls.cpp). The second line of each pair: counts of MPI_Count.
 #define APENET_SHARED_ALLOCATION(entry, original, create, Unit)                                             \
   APENET_EXPORT int entry(Word bytes, Unit unit_bytes, Word info, Word communicator, Word base, Word win) { \
-    return allocate_noted(__builtin_return_address(0),                                                      \
+    return allocate_noted({__builtin_return_address(0), __builtin_frame_address(0)},                        \
                           {bytes, unit_bytes, info, communicator, base, win, profiling_symbol(original),    \
                            profiling_symbol(create)});                                                      \
   }
