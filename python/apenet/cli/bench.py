@@ -22,6 +22,7 @@ from apenet.cli.common import (
     EngineOption,
     FaultOption,
     JsonOption,
+    MeasurementReportOption,
     PartitionOption,
     PinOption,
     RailOption,
@@ -31,6 +32,7 @@ from apenet.cli.common import (
     print_json,
     progress_bar,
 )
+from apenet.cli.measured import MeasurementPage
 from apenet.machine import machine as read_machine
 
 COMMON = {"engine": EngineOption, "pin": PinOption, "seed": SeedOption}
@@ -48,22 +50,24 @@ MACHINE = {
 
 def run(kind: type[MachineRequest[Any]], machine: str, **given: Any) -> None:  # noqa: ANN401 (the request's options)
     """Makes a request, measures it, and prints the result."""
-    as_json = given.pop("as_json")
+    as_json, report = given.pop("as_json"), given.pop("report")
     options = [given.pop(name) for name in ("settings", "faults", "rail", "partition")]
     chosen = read_machine(machine, options[0] or (), options[1] or (), *options[2:])
     chosen = chosen.with_settings_checked(given.pop("check_settings"))
     steps: list[Callable[[], None]] = []
     request = kind(chosen, **given, progress=lambda _size: steps[0]())
     where = "" if request.layer is None else f", layer {request.layer}"
-    with progress_bar(f"{kind.traits.test} on {chosen.name}{where}", request.steps) as progress:
-        task = progress.task_ids[0]
-        progress.update(task, completed=-1)  # progress is called before each measurement
-        steps.append(lambda: progress.advance(task))
-        result = with_settings_judged(request, request.measure())
-    if as_json:
-        print_json(result.to_json())
-    else:
-        output().print(result.to_table(), markup=False)
+    with MeasurementPage(report) as shown:
+        with progress_bar(f"{kind.traits.test} on {chosen.name}{where}", request.steps) as progress:
+            task = progress.task_ids[0]
+            progress.update(task, completed=-1)  # progress is called before each measurement
+            steps.append(lambda: progress.advance(task))
+            result = with_settings_judged(request, request.measure())
+        if as_json:
+            print_json(result.to_json())
+        else:
+            output().print(result.to_table(), markup=False)
+        shown.keep(result.to_json())
 
 
 def _parameter(one: OptionField) -> inspect.Parameter:
@@ -82,7 +86,7 @@ def _function(test: str) -> Callable[..., None]:
     """The function of a subcommand, with a parameter for each option."""
     kind = CATALOGUE.requests[test]
     chosen = {**MACHINE, **(lqcd.OPTIONS if test == LQCD else {})}
-    last = {"as_json": (JsonOption, False)}
+    last = {"report": (MeasurementReportOption, None), "as_json": (JsonOption, False)}
     fixed = [
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

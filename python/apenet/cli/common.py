@@ -111,6 +111,15 @@ ReportOption = Annotated[
         help="Explain the run's time in a page, by default report.html (apenet explain).",
     ),
 ]
+MeasurementReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="[FILE]",
+        parser=path_of("report", "a file"),
+        help="Show the results in a page, by default report.html.",
+    ),
+]
 RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]
 MapOption = Annotated[
     str,

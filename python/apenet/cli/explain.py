@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,14 +12,23 @@ from apenet.base.outfiles import keep_apart
 from apenet.cli.common import JsonOption, output, path_of, print_json, print_tables, progress_bar
 from apenet.cli.difference import table_of
 from apenet.compare.difference import difference
+from apenet.explain.measurement import measurement, read_measurement
 from apenet.explain.report import DEFAULT, ReportFile
 from apenet.explain.report import explain as explain_run
 from apenet.run.folder import RECORDING
+from apenet.study import Study
+
+_SQLITE = b"SQLite format 3"
 
 
 def explain(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", parser=path_of("RUN", "a run folder"), help="A folder of apenet run --out.")
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            parser=path_of("RUN", "a run folder, or a file of results"),
+            help="A folder of apenet run --out; or a file: what --json of bench or traffic prints, or a study.",
+        ),
     ],
     other: Annotated[
         Path | None,
@@ -59,6 +68,9 @@ def explain(
         else:
             print_tables(table_of(found))
         return
+    if run.is_file():
+        _explain_measured(run, report, recording, as_json=as_json)
+        return
     if as_json and report is None:
         with progress_bar(f"replaying {run}", None):
             content = explain_run(run, recording=recording)
@@ -74,3 +86,31 @@ def explain(
         print_json(content)
     else:
         output().print(f"{content['verdict']['text']}\n{target}", markup=False)
+
+
+def _explain_measured(file: Path, report: Path | None, recording: Path | None, *, as_json: bool) -> None:
+    if recording is not None:
+        raise InputError("recording", recording, f"a run folder with it; {file} has results without one")
+    content = _measured(file)
+    if report is not None or not as_json:
+        target = report or file.with_suffix(".html")
+        keep_apart([("report", target)], [("RUN", file)])
+        with ReportFile(target) as held:
+            held.keep(content)
+    if as_json:
+        print_json(content)
+    else:
+        output().print(f"{content['verdict']['text']}\n{target}", markup=False)
+
+
+def _measured(file: Path) -> dict[str, Any]:
+    """The page of a study, or of the results of a measurement."""
+    with file.open("rb") as opened:
+        is_study = opened.read(len(_SQLITE)) == _SQLITE
+    if not is_study:
+        return read_measurement(file)
+    with Study(file) as study:
+        rows = list(study.rows())
+        if not rows:
+            raise InputError("RUN", file, "a study with points that are done")
+        return measurement(rows, command=f"apenet sweep: {' '.join(study.command)}", axes=study.axis_names)

@@ -15,6 +15,7 @@ from apenet.bench.lqcd_result import LqcdPoint
 from apenet.bench.lqcd_scaling import TEST, PlannedRun
 from apenet.bench.request import doubling_counts
 from apenet.cli.common import messages, output, path_of, print_json, progress_bar
+from apenet.cli.measured import MeasurementPage
 from apenet.machine import machine as read_machine
 
 MachinesOption = Annotated[
@@ -62,6 +63,7 @@ def run(
     *,
     check_settings: bool,
     figure: Path | None,
+    report: Path | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401 (those of the request)
 ) -> None:
@@ -76,29 +78,31 @@ def run(
         for name in names
     ]
     steps = len(chosen) * len(doubling_counts("ranks", options["ranks"]))
-    with progress_bar(f"{TEST} on {', '.join(machine.name for machine in chosen)}", steps) as progress:
-        is_large = False
+    with MeasurementPage(report) as shown:
+        with progress_bar(f"{TEST} on {', '.join(machine.name for machine in chosen)}", steps) as progress:
+            is_large = False
 
-        def announce(runs: Sequence[PlannedRun]) -> None:
-            nonlocal is_large
-            is_large = sum(run.packets for run in runs) > MANY_PACKETS
-            if is_large:
-                messages().print(cost_of(runs), markup=False)
+            def announce(runs: Sequence[PlannedRun]) -> None:
+                nonlocal is_large
+                is_large = sum(run.packets for run in runs) > MANY_PACKETS
+                if is_large:
+                    messages().print(cost_of(runs), markup=False)
 
-        def note(name: str, point: LqcdPoint) -> None:
-            progress.advance(progress.task_ids[0])
-            if is_large:
-                messages().print(
-                    f"{name}, {point.ranks} ranks: iteration {point.iteration_us:.1f} us, "
-                    f"Dslash {point.dslash_us:.1f} us",
-                    markup=False,
-                )
+            def note(name: str, point: LqcdPoint) -> None:
+                progress.advance(progress.task_ids[0])
+                if is_large:
+                    messages().print(
+                        f"{name}, {point.ranks} ranks: iteration {point.iteration_us:.1f} us, "
+                        f"Dslash {point.dslash_us:.1f} us",
+                        markup=False,
+                    )
 
-        result = measure(chosen, **options, planned=announce, finished=note)
-    if as_json:
-        print_json(result.to_json())
-    else:
-        output().print(result.to_table(), markup=False)
+            result = measure(chosen, **options, planned=announce, finished=note)
+        if as_json:
+            print_json(result.to_json())
+        else:
+            output().print(result.to_table(), markup=False)
+        shown.keep(result.to_json())
     if figure is not None:  # last: what could not be written has been printed
         write_figure(result, figure)
         messages().print(f"wrote {figure}", markup=False)

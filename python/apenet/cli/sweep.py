@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from apenet.base.errors import InputError, Interrupted
+from apenet.base.outfiles import keep_apart
 from apenet.cli.captured import USAGE_ERROR, prepare, simulate
-from apenet.cli.common import JsonOption, messages, path_of, print_json, progress_bar
+from apenet.cli.common import JsonOption, MeasurementReportOption, messages, path_of, print_json, progress_bar
+from apenet.cli.measured import MeasurementPage
 from apenet.cli.study import print_study
 from apenet.study import Study
 from apenet.study.axes import parse_axis, parse_interval
@@ -85,6 +87,7 @@ def sweep(
     study: StudyOption = None,
     count: WorkersOption = None,
     on: OnOption = LOCAL,
+    report: MeasurementReportOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a command for many machines, settings and draws, and keep the results in one file."""
@@ -93,13 +96,19 @@ def sweep(
     plan = plan_of(written)
     file = study or written.study or DEFAULT_STUDY
     check_options(context.find_root().command, plan)
-    result = _run(plan, file, workers(on, count, prepare), partial(simulate, context.obj))
-    with Study(file) as kept:
-        if as_json:
-            print_json(list(kept.rows()))
-        else:
-            print_study(kept)
-        _say_failures(kept, result, file)
+    if report is not None:
+        keep_apart([("report", report)], [("study", file)])
+    with MeasurementPage(report) as shown:
+        result = _run(plan, file, workers(on, count, prepare), partial(simulate, context.obj))
+        with Study(file) as kept:
+            rows = list(kept.rows())
+            if as_json:
+                print_json(rows)
+            else:
+                print_study(kept)
+            _say_failures(kept, result, file)
+            if rows:
+                shown.keep(rows, command=f"apenet sweep: {' '.join(kept.command)}", axes=kept.axis_names)
     raise typer.Exit(_FAILED if result.refused or result.failed else 0)
 
 

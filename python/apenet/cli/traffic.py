@@ -12,6 +12,7 @@ from apenet.cli.common import (
     FaultOption,
     JsonOption,
     MachineOption,
+    MeasurementReportOption,
     PartitionOption,
     RailOption,
     SeedOption,
@@ -20,6 +21,7 @@ from apenet.cli.common import (
     print_json,
     progress_bar,
 )
+from apenet.cli.measured import MeasurementPage
 from apenet.machine import machine as read_machine
 from apenet.run.traffic import DRAIN_CYCLES, MEASURE_CYCLES, PATTERNS, WARMUP_CYCLES, most_load, parse_loads
 from apenet.run.traffic import traffic as measure_traffic
@@ -62,28 +64,31 @@ def traffic(
     ] = False,
     seed: SeedOption = 1,
     allow_long: AllowLongOption = False,
+    report: MeasurementReportOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure a network under synthetic traffic. Prints throughput and latency over load."""
     chosen = read_machine(machine, settings or (), faults or (), rail, partition)
     loads = parse_loads(load, most_load(chosen))
-    with progress_bar(f"{pattern} traffic on {chosen.name}, engine {engine}", len(loads)) as progress:
-        task = progress.task_ids[0]
-        result = measure_traffic(
-            chosen,
-            loads=loads,
-            pattern=pattern,
-            packet_flits=packet_flits,
-            engine=engine,
-            seed=seed,
-            warmup_cycles=warmup,
-            measure_cycles=measure,
-            drain_cycles=drain,
-            measure_queued=measure_queued,
-            allow_long=allow_long,
-            progress=lambda done: progress.update(task, completed=done),
-        )
-    if as_json:
-        print_json(result.to_json())
-    else:
-        output().print(result.to_table(), markup=False)
+    with MeasurementPage(report) as shown:
+        with progress_bar(f"{pattern} traffic on {chosen.name}, engine {engine}", len(loads)) as progress:
+            task = progress.task_ids[0]
+            result = measure_traffic(
+                chosen,
+                loads=loads,
+                pattern=pattern,
+                packet_flits=packet_flits,
+                engine=engine,
+                seed=seed,
+                warmup_cycles=warmup,
+                measure_cycles=measure,
+                drain_cycles=drain,
+                measure_queued=measure_queued,
+                allow_long=allow_long,
+                progress=lambda done: progress.update(task, completed=done),
+            )
+        if as_json:
+            print_json(result.to_json())
+        else:
+            output().print(result.to_table(), markup=False)
+        shown.keep(result.to_json())

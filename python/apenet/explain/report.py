@@ -12,12 +12,14 @@ from apenet.base.outfiles import Held, OutFile, contains, given_path, keep_apart
 from apenet.base.page import page as filled_page
 from apenet.explain.analysis import analysed
 from apenet.explain.folder import read_folder
+from apenet.explain.measurement import MEASUREMENT
+from apenet.explain.measurement import page as measurement_page
 from apenet.run.folder import RECORDING, REQUEST, RESULTS
 from apenet.run.results import Result
 
 MARK = b"<!-- apenet explain -->"
 DEFAULT = "report.html"
-_SCRIPTS = ("torus.js", "timeline.js", "exchange.js", "explain.js")
+_SCRIPTS = ("parts.js", "torus.js", "timeline.js", "exchange.js", "explain.js")
 
 
 class ReportFile(Held):
@@ -39,6 +41,8 @@ class ReportFile(Held):
 
 def page(content: dict[str, Any]) -> str:
     """The page with style, scripts and data in it: it loads nothing, and its policy forbids to."""
+    if content.get("kind") == MEASUREMENT:
+        return measurement_page(content)
     return filled_page("apenet.explain", "explain.html", "APENet: why this run takes its time", _SCRIPTS, content)
 
 

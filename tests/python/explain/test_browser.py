@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 import apenet
+from apenet.explain.measurement import measurement
+from apenet.explain.report import page
 
 HERE = Path(__file__).parent
 CHROMIUM = shutil.which("chromium")
+HOSTILE = "</script><img src=x onerror=alert(1)>"
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 OPTIONS += ["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"]
 
@@ -52,7 +55,7 @@ def test_a_page_can_be_read(slow, tmp_path, case, width):
     out = tmp_path / "run"
     options = {"record": out / "recording.goal"} if case != "without recording" else {}
     program = "deadlock" if case == "failed" else "imbalance"
-    arguments = [program, "</script><img src=x onerror=alert(1)>"] if case == "hostile" else [program]
+    arguments = [program, HOSTILE] if case == "hostile" else [program]
     apenet.run([slow, *arguments], n=16, out=out, capture=True, check=False, **options)
     found = checked(apenet.report(out), width, tmp_path)
     assert found["failures"] == []
@@ -60,6 +63,28 @@ def test_a_page_can_be_read(slow, tmp_path, case, width):
     assert found["canvases"] == {"without recording": 1, "failed": 0}.get(case, 3)
     assert found["sections"] >= 2
     assert found["chooses"] == (case in ("recorded", "hostile"))
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_page_of_a_measurement_can_be_read(tmp_path, width):
+    rows = [
+        {
+            "machine": "m",
+            "clock": clock,
+            "size_bytes": 2**power,
+            "time_us": 2.0**power / clock,
+            "name": HOSTILE,
+            "is_odd": power % 2 == 1,
+        }
+        for clock in range(50, 64)
+        for power in range(12)
+    ]
+    file = tmp_path / "page.html"
+    file.write_text(page(measurement(rows, command=HOSTILE, axes=("clock",))), encoding="utf-8")
+    found = checked(file, width, tmp_path)
+    assert found["failures"] == []
+    assert found["width"] == width
+    assert found["sections"] == 3
 
 
 def test_a_page_can_be_printed(slow, tmp_path):

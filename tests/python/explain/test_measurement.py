@@ -1,0 +1,111 @@
+"""The pages of measurements: what bench, traffic and sweep print, as curves and a table."""
+
+import json
+
+import pytest
+
+import apenet
+from apenet.base.errors import InputError
+from apenet.explain.measurement import measurement, read_measurement
+from apenet.explain.report import page
+
+PINGPONG = {
+    "machine": "ape16",
+    "test": "pingpong",
+    "layer": "card",
+    "seed": 1,
+    "version": "0",
+    "points": [
+        {"size_bytes": 16, "time_us": 2.5, "bandwidth_mib_s": 6.1, "channels": 1},
+        {"size_bytes": 1024, "time_us": 5.0, "bandwidth_mib_s": 195.3, "channels": 1},
+        {"size_bytes": 4096, "time_us": 20.0, "bandwidth_mib_s": 195.2, "channels": 1},
+    ],
+}
+TRAFFIC = {
+    "machine": "ape16",
+    "pattern": "uniform",
+    "version": "0",
+    "points": [
+        {"offered": 0.1, "accepted": 0.1, "packet_latency_cycles": 20.0, "saturated": False},
+        {"offered": 0.5, "accepted": 0.42, "packet_latency_cycles": float("nan"), "saturated": True},
+    ],
+    "warnings": ["<b>"],
+}
+# The clock changes the time by up to 3 (at 8 ranks), the ranks by up to 2 (at 100 MHz).
+SWEEP = [
+    {"machine": "m", "clock": clock, "ranks": ranks, "time_us": time}
+    for clock, ranks, time in ((50, 4, 4.0), (100, 4, 2.0), (50, 8, 3.0), (100, 8, 1.0))
+]
+
+
+def test_a_benchmark_says_its_least_time_and_most_bandwidth():
+    found = measurement(PINGPONG)
+    assert found["verdict"]["text"] == "2.5 us for 16 B; at most 195.3 MiB/s, with 1024 B."
+    assert found["over"] == "size_bytes"
+    assert found["figures"] == ["time_us", "bandwidth_mib_s"]
+    assert [curve["rows"] for curve in found["curves"]] == [[0, 1, 2]]
+    assert "--goal FILE" in found["missing"]
+
+
+def test_traffic_says_where_it_saturates_and_has_no_number_that_is_none():
+    found = measurement(TRAFFIC)
+    assert found["verdict"]["text"] == "The network saturates at a load of 0.5 or below; it accepts at most 0.42."
+    assert found["rows"][1][found["columns"].index("packet_latency_cycles")] is None
+    assert "<b>" not in page(found)
+
+
+def test_a_sweep_says_what_changes_its_result_most():
+    found = measurement(SWEEP, command="apenet sweep: run", axes=("clock", "ranks"))
+    text = "clock changes time_us most, by up to a factor of 3 with everything else equal."
+    assert found["verdict"]["text"] == text
+    assert found["over"] == "ranks"
+    assert [(curve["name"], curve["rows"]) for curve in found["curves"]] == [
+        ("clock 50", [0, 2]),
+        ("clock 100", [1, 3]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"points": []}', '{"points": [1]}', "num_ranks 2", '{"points": 3}', "\0\1"]
+)
+def test_other_files_are_refused(tmp_path, text):
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(InputError, match="--json"):
+        read_measurement(tmp_path / "other.json")
+
+
+def test_bench_writes_a_page_that_explain_makes_again(apenet, tmp_path):
+    done = apenet("bench", "pingpong", "--sizes", "8:64", "--json", "--report", "page.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.endswith("page.html\n")
+    (tmp_path / "result.json").write_text(done.stdout)
+    again = apenet("explain", "result.json", cwd=tmp_path)
+    assert again.stdout.splitlines()[1] == "result.html"
+    assert (tmp_path / "result.html").read_bytes() == (tmp_path / "page.html").read_bytes()
+    assert apenet("explain", "result.json", "--recording", "x", cwd=tmp_path).returncode == 2
+
+
+def test_traffic_and_a_sweep_write_pages(apenet, tmp_path):
+    assert apenet("traffic", "--load", "0.1,0.2", "--report", cwd=tmp_path).returncode == 0
+    assert b'"offered"' in (tmp_path / "report.html").read_bytes()
+    sweep = ("sweep", "--grid", "network.link.clock_mhz=50,100", "--workers", "1", "--report", "s.html")
+    done = apenet(*sweep, "--", "bench", "pingpong", "--sizes", "1024:2048", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    again = apenet("explain", "study.sqlite", "--json", cwd=tmp_path)
+    text = json.loads(again.stdout)["verdict"]["text"]
+    assert text.startswith("network.link.clock_mhz changes time_us most, by up to a factor of ")
+    assert (tmp_path / "s.html").read_text() == page(json.loads(again.stdout))
+
+
+def test_the_file_is_checked_before_the_measurement(apenet, tmp_path):
+    (tmp_path / "mine.html").write_text("my own")
+    done = apenet("bench", "pingpong", "--report", "mine.html", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert (tmp_path / "mine.html").read_text() == "my own"
+
+
+def test_a_run_and_a_result_are_not_compared(tmp_path):
+    (tmp_path / "result.json").write_text(json.dumps(PINGPONG))
+    with pytest.raises(InputError, match="a run folder"):
+        apenet.explain(tmp_path / "result.json")
