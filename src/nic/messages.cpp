@@ -50,7 +50,10 @@ void MessageTable::notify(MessageId id, Completion::Kind kind, ProcessId process
   if (!interrupts_.empty()) {
     const Descriptor& descriptor = state_.messages[id];
     Interrupts* interrupts = descriptor.rail < interrupts_.size() ? interrupts_[descriptor.rail] : nullptr;
-    if (interrupts != nullptr && interrupts->defers(id, descriptor, kind, process, mailbox_packets)) return;
+    if (interrupts != nullptr && interrupts->defers(id, descriptor, kind, process, mailbox_packets)) {
+      if (simulation_.is_traced()) note(id, CardTrace::deferred, simulation_.now(), process);
+      return;
+    }
   }
   report(id, kind, process, mailbox_packets);
   settle(id);

@@ -17,7 +17,17 @@ namespace apenet {
 // Verb. place: the process that gets the completion; other: the source. For `landed`, which lasts from the
 // doorbell to the last byte in memory, place is the source and other the target. For `stage`, b is the Stage
 // that begins at `time`. After `injects` the next NetworkTrace::injected is of the message's last packet.
-enum class CardTrace : std::uint16_t { sent, arrived, remote_done, got, served, landed, stage, injects };
+enum class CardTrace : std::uint16_t {
+  sent,
+  arrived,
+  remote_done,
+  got,
+  served,
+  landed,
+  stage,
+  injects,
+  deferred
+};
 
 // Sees the reports of the table before their sink.
 class MessageWatcher {

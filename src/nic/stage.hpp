@@ -23,13 +23,14 @@ enum class Stage : std::uint8_t {
   translation,      // a page walk, or a fetch of a connection's context
   receiver_full,    // no receive request, place or credit at the receiver
   acknowledgement,  // delivered; its sender does not know it yet
+  interrupt,        // in memory, before the interrupt by which its process learns it
   memory_busy,      // within a node: other copies have the memory
   memory_copy,      // within a node: the copy and its hand-over
 };
-inline constexpr std::array<const char*, 15> stage_names = {
-    "doorbell",        "card queue",  "card",       "bus busy",       "bus",         "queue full",
-    "links",           "link busy",   "credits",    "retransmission", "translation", "receiver full",
-    "acknowledgement", "memory busy", "memory copy"};
+inline constexpr std::array<const char*, 16> stage_names = {
+    "doorbell",        "card queue", "card",        "bus busy",       "bus",         "queue full",
+    "links",           "link busy",  "credits",     "retransmission", "translation", "receiver full",
+    "acknowledgement", "interrupt",  "memory busy", "memory copy"};
 static_assert(static_cast<std::size_t>(Stage::memory_copy) + 1 == stage_names.size());
 
 }  // namespace apenet

@@ -36,6 +36,7 @@ STAGE_MEANINGS = {
     "translation": "a page walk of the card, or its fetch of a connection's context",
     "receiver full": "no receive request, place or credit at the receiver",
     "acknowledgement": "delivered, but the sender did not know it yet",
+    "interrupt": "in memory, but its process did not know it: the wait for further events, and the interrupt",
     "memory busy": "within a node: another copy had the memory",
     "memory copy": "within a node: its own copy, and the hand-over",
 }

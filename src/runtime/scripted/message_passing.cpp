@@ -143,7 +143,8 @@ void MessagePassing::log_cause(const Completion& completion, const Pending& pend
             .posted = pending.posted,
             .bytes = pending.bytes,
             .is_arrival = completion.kind == Completion::Kind::arrived};
-  cause_marks_ = stages_.marks(static_cast<std::uint32_t>(completion.message & index_mask));
+  cause_marks_ =
+      stages_.marks(static_cast<std::uint32_t>(completion.message & index_mask), completion.process);
   if (pending.verb == message::RequestVerb::put) {
     cause_.role = MessageRole::payload;
     return;

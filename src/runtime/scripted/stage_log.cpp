@@ -10,6 +10,20 @@ namespace apenet {
 void StageLog::posted(std::uint32_t message, Time when) {
   if (marks_.size() <= message) marks_.resize(message + 1);
   marks_[message].assign(1, {when, Stage::doorbell});
+  deferrals_.erase(message);
+}
+
+// Each of the two processes learns of the message by an interrupt of its own.
+std::vector<StageLog::Mark> StageLog::marks(std::uint32_t message, ProcessId process) const {
+  std::vector<Mark> marks = marks_[message];
+  const auto found = deferrals_.find(message);
+  if (found == deferrals_.end()) return marks;
+  for (const Deferral& deferral : found->second) {
+    if (deferral.process != process) continue;
+    while (marks.size() > 1 && marks.back().from >= deferral.from) marks.pop_back();
+    marks.push_back({deferral.from, Stage::interrupt});
+  }
+  return marks;
 }
 
 // A component may learn only later from when on a stage was, but never before the stage that it has entered
@@ -31,6 +45,8 @@ void StageLog::record_card(const TraceRecord& record) {
   if (static_cast<CardTrace>(record.what) == CardTrace::injects) injecting_ = message;
   if (static_cast<CardTrace>(record.what) == CardTrace::stage)
     mark(message, static_cast<Stage>(record.b), record.time);
+  if (static_cast<CardTrace>(record.what) == CardTrace::deferred)
+    deferrals_[message].push_back({static_cast<ProcessId>(record.b), record.time});
 }
 
 void StageLog::record_network(const TraceRecord& record) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernel/trace.hpp"
+#include "nic/nic.hpp"
 #include "nic/stage.hpp"
 
 namespace apenet {
@@ -22,8 +23,9 @@ class StageLog final : public TraceSink {
 
   void posted(std::uint32_t message, Time when);
   void record(const TraceRecord& record) override;
-  // In the order of time; the first is that of the post.
-  [[nodiscard]] const std::vector<Mark>& marks(std::uint32_t message) const { return marks_[message]; }
+  // What the message is doing for a process that waits for it, in the order of time; the first is that of the
+  // post.
+  [[nodiscard]] std::vector<Mark> marks(std::uint32_t message, ProcessId process) const;
 
  private:
   // A last packet on its way, as the network knows it.
@@ -39,12 +41,18 @@ class StageLog final : public TraceSink {
     }
   };
 
+  struct Deferral {  // an interrupt will tell a process of the message
+    ProcessId process = 0;
+    Time from;
+  };
+
   void record_card(const TraceRecord& record);
   void record_network(const TraceRecord& record);
   void mark(std::uint32_t message, Stage stage, Time from);
 
   std::vector<std::vector<Mark>> marks_;
-  std::unordered_map<PacketKey, std::uint32_t, PacketHash> underway_;  // never iterated over
+  std::unordered_map<std::uint32_t, std::vector<Deferral>> deferrals_;  // by message; never iterated over
+  std::unordered_map<PacketKey, std::uint32_t, PacketHash> underway_;   // never iterated over
   std::uint32_t injecting_ = none;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 };

@@ -153,6 +153,28 @@ def test_a_slow_link_keeps_the_queue_into_the_network_full():
     assert max(fast, key=fast.get) in ("bus busy", "queue full")
 
 
+def test_an_interrupt_comes_after_the_message():
+    """It adds its 5000 ns to the message as it is without, and 2000 ns more where it waits for further events."""
+    polled = stages_of(replayed(ONE, "ape128"), 1)
+    told = stages_of(replayed(ONE, "ape128", ["card.interrupt_us=5"]), 1)
+    assert told == {**polled, "interrupt": pytest.approx(5000, abs=1e-3)}
+    coalesced = ["card.interrupt_us=5", "card.coalesce_us=2"]
+    assert stages_of(replayed(ONE, "ape128", coalesced), 1) == {**polled, "interrupt": pytest.approx(7000, abs=1e-3)}
+
+
+@pytest.mark.parametrize("machine", ["pax", "extoll-64"])
+def test_each_process_waits_for_its_own_interrupt(machine):
+    """A sender that waits for its rendezvous is told by an interrupt, too, while the receiver's is under way."""
+    ranks = [["send 64000b to 1 tag 0"], ["recv 64000b from 0 tag 0"]]
+    replay = replayed(ranks, machine, ["card.interrupt_us=5"])
+    require_sums(replay)
+    for rank in (0, 1):
+        waits = int((replay.waits.rank == rank).sum())
+        told = stages_of(replay, rank).get("interrupt", 0)
+        assert told <= 5000 * waits + 1e-3
+        assert told > 0
+
+
 def test_a_full_receive_queue_is_the_receivers():
     """Four messages to a queue pair with one receive request: the second is refused, and waits for the timer."""
     ranks = [[f"send 8b to 1 tag {i}" for i in range(4)], [f"recv 8b from 0 tag {i}" for i in range(4)]]
