@@ -211,10 +211,14 @@ void bind_session(nb::module_& module) {
       "descriptor_path", &ipc::descriptor_path, nb::arg("fd"),
       "The path by which other processes of this user open a descriptor of this one: always of one length.");
 
+  nb::class_<SessionProgress>(module, "SessionProgress")
+      .def_ro("virtual_ps", &SessionProgress::virtual_ps)
+      .def_ro("messages", &SessionProgress::messages);
   nb::class_<Session>(module, "Session")
       .def(nb::init<const MachineDescription&, std::vector<NodeId>, const SessionOptions&>(),
            nb::arg("description"), nb::arg("node_of_process"), nb::arg("options"))
       .def_prop_ro("mapping_path", &Session::mapping_path)
+      .def_prop_ro("progress", &Session::progress)
       // The interpreter is free while the run lasts; nanobind takes it for each call of `interrupted`.
       .def(
           "run",

@@ -221,6 +221,13 @@ SessionReport Session::run(const std::vector<RankProcess>& ranks, const Supervis
   return report;
 }
 
+SessionProgress Session::progress() const {
+  const auto& view = parts_->scheduler.view();
+  if (!view.ranks.started()) return {};
+  return {std::max<std::int64_t>(0, parts_->simulation.now().ps() - view.ranks.epoch_ps()),
+          view.delivery.totals().messages};
+}
+
 void Session::Parts::report_on(SessionReport& report) {
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     report_rank(report.ranks[rank], rank);

@@ -1,6 +1,7 @@
 // Session: one run of a real program on a simulated machine, from the start of its processes to their end.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,11 @@
 #include "runtime/launch/session_options.hpp"
 
 namespace apenet {
+
+struct SessionProgress {
+  std::int64_t virtual_ps = 0;  // since virtual time began
+  std::uint64_t messages = 0;   // the program's, posted until now
+};
 
 class Session {
  public:
@@ -27,6 +33,8 @@ class Session {
   // all processes are terminated and their output so far is forwarded.
   SessionReport run(const std::vector<RankProcess>& ranks, const Supervisor& supervisor,
                     const std::function<bool()>& interrupted);
+  // How far the run is. Call it from within `interrupted`.
+  [[nodiscard]] SessionProgress progress() const;
 
  private:
   struct Parts;

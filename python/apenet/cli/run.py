@@ -33,6 +33,7 @@ from apenet.cli.common import (
     print_json,
     unkept,
 )
+from apenet.cli.run_progress import RunProgress
 from apenet.cli.streams import programs_on_errors, say
 from apenet.explain.report import Reporting
 from apenet.host.client_server import is_client_server, note
@@ -168,6 +169,7 @@ def run(
                 limit_wall=limit_wall,
                 limit_virtual=limit_virtual,
                 check=False,
+                progress=RunProgress(),
             )
             if reporting is not None:
                 said = "\n".join(f"apenet: {line}" for line in reporting.keep(result).splitlines())

@@ -107,6 +107,7 @@ def run(
     limit_wall: float | None = None,
     limit_virtual: str | float | None = None,
     check: bool = True,
+    progress: Callable[[float, int], None] | None = None,
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
@@ -129,6 +130,7 @@ def run(
     stall_timeout: seconds without progress after which the run ends as a deadlock (docs/reference/failures.md).
     limit_wall: wall time in seconds after which the run ends.
     limit_virtual: virtual time at which it ends, in seconds or as `10ms`.
+    progress: called many times a second while the run lasts, with its virtual time in microseconds and its messages.
     check: false: a program that fails gives a result whose `ok` is false.
 
     Raises InputError and MachineError for invalid input, and RunError for a program that does not complete with
@@ -184,10 +186,10 @@ def run(
         WatchedSettings(chosen, outputs.recording) as watched,
     ):
         options.observation = outputs.observation
-        progress = refused_progress_threads(family)
+        refused = refused_progress_threads(family)
         extra = {
             **(environment or {}),
-            **dict.fromkeys(progress, "0"),
+            **dict.fromkeys(refused, "0"),
             **_own_environment(trap_tsc, outputs.recording),
             **computation.environment,
             **watched.environment,
@@ -205,6 +207,7 @@ def run(
                 measure=computation.measure_if_due,
                 limit=limit,
                 loaded=loaded,
+                progress=progress,
             )
             try:
                 if folder is not None:
@@ -212,7 +215,7 @@ def run(
             except NotWrittenError as error:
                 lost = error
         result = _with_library_checked(request, result)
-        ignored = (f"{name} = '{value}' is ignored: {_NO_PROGRESS_THREAD}" for name, value in progress.items())
+        ignored = (f"{name} = '{value}' is ignored: {_NO_PROGRESS_THREAD}" for name, value in refused.items())
         result = replace(result, warnings=(*result.warnings, *ignored))
         if result.ok:
             ineffective = watched.warnings(request, result.trace_hash, result.messages)
@@ -298,14 +301,15 @@ def _own_environment(trap_tsc: bool, recording: Recording | None) -> dict[str, s
 
 
 def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> RunResult:
-    if result.outcome != "completed":
-        return replace(result, warnings=(*result.warnings, "recording: no trace was written, the run did not complete"))
     rail = "" if request.machine.rail is None else f", rail {request.machine.rail}"
     heading = (
         f"{__version__}: {request.ranks} ranks on {request.machine.name}{rail}, compute {request.compute}, "
         f"seed {request.seed}"
     )
-    return replace(result, warnings=(*result.warnings, *recording.write(request.ranks, heading)))
+    if result.outcome != "completed":
+        heading += f", stopped ({result.outcome})"
+    warnings = recording.write(request.ranks, heading, is_complete=result.outcome == "completed")
+    return replace(result, warnings=(*result.warnings, *warnings))
 
 
 def _computed(choice: Choice, computation: Computation, result: RunResult) -> RunResult:
@@ -338,6 +342,7 @@ def _run(
     measure: Callable[[], None],
     limit: WallLimit,
     loaded: dict[str, str],
+    progress: Callable[[float, int], None] | None,
 ) -> RunResult:
     description = request.description()
     began = time.monotonic()
@@ -366,6 +371,9 @@ def _run(
         def is_interrupted() -> bool:
             measure()
             openmpi.check()
+            if progress is not None:
+                reached = session.progress
+                progress(reached.virtual_ps / PS_PER_US, reached.messages)
             return bool(seen) or limit.is_over()
 
         supervisor = launched.supervisor
