@@ -196,13 +196,14 @@ def test_puts_replay_with_the_pages_of_their_target(build, tmp_path):
     assert package.replay(trace, machine="apenetplus-v5").virtual_time_us < 0.95 * ran.virtual_time_us
 
 
-def test_a_failed_run_writes_no_trace(tmp_path):
+def test_a_failed_run_writes_what_had_begun(tmp_path):
     trace = tmp_path / "t.goal"
     program = "from mpi4py import MPI; MPI.COMM_WORLD.Abort(3)"
     result = package.run(["python", "-c", program], n=2, record=trace, capture=True, check=False)
     assert result.exit_status == 3
-    assert result.warnings == ("recording: no trace was written, the run did not complete",)
-    assert list(tmp_path.iterdir()) == []
+    assert result.warnings == ("recording: the run did not complete: the trace ends where it was stopped",)
+    assert "stopped (aborted)" in trace.read_text().splitlines()[0]
+    assert package.replay(trace).warnings == ("the trace has no operations: nothing was simulated",)
 
 
 def test_a_place_that_cannot_be_written_is_named_before_anything_runs(apenet, tmp_path):

@@ -31,6 +31,7 @@ class GoalWriter : public testing::Test {
     ipc::RecordingChunk header;
     header.rank = rank;
     header.entries = static_cast<std::uint32_t>(entries.size());
+    header.bytes = static_cast<std::uint32_t>(sizeof(header) + entries.size() * sizeof(RecordingEntry));
     append(&header, sizeof(header));
     append(entries.data(), entries.size() * sizeof(RecordingEntry));
   }
@@ -38,8 +39,9 @@ class GoalWriter : public testing::Test {
     ipc::RecordingChunk header;
     header.rank = rank;
     header.path_bytes = static_cast<std::uint32_t>(name.size());
+    const std::string all = name + std::string(8 - name.size() % 8, '\0');  // chunks are aligned
+    header.bytes = static_cast<std::uint32_t>(sizeof(header) + all.size());
     append(&header, sizeof(header));
-    const std::string all = name + std::string(ipc::padded(name.size()) - name.size(), '\0');
     append(all.data(), all.size());
   }
   // As if each file had a line for every 16 bytes of code; nothing is known of those in a/b.
@@ -119,7 +121,8 @@ TEST_F(GoalWriter, DistinguishesEndedFromStartedDependencies) {
             "l5 requires l1\n"
             "l6: send 0b to 0 tag 0\n"
             "l6 requires l5\n"
-            "l7: recv 0b from 0 tag 0\n"  // no rank received it
+            "l7: recv 0b from 0 tag 0\n"  // no rank received it; the receives before it have come first
+            "l7 irequires l6\n"
             "}\n"
             "\nrank 1 {\n"
             "l1: send 8b to 0 tag 0\n"
@@ -267,6 +270,7 @@ TEST_F(GoalWriter, APlaceInAFileThatIsNotNamedIsRefused) {
 
 TEST_F(GoalWriter, APathThatIsCutOffIsRefused) {
   ipc::RecordingChunk header;
+  header.bytes = sizeof(header) + 8;
   header.path_bytes = 9;
   append(&header, sizeof(header));
   append("12345678", 8);

@@ -31,10 +31,11 @@ _MOST_PAIRS = 60_000
 def analysed(run: RunFolder) -> dict[str, Any]:
     """Measures what the recording of a run allows to know."""
     content = _frame(run)
-    if run.schedule is None or content["outcome"] != "completed":
+    operations = None if run.schedule is None else operations_of(run.schedule)
+    stopped_early = content["outcome"] != "completed" and operations is not None and not len(operations.rank)
+    if run.schedule is None or operations is None or stopped_early:
         content["verdict"] = {"text": _without_recording(run), "advice": None, "limit": None, "gain": None}
         return content
-    operations = operations_of(run.schedule)
     replay = timed(run.request, run.schedule, operations)
     alternatives = measured(run.request, run.schedule, operations, replay.time_ps)
     ideal_ps = ideal_time_ps(run.request, run.schedule)
@@ -51,6 +52,8 @@ def analysed(run: RunFolder) -> dict[str, Any]:
         _hot_text(hot),
         is_measured=bool(alternatives) or not replay.time_ps,
     ).to_json()
+    if content["outcome"] != "completed":
+        content["verdict"]["text"] = f"{_stop_text(run)} Up to there: {content['verdict']['text']}"
     content["efficiencies"] = explained(efficiencies(replay, ideal_ps))
     content["ideal_time_us"] = None if ideal_ps is None else ideal_ps / PS_PER_US
     content["alternatives"] = [one.to_json() for one in sorted(alternatives, key=lambda one: one.time_ps)]
@@ -95,7 +98,7 @@ def _frame(run: RunFolder) -> dict[str, Any]:
         "time_us": ended_us,
         "messages": result["messages"],
         "bytes": result["bytes"],
-        "warnings": [*_uncharged(run), *result.get("warnings", [])],
+        "warnings": [*_stopped(run), *_uncharged(run), *result.get("warnings", [])],
         "machine": {
             "name": machine.name,
             "title": machine.file.machine.title,
@@ -112,6 +115,16 @@ def _frame(run: RunFolder) -> dict[str, Any]:
             {"waiting_us": rank["waiting_us"], "compute_us": rank["compute_us"]} for rank in result["ranks"]
         ],
     }
+
+
+def _stopped(run: RunFolder) -> list[str]:
+    """What the page of a stopped run is about."""
+    if run.result.get("outcome", "completed") == "completed" or run.schedule is None:
+        return []
+    return [
+        "the run did not complete: waits, path and alternatives are of the operations that each rank had begun when it "
+        "was stopped; a message on its way then counts as received"
+    ]
 
 
 def _uncharged(run: RunFolder) -> list[str]:
@@ -155,14 +168,28 @@ def _link_history(run: RunFolder) -> dict[str, Any] | None:
     return {"bin_us": run.network.get("bin_us"), "links": links}
 
 
-def _without_recording(run: RunFolder) -> str:
-    outcome = run.result.get("outcome", "completed")
+def _stop_text(run: RunFolder) -> str:
+    """How a run ended that did not complete."""
+    outcome = run.result["outcome"]
     found = cycle(outcome, run.result.get("message", ""))
-    if found is not None:
-        ranks = " → ".join(str(rank) for rank in [*found["ranks"], found["ranks"][0]])
-        return f"Deadlock: ranks {ranks} wait for each other."
-    if outcome != "completed":
-        return f"The program did not complete: {outcome}."
+    if found is None:
+        return f"The run did not complete: {_STOPS.get(outcome, outcome)}."
+    ranks = " → ".join(str(rank) for rank in [*found["ranks"], found["ranks"][0]])
+    return f"Deadlock: ranks {ranks} wait for each other."
+
+
+_STOPS = {
+    "limit": "it reached its limit of time",
+    "interrupted": "it was interrupted",
+    "failed": "the program failed",
+    "aborted": "the program called MPI_Abort",
+    "output_closed": "nobody read its output any more",
+}
+
+
+def _without_recording(run: RunFolder) -> str:
+    if run.result.get("outcome", "completed") != "completed":
+        return _stop_text(run)
     return (
         f"This run has no recording: apenet run --report, or --record {RECORDING} in its folder, makes one. Without it "
         "neither waits nor alternatives are known; links and times of ranks are."
@@ -214,6 +241,7 @@ _WHILE = {
     "retransmission": "packets are sent again",
     "translation": "a card translates addresses",
     "receiver full": "the receiver has no place for a message",
+    "interrupt": "the processor has not yet been interrupted for it",
     "memory busy": "other copies have the memory",
 }
 """What an awaited message waits for in a stage, where it is not under way itself."""

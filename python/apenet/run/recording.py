@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,14 +40,20 @@ class Recording(Held):
         """The variables by which the ranks find the file."""
         return {"APENET_RECORD": _core.descriptor_path(self._file.fileno())}
 
-    def write(self, ranks: int, heading: str) -> tuple[str, ...]:
-        """Makes the trace that `keep` puts at its path. Returns what the trace cannot express, one sentence each."""
+    def write(self, ranks: int, heading: str, *, is_complete: bool) -> tuple[str, ...]:
+        """Makes the trace that `keep` puts at its path. Returns what the trace cannot express, one sentence each.
+
+        The trace of a run that is not complete has what each rank had begun when it was stopped.
+        """
         try:
             summary = _core.write_goal(self._file.fileno(), ranks, f"apenet {heading}", self._trace.writable)
         except RuntimeError as error:  # the core's system_error, whose text begins with the file
+            os.ftruncate(self._file.fileno(), 0)  # a full disk has room for the other results then
             self._failure = self._trace.failed(str(error).removeprefix(f"{self._trace.writable}: "))
             return ()
         self._is_written = True
+        if not is_complete:
+            return ("recording: the run did not complete: the trace ends where it was stopped",)
         warnings = (
             (summary.puts, "remote writes were recorded as messages for which no operation waits"),
             (summary.gets, "remote reads were recorded as a request and an answer"),

@@ -1,7 +1,9 @@
 #include "api/libfabric/recorder.hpp"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -34,11 +36,10 @@ std::unique_ptr<Recorder> Recorder::from_environment(ipc::Client& client) {
   return std::make_unique<Recorder>(client, ipc::open_recording(path));
 }
 
-Recorder::Recorder(ipc::Client& client, int fd) : client_(client), fd_(fd) {
-  chunk_.resize(sizeof(ipc::RecordingChunk) + chunk_entries * sizeof(ipc::RecordingEntry));
-}
+Recorder::Recorder(ipc::Client& client, int fd) : client_(client), fd_(fd) {}
 
 Recorder::~Recorder() {
+  leave_chunk();
   ::close(fd_);
 }
 
@@ -93,7 +94,6 @@ void Recorder::ended(std::uint32_t operation) {
 
 void Recorder::close() {
   append({.kind = ipc::RecordingKind::closed});
-  flush();
 }
 
 void Recorder::append(const ipc::RecordingEntry& entry) {
@@ -124,43 +124,36 @@ void Recorder::name_call(ipc::RecordingEntry& entry) {
 }
 
 void Recorder::write(const ipc::RecordingEntry& entry) {
-  if (entries_ == chunk_entries) flush();
-  std::memcpy(chunk_.data() + sizeof(ipc::RecordingChunk) + entries_++ * sizeof(entry), &entry,
-              sizeof(entry));
+  if (chunk_ == nullptr || chunk_->entries == chunk_entries) next_chunk();
+  if (has_failed_) return;
+  std::memcpy(ipc::content_of(chunk_) + chunk_->entries * sizeof(entry), &entry, sizeof(entry));
+  // The process may be killed at any time: an entry counts when it is complete.
+  std::atomic_ref(chunk_->entries).store(chunk_->entries + 1, std::memory_order_release);
 }
 
-void Recorder::flush() {
-  ipc::RecordingChunk header;
-  header.rank = client_.rank();
-  header.entries = std::exchange(entries_, 0);
-  std::memcpy(chunk_.data(), &header, sizeof(header));
-  if (!write_bytes(chunk_, sizeof(header) + header.entries * sizeof(ipc::RecordingEntry))) give_up(errno);
+void Recorder::next_chunk() {
+  leave_chunk();
+  chunk_ = ipc::append_chunk(fd_, client_.rank(), chunk_entries * sizeof(ipc::RecordingEntry));
+  if (chunk_ == nullptr) give_up(errno);
+}
+
+void Recorder::leave_chunk() {
+  if (chunk_ != nullptr) munmap(chunk_, chunk_->bytes);
+  chunk_ = nullptr;
 }
 
 void Recorder::write_path(const std::string& path) {
-  ipc::RecordingChunk header;
-  header.rank = client_.rank();
-  header.path_bytes = static_cast<std::uint32_t>(path.size());
-  std::vector<std::byte> bytes(sizeof(header) + ipc::padded(path.size()));
-  std::memcpy(bytes.data(), &header, sizeof(header));
-  std::memcpy(bytes.data() + sizeof(header), path.data(), path.size());
-  if (!write_bytes(bytes, bytes.size())) give_up(errno);
-}
-
-bool Recorder::write_bytes(const std::vector<std::byte>& bytes, std::size_t count) {
-  errno = ENOSPC;  // that of a write which comes to a limit half-way
-  // In one call, or chunks of several ranks would mix.
-  return ::write(fd_, bytes.data(), count) == static_cast<ssize_t>(count);
+  ipc::RecordingChunk* chunk = ipc::append_chunk(fd_, client_.rank(), path.size());
+  if (chunk == nullptr) return give_up(errno);
+  std::memcpy(ipc::content_of(chunk), path.data(), path.size());
+  chunk->path_bytes = static_cast<std::uint32_t>(path.size());
+  munmap(chunk, chunk->bytes);
 }
 
 // A trace with a hole in it would replay as something that never ran: there will be none.
 void Recorder::give_up(int error) {
   has_failed_ = true;
-  ipc::RecordingChunk failure;
-  failure.rank = client_.rank();
-  failure.failed_errno = static_cast<std::uint32_t>(error);
-  std::memcpy(chunk_.data(), &failure, sizeof(failure));
-  if (ftruncate(fd_, 0) != 0 || !write_bytes(chunk_, sizeof(failure))) ipc::fail_recording("write");
+  ipc::note_failure(fd_, client_.rank(), error);
 }
 
 }  // namespace apenet::libfabric

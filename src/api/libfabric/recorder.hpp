@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "api/libfabric/call_sites.hpp"
 #include "message/buffer.hpp"
@@ -41,22 +40,21 @@ class Recorder {
   void close();
 
  private:
-  static constexpr std::size_t chunk_entries = 2048;
+  static constexpr std::size_t chunk_entries = 340;  // four pages of 4 KiB
 
   void append(const ipc::RecordingEntry& entry);
   void write(const ipc::RecordingEntry& entry);
   void name_call(ipc::RecordingEntry& entry);
-  void flush();
   void write_path(const std::string& path);
-  bool write_bytes(const std::vector<std::byte>& bytes, std::size_t count);
+  void next_chunk();
+  void leave_chunk();
   void give_up(int error);
 
   ipc::Client& client_;
   int fd_;
   std::uint32_t next_operation_ = 1;
   std::int64_t outside_seen_ps_ = 0;
-  std::vector<std::byte> chunk_;
-  std::uint32_t entries_ = 0;
+  ipc::RecordingChunk* chunk_ = nullptr;  // nullptr: none was needed yet
   CallSites call_sites_;
   std::size_t written_sites_ = 0;
   std::size_t written_paths_ = 0;

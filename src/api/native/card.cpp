@@ -1,8 +1,10 @@
 #include "api/native/card.hpp"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -50,16 +52,16 @@ std::uint64_t Card::post(ipc::Request& request) {
 void Card::tell_recording() const {
   const char* path = std::getenv(ipc::recording_variable);
   if (path == nullptr) return;
-  struct {
-    ipc::RecordingChunk header;
-    ipc::RecordingEntry entry;
-  } chunk;
-  chunk.header.rank = client_.rank();
-  chunk.header.entries = 1;
-  chunk.entry.kind = ipc::RecordingKind::unrecorded;
-  chunk.entry.value = static_cast<std::int64_t>(interface_);
+  const ipc::RecordingEntry entry{.kind = ipc::RecordingKind::unrecorded,
+                                  .value = static_cast<std::int64_t>(interface_)};
   const int fd = ipc::open_recording(path);
-  if (::write(fd, &chunk, sizeof chunk) != ssize_t{sizeof chunk}) ipc::fail_recording("write");
+  if (ipc::RecordingChunk* chunk = ipc::append_chunk(fd, client_.rank(), sizeof entry); chunk != nullptr) {
+    std::memcpy(ipc::content_of(chunk), &entry, sizeof entry);
+    chunk->entries = 1;
+    munmap(chunk, chunk->bytes);
+  } else {
+    ipc::note_failure(fd, client_.rank(), errno);
+  }
   ::close(fd);
 }
 

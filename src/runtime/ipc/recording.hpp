@@ -1,8 +1,9 @@
 // The file that the libraries of the ranks write for `apenet run --record`, and from which the simulator
 // makes a trace.
 //
-// All ranks append to one unnamed file, which disappears with the simulator. A rank writes each chunk with
-// one call, so that the chunks of several ranks do not mix. The order of chunks of different ranks has no
+// All ranks append to one unnamed file, which disappears with the simulator. A rank appends each chunk, still
+// empty, with one call, so that the chunks of several ranks do not mix, and then maps it into its memory. So
+// what it has noted is in the file however the rank ends. The order of chunks of different ranks has no
 // meaning; the chunks of one rank are in the order of events.
 #pragma once
 
@@ -43,23 +44,29 @@ struct RecordingEntry {
 };
 static_assert(sizeof(RecordingEntry) == 48);
 
+// Fills whole pages.
 struct RecordingChunk {
   static constexpr std::uint32_t expected_magic = 0x41505243;  // "APRC"
   std::uint32_t magic = expected_magic;
   std::uint32_t rank = 0;
+  std::uint32_t bytes = 0;    // this chunk, with its header
   std::uint32_t entries = 0;  // number of entries that follow
-  // The error with which a rank could not write, which ends the recording but not the run; 0: none. That rank
-  // first empties the file, so that this chunk has room on a full disk.
-  std::uint32_t failed_errno = 0;
-  // The path of the rank's next file of code, from 0, then follows in so many bytes, and zeros up to the next
-  // multiple of 8. Such a chunk has no entries.
+  // The path of the rank's next file of code, from 0, follows in so many bytes. Such a chunk has no entries.
   std::uint32_t path_bytes = 0;
-  std::uint32_t unused = 0;
+  // In the first chunk of the file: the error with which some rank could not write, which ends the recording
+  // but not the run; 0: none.
+  std::uint32_t failed_errno = 0;
 };
 static_assert(sizeof(RecordingChunk) == 24);
-constexpr std::size_t padded(std::size_t path_bytes) {
-  return (path_bytes + 7) / 8 * 8;
+// Appends a chunk with room for at least so many bytes, and maps it; the caller unmaps it. nullptr with errno
+// if that fails.
+[[nodiscard]] RecordingChunk* append_chunk(int fd, std::uint32_t rank, std::size_t bytes);
+// What follows the header.
+[[nodiscard]] inline std::byte* content_of(RecordingChunk* chunk) {
+  return reinterpret_cast<std::byte*>(chunk + 1);
 }
+// Notes that a rank could not write.
+void note_failure(int fd, std::uint32_t rank, int error);
 
 // Opens the file to append to it; the caller closes it. Ends the process with a message if that fails.
 [[nodiscard]] int open_recording(const char* path);

@@ -400,10 +400,12 @@ void GoalWriter::write_passive(std::uint32_t rank) {
        ++at) {
     for (; at->second.balance > 0; --at->second.balance) {
       ++summary_.unreceived;
-      out_.print("l%u: recv %lldb from %u tag %u", next_label_++,
-                 static_cast<long long>(at->second.last_bytes), std::get<1>(at->first),
-                 std::get<2>(at->first));
+      const std::uint32_t label = next_label_++;
+      out_.print("l%u: recv %lldb from %u tag %u", label, static_cast<long long>(at->second.last_bytes),
+                 std::get<1>(at->first), std::get<2>(at->first));
       end_line({.rail = at->second.rail});
+      // Posted behind the others, which have matched the messages before.
+      if (last_ != 0) out_.print("l%u irequires l%u\n", label, last_);
     }
   }
 }

@@ -35,26 +35,25 @@ void Recording::find_chunks() {
   while (at < size_) {
     const auto* header = reinterpret_cast<const ipc::RecordingChunk*>(bytes + at);
     const std::size_t left = size_ - at;
-    if (left < sizeof(*header) || header->magic != ipc::RecordingChunk::expected_magic ||
-        header->rank >= chunks_.size() ||
-        header->entries > (left - sizeof(*header)) / sizeof(ipc::RecordingEntry) ||
-        (header->path_bytes != 0 &&
-         (header->entries != 0 || ipc::padded(header->path_bytes) > left - sizeof(*header)))) {
-      throw std::runtime_error("the recording of this run is invalid at byte " + std::to_string(at));
-    }
-    if (header->failed_errno != 0) {
+    const bool is_header = left >= sizeof(*header) && header->magic == ipc::RecordingChunk::expected_magic;
+    if (is_header && header->failed_errno != 0) {
       throw std::system_error(static_cast<int>(header->failed_errno), std::generic_category(),
                               "the recording");
     }
-    at += sizeof(*header);
-    if (header->path_bytes != 0) {
-      files_[header->rank].emplace_back(reinterpret_cast<const char*>(bytes + at), header->path_bytes);
-      at += ipc::padded(header->path_bytes);
-      continue;
+    if (!is_header || header->rank >= chunks_.size() || header->bytes < sizeof(*header) ||
+        header->bytes > left ||
+        header->path_bytes + header->entries * sizeof(ipc::RecordingEntry) >
+            header->bytes - sizeof(*header)) {
+      throw std::runtime_error("the recording of this run is invalid at byte " + std::to_string(at));
     }
-    chunks_[header->rank].emplace_back(reinterpret_cast<const ipc::RecordingEntry*>(bytes + at),
-                                       header->entries);
-    at += header->entries * sizeof(ipc::RecordingEntry);
+    const std::byte* content = bytes + at + sizeof(*header);
+    if (header->path_bytes != 0) {
+      files_[header->rank].emplace_back(reinterpret_cast<const char*>(content), header->path_bytes);
+    } else {
+      chunks_[header->rank].emplace_back(reinterpret_cast<const ipc::RecordingEntry*>(content),
+                                         header->entries);
+    }
+    at += header->bytes;
   }
 }
 
