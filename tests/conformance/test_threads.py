@@ -219,6 +219,12 @@ def test_locks_that_a_library_takes_within_the_allocator_are_no_actions(apenet, 
     assert (done.returncode, done.stdout) == (0, "".join(f"thread {thread}\n" for thread in first)), done.stderr
 
 
+def test_a_call_that_spins_until_another_thread_acts_ends_and_is_said(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(HERE / "threads" / "spinning_in_call.c"))
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
+    assert WARNING in done.stderr
+
+
 # The last lines of each rank, with times counted by hand: 12 jobs of 10 to 30 ms keep four threads busy for 70 ms, then
 # each waits for two limits of 50 ms; writes of 5 ms each fill 10 ms of a round of 25 ms but the first; and so on.
 MEETINGS = {

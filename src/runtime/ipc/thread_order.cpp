@@ -251,6 +251,8 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     // Nobody but those who wait sees that a process has ended.
     const bool awaits_end = own.awaits_process || may_end_with_process(own);
     const bool is_file_next = awaits_file_of_other(own);
+    const bool awaits_call = own.acts == ThreadActs::at_gate && table_->acting != 0 &&
+                             is_between_actions_of_call(*acting()) && first_to_wait() == &own;
     // A process may be ending, after what one that runs may do.
     const bool is_last = has_processes() && table_->acting == 0 && awaits_end && first_to_wait() == nullptr;
     const bool checks =
@@ -316,7 +318,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
         break;
       }
       if ((is_next || is_last) && table_->has_started) check_thread(least());
-      if (is_file_next) check_thread(acting());
+      if (is_file_next || awaits_call) check_thread(acting());
       if (checks) pause_ns = std::min(2 * pause_ns, longest_ns);
     }
   }
@@ -364,6 +366,7 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
     return false;
   }
   if (own.acts == ThreadActs::outside) come_back(own);
+  ++own.actions;
   return true;
 }
 
@@ -392,13 +395,13 @@ void ThreadOrder::enter(OrderedThread& own) {
 
 Woken ThreadOrder::enter_at(OrderedThread& own, std::int64_t clock_ps, WaitEnds ends) {
   Guard guard(*this, Guard::Signals::wait);
-  const bool is_in_call =
-      !guard.is_nested() && own.acts == ThreadActs::acting && own.call_depth > 0 && own.depth == 0;
+  const bool is_in_call = !guard.is_nested() && is_between_actions_of_call(own);
   if (is_in_call) {
     table_->acting = 0;
   } else if (!begins(own, guard)) {
     return Woken::no;
   }
+  if (is_in_call) ++own.actions;
   if (own.call_depth > 0) own.depth = 1;
   own.acts = ThreadActs::blocked;  // at nothing
   own.ticket = ++table_->tickets;

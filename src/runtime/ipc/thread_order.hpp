@@ -107,6 +107,7 @@ struct OrderedThread {
   std::uint32_t depth = 0;            // depth of actions within an action, or in a signal's handler
   std::uint32_t call_depth = 0;       // depth of enter_call()
   bool lives_in_call = false;         // a thread of such a library: its life is one call
+  std::uint64_t actions = 0;          // that it has begun
   bool gives_way = false;             // others go first when it ends the action
   std::uint32_t idle_yields = 0;      // in a row, while nothing moved and nobody else could act at its time
   std::int64_t idle_since_ps = 0;     // its clock at the first of them
@@ -131,6 +132,7 @@ struct OrderedThread {
   std::uint64_t polled_before = no_poll;
   // When the host was last asked about it.
   ActionKey checked_key{};
+  std::uint64_t checked_actions = 0;
   std::int64_t cpu_ns = -1;
   std::uint32_t checks = 0;  // in a row that found it blocked
 };
@@ -411,6 +413,7 @@ class ThreadOrder {
   void ask_one(OrderedThread& thread, int signal, const ActionKey& from);
   void note_outside(OrderedThread& thread);
   void note_left(OrderedThread& thread, bool is_blocked);
+  [[nodiscard]] static bool is_between_actions_of_call(const OrderedThread& thread);
   // thread_order_processes.cpp.
   void note_process_ended(std::uint32_t process, const ActionKey* killed_at = nullptr);
   void end_process(OrderedThread& first);

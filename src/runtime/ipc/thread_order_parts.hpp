@@ -26,6 +26,8 @@ inline constexpr std::int64_t most_process_pause_ns = 4'000'000;
 inline constexpr std::uint32_t checks_until_blocked = 3;
 // A thread that runs for so long without an action may spin until another one changes memory.
 inline constexpr std::int64_t most_cpu_ns = 10'000'000'000;
+// The same in a call of a library, where all other threads wait for it.
+inline constexpr std::int64_t most_call_cpu_ns = 1'000'000'000;
 // Who waits for the lock makes sure, at such intervals, that the process lives that holds it.
 inline constexpr timespec lock_pause{.tv_sec = 0, .tv_nsec = 100'000'000};
 

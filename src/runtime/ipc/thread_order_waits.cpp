@@ -6,9 +6,15 @@
 #include "runtime/ipc/thread_order_parts.hpp"
 
 namespace apenet::ipc {
+// It runs in a library, which may spin there until another thread changes memory.
+bool ThreadOrder::is_between_actions_of_call(const OrderedThread& thread) {
+  return thread.acts == ThreadActs::acting && thread.call_depth > 0 && thread.depth == 0;
+}
+
 // Asks the host about a thread for which others wait.
 void ThreadOrder::check_thread(OrderedThread* first) {
-  const bool may_wait = first != nullptr && (first->acts == ThreadActs::running || first->may_wait_at_file);
+  const bool may_wait = first != nullptr && (first->acts == ThreadActs::running || first->may_wait_at_file ||
+                                             is_between_actions_of_call(*first));
   if (!may_wait || first->id == 0) return;
   if (first->process != own_process()) {
     check_other_process(*first);
@@ -25,20 +31,25 @@ void ThreadOrder::check_thread(OrderedThread* first) {
     return;
   }
   const std::int64_t cpu_ns = cpu_ns_of(first->id);
-  const bool is_same = first->checked_key == first->key && first->cpu_ns >= 0;
+  const bool is_same =
+      first->checked_key == first->key && first->checked_actions == first->actions && first->cpu_ns >= 0;
   const std::int64_t used_ns = is_same ? cpu_ns - first->cpu_ns : 0;
   if (!is_same || (state != ThreadState::runs && used_ns > 0)) first->checks = 0;
   if (!is_same || state != ThreadState::runs) first->cpu_ns = cpu_ns;
   first->checked_key = first->key;
+  first->checked_actions = first->actions;
   const bool is_blocked = state == ThreadState::blocked || state == ThreadState::limited;
-  if (is_blocked ? ++first->checks < checks_until_blocked : used_ns < most_cpu_ns) return;
+  const bool is_in_call = is_between_actions_of_call(*first);
+  if (is_blocked && is_in_call && !first->may_wait_at_file) return;
+  const std::int64_t most_ns = is_in_call ? most_call_cpu_ns : most_cpu_ns;
+  if (is_blocked ? ++first->checks < checks_until_blocked : used_ns < most_ns) return;
   if (!first->is_known_outside) first->awaits_host = is_blocked && !waits_for_thread(first->id);
   note_left(*first, is_blocked);
 }
 
 // It is blocked, or runs without end.
 void ThreadOrder::note_left(OrderedThread& thread, bool is_blocked) {
-  if (is_acting(thread) && !is_blocked) return;
+  if (is_acting(thread) && !is_blocked && !is_between_actions_of_call(thread)) return;
   if (is_acting(thread)) table_->acting = 0;
   if (!thread.may_wait_at_file || !is_blocked) return note_outside(thread);
   thread.acts = ThreadActs::at_file;
@@ -168,7 +179,7 @@ bool ThreadOrder::end_file_wait(OrderedThread& own) {
 
 void ThreadOrder::go_outside(OrderedThread& own, bool awaits_host) {
   Guard guard(*this);
-  const bool is_in_call = own.acts == ThreadActs::acting && own.call_depth > 0 && own.depth == 0;
+  const bool is_in_call = is_between_actions_of_call(own);
   if (own.acts != ThreadActs::running && !is_in_call) return;
   if (is_in_call) table_->acting = 0;
   own.acts = ThreadActs::outside;
