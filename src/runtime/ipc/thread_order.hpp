@@ -102,19 +102,19 @@ struct OrderedThread {
   std::atomic<const void*> host_gives{nullptr};
   int asked_signal = 0;  // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
-  const ParkMark* mark = nullptr;     // on its stack, while it waits
-  std::uint32_t program_actions = 0;  // the program's own actions since the clock last moved
-  std::uint32_t depth = 0;            // depth of actions within an action, or in a signal's handler
-  std::uint32_t call_depth = 0;       // depth of enter_call()
-  bool lives_in_call = false;         // a thread of such a library: its life is one call
-  std::uint64_t actions = 0;          // that it has begun
-  bool gives_way = false;             // others go first when it ends the action
-  std::uint32_t idle_yields = 0;      // in a row, while nothing moved and nobody else could act at its time
-  std::int64_t idle_since_ps = 0;     // its clock at the first of them
-  std::uint64_t yielded_at = 0;       // ThreadOrder::progress() at the last
-  std::atomic<std::int32_t> id{0};    // the host's thread id; 0: has not begun
-  CallProgress calls;                 // while it does not act
-  std::uint64_t calls_progress = 0;   // ThreadOrder::progress() at that time
+  const ParkMark* mark = nullptr;            // on its stack, while it waits
+  std::uint32_t program_actions = 0;         // the program's own actions since the clock last moved
+  std::uint32_t depth = 0;                   // depth of actions within an action, or in a signal's handler
+  std::atomic<std::uint32_t> call_depth{0};  // depth of enter_call(); others read it
+  bool lives_in_call = false;                // a thread of such a library: its life is one call
+  std::uint64_t actions = 0;                 // that it has begun
+  bool gives_way = false;                    // others go first when it ends the action
+  std::uint32_t idle_yields = 0;     // in a row, while nothing moved and nobody else could act at its time
+  std::int64_t idle_since_ps = 0;    // its clock at the first of them
+  std::uint64_t yielded_at = 0;      // ThreadOrder::progress() at the last
+  std::atomic<std::int32_t> id{0};   // the host's thread id; 0: has not begun
+  CallProgress calls;                // while it does not act
+  std::uint64_t calls_progress = 0;  // ThreadOrder::progress() at that time
   // ThreadActs::blocked.
   OrderObject object;
   std::uint64_t ticket = 0;  // in the order of coming; ThreadActs::ended: of the ends

@@ -200,6 +200,7 @@ void ThreadOrder::come_inside(OrderedThread& own) {
   if (own.call_depth > 0) {
     if (own.acts != ThreadActs::outside) return;
     enter(own);
+    const Guard guard(*this);
     own.depth = 0;
     return;
   }
