@@ -121,7 +121,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     folder = shared_folder(tmp_path_factory, "programs")
 
     def compile_program(source: Path, compiler: str = "mpicc") -> Path:
-        program = folder / f"{source.stem}-{compiler}"
+        program = folder / source.parent.name / f"{source.stem}-{compiler}"
 
         def make() -> None:
             options = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
@@ -130,6 +130,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             made = subprocess.run(command, capture_output=True, text=True, check=False)
             assert made.returncode == 0, made.stderr
 
+        program.parent.mkdir(exist_ok=True)
         return make_once(program, make)
 
     return compile_program

@@ -15,6 +15,7 @@ OrderedThread* ThreadOrder::find(pthread_t thread) {
 }
 
 OrderedThread* ThreadOrder::find_by_id(std::int32_t id) {
+  const Guard guard(*this);
   const std::uint32_t used = table_->used.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < used; ++i) {
     OrderedThread& thread = table_->threads[i];

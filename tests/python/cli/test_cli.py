@@ -267,7 +267,18 @@ def test_the_help_of_a_test_has_its_options_alone(test):
     request = package.bench.CATALOGUE.requests[test]
     own = {one.flag for one in options_of(request)}
     figure = {"--figure"} if test == "lqcd" else set()
-    assert shown == own | figure | {"--machine", "--set", "--rail", "--fault", "--check-settings", "--json", "--help"}
+    of_all = {
+        "--machine",
+        "--partition",
+        "--set",
+        "--rail",
+        "--fault",
+        "--check-settings",
+        "--report",
+        "--json",
+        "--help",
+    }
+    assert shown == own | figure | of_all
     parameters = inspect.signature(getattr(package.bench, test)).parameters
     assert {one.name for one in options_of(request)} <= set(parameters)
 
