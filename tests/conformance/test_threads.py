@@ -258,6 +258,30 @@ def test_threads_that_meet_take_the_time_that_they_wait(apenet, build, meeting):
         assert [line for line in lines if line.startswith(f"rank {rank}:")][-1] == f"rank {rank}: {last}"
 
 
+READ_WRITE_LOCKS = {  # the kind's name and the case, and what the C library does
+    ("PREFER_READER", "overlap"): ["writes at 205 ms"],
+    ("PREFER_WRITER", "overlap"): ["writes at 205 ms"],
+    ("PREFER_WRITER_NONRECURSIVE", "overlap"): ["writes at 20 ms"],
+    ("PREFER_READER", "read-twice"): ["at once gets it, with a limit gets it at 10 ms", "writes at 10 ms"],
+    ("PREFER_WRITER_NONRECURSIVE", "read-twice"): [
+        "at once EBUSY, with a limit ETIMEDOUT at 30 ms",
+        "writes at 30 ms",
+    ],
+    ("PREFER_READER", "give-up"): ["reads at 10 ms"],
+    ("PREFER_WRITER_NONRECURSIVE", "give-up"): ["reads at 30 ms"],
+}
+
+
+@pytest.mark.parametrize(("kind", "case"), READ_WRITE_LOCKS)
+def test_the_kind_of_a_read_write_lock_decides_who_goes_first(apenet, build, kind, case):
+    numbers = {"PREFER_READER": "0", "PREFER_WRITER": "1", "PREFER_WRITER_NONRECURSIVE": "2"}
+    program = build(HERE / "threads" / "read_write_locks.c")
+    done = apenet("run", "-n", "1", "--", program, numbers[kind], case)
+    assert done.returncode == 0, done.stderr
+    assert WARNING not in done.stderr
+    assert done.stdout.splitlines() == [*READ_WRITE_LOCKS[kind, case], "passed"]
+
+
 @pytest.mark.parametrize(
     ("program", "last"), [("python_threads.py", "ends at 0.500"), ("twenty_children.py", "at 0.20")]
 )

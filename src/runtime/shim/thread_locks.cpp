@@ -83,6 +83,45 @@ bool has_written(const OrderedThread& own, const pthread_rwlock_t* lock) {
   return lock->__data.__cur_writer == own.id;
 }
 
+// Writers wait at the next byte, so that readers find whether one waits.
+const void* writers_of(const pthread_rwlock_t* lock) {
+  const auto* const next = reinterpret_cast<const char*>(lock) + 1;
+  return is_shared(lock) ? name_of_shared(next) : next;
+}
+
+// Such a lock lets no reader in while a writer waits, even one that reads already.
+bool prefers_waiting_writer(const pthread_rwlock_t* lock) {
+  if (lock->__data.__flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) return false;
+  ThreadOrder& order = thread_order();
+  const void* const writers = writers_of(lock);
+  if (writers == nullptr) return false;
+  return order.count_blocked(writers) != 0 || order.first_to_take(writers) != nullptr;
+}
+
+int try_to_read(pthread_rwlock_t* lock) {
+  return prefers_waiting_writer(lock) ? EBUSY : real_try_read_lock(lock);
+}
+
+// Takes the lock by try_it() once those before it have left it, and by wait() in the host if one of them has
+// ended or has no order.
+template <typename Try, typename Wait>
+int take_read_write(OrderedThread& own, pthread_rwlock_t* lock, const void* waits_at,
+                    std::int64_t deadline_ps, Try try_it, Wait wait) {
+  if (has_written(own, lock)) return EDEADLK;
+  for (;;) {
+    const int error = try_it(lock);
+    if (error != EBUSY) return error;
+    const std::int32_t writer_id = lock->__data.__cur_writer;
+    OrderedThread* const writer = writer_id == 0 ? nullptr : thread_order().find_by_id(writer_id);
+    const bool is_kept = writer_id != 0 && writer == nullptr && deadline_ps == without_limit;
+    if (waits_at == nullptr || is_kept) {
+      const OutsideAction outside(own);
+      return wait(lock);
+    }
+    if (block(own, waits_at, deadline_ps, writer, WaitEnds::by_thread) == Woken::timed_out) return ETIMEDOUT;
+  }
+}
+
 int take_spin_ordered(OrderedThread& own, pthread_spinlock_t* lock, std::int64_t deadline_ps) {
   return take_ordered(own, name_in_order(lock), deadline_ps, [lock] { return real_try_spin_lock(lock); });
 }
@@ -90,13 +129,18 @@ int take_spin_ordered(OrderedThread& own, pthread_spinlock_t* lock, std::int64_t
 }  // namespace
 
 int take_read_ordered(OrderedThread& own, pthread_rwlock_t* lock, std::int64_t deadline_ps) {
-  if (has_written(own, lock)) return EDEADLK;
-  return take_ordered(own, name_in_order(lock), deadline_ps, [lock] { return real_try_read_lock(lock); });
+  return take_read_write(own, lock, name_in_order(lock), deadline_ps, try_to_read,
+                         [](pthread_rwlock_t* kept) { return real_read_lock(kept); });
 }
 
 int take_write_ordered(OrderedThread& own, pthread_rwlock_t* lock, std::int64_t deadline_ps) {
-  if (has_written(own, lock)) return EDEADLK;
-  return take_ordered(own, name_in_order(lock), deadline_ps, [lock] { return real_try_write_lock(lock); });
+  const int error = take_read_write(
+      own, lock, writers_of(lock), deadline_ps,
+      [](pthread_rwlock_t* free) { return real_try_write_lock(free); },
+      [](pthread_rwlock_t* kept) { return real_write_lock(kept); });
+  const void* const readers = name_in_order(lock);  // they may have waited for this one
+  if (error == ETIMEDOUT && readers != nullptr) wake(readers, every_thread, &own);
+  return error;
 }
 
 bool is_shared(const pthread_mutex_t* mutex) {
@@ -262,22 +306,36 @@ APENET_EXPORT int cnd_broadcast(cnd_t* condition) {
     const ObjectUse use(own, lock);                                    \
     return real_try(lock);                                             \
   }
-#define APENET_GIVE(function, type, real)                                                      \
-  APENET_EXPORT int function(std::add_pointer_t<type> lock) noexcept {                         \
-    auto* const own = ordered_caller(__builtin_return_address(0));                             \
-    const ObjectUse use(own, lock);                                                            \
-    const int error = real(lock);                                                              \
-    if (thread_order().in_use() && use.name() != nullptr) wake(use.name(), every_thread, own); \
-    return error;                                                                              \
-  }
 
 APENET_TAKE(pthread_rwlock_rdlock, pthread_rwlock_t, real_read_lock, take_read_ordered)
 APENET_TAKE(pthread_rwlock_wrlock, pthread_rwlock_t, real_write_lock, take_write_ordered)
-APENET_TRY(pthread_rwlock_tryrdlock, pthread_rwlock_t, real_try_read_lock)
 APENET_TRY(pthread_rwlock_trywrlock, pthread_rwlock_t, real_try_write_lock)
-APENET_GIVE(pthread_rwlock_unlock, pthread_rwlock_t, real_rw_unlock)
 APENET_TAKE(pthread_spin_lock, pthread_spinlock_t, real_spin_lock, take_spin_ordered)
 APENET_TRY(pthread_spin_trylock, pthread_spinlock_t, real_try_spin_lock)
-APENET_GIVE(pthread_spin_unlock, pthread_spinlock_t, real_spin_unlock)
+
+APENET_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
+  auto* const own = ordered_caller(__builtin_return_address(0));
+  const ObjectUse use(own, lock);
+  return use.is_of_order() ? try_to_read(lock) : real_try_read_lock(lock);
+}
+
+APENET_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
+  auto* const own = ordered_caller(__builtin_return_address(0));
+  const ObjectUse use(own, lock);
+  const bool tells = thread_order().in_use() && use.name() != nullptr;
+  const void* const writers = tells ? writers_of(lock) : nullptr;  // it may be gone once it is unlocked
+  const int error = real_rw_unlock(lock);
+  if (tells) wake(use.name(), every_thread, own);
+  if (writers != nullptr) wake(writers, every_thread, own);
+  return error;
+}
+
+APENET_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
+  auto* const own = ordered_caller(__builtin_return_address(0));
+  const ObjectUse use(own, lock);
+  const int error = real_spin_unlock(lock);
+  if (thread_order().in_use() && use.name() != nullptr) wake(use.name(), every_thread, own);
+  return error;
+}
 
 }  // namespace apenet::shim
