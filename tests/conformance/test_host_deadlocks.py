@@ -58,6 +58,24 @@ def test_what_each_thread_waits_for_is_reported(run, tmp_path, case):
     assert report_of(done.stderr) == [line.format(folder=tmp_path) for line in WAITS[case]]
 
 
+KEPT_LOCKS = {
+    "mutex": "pthread_mutex_lock, for a lock that a thread or process held that has ended",
+    "reader-of-writer": "pthread_rwlock_rdlock, for a read-write lock that a thread or process held that has ended",
+    "writer-of-writer": "pthread_rwlock_wrlock, for a read-write lock that a thread or process held that has ended",
+    "writer-of-reader": "pthread_rwlock_wrlock, for a read-write lock",
+    "read-twice": "pthread_rwlock_rdlock, for a read-write lock",
+    "own": "pthread_mutex_lock, for a lock that thread 1 holds",
+}
+
+
+@pytest.mark.parametrize("which", KEPT_LOCKS)
+def test_the_kind_of_a_lock_and_who_has_kept_it_are_named(apenet, build, which):
+    program = build(FAILING / "locks_kept.c")
+    done = apenet("run", "-n", "2", "--stall-timeout", "0.5", "--", program, which, timeout_s=100)
+    assert done.returncode == 1
+    assert f"rank 0: waits in {KEPT_LOCKS[which]}" in report_of(done.stderr)
+
+
 EACH_WAY = [  # regular expressions for the ranks of waits_in_host.c
     "rank 0: waits in sigwait for SIGUSR1",
     "rank 1: waits in pause for a signal",

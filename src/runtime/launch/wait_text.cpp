@@ -18,6 +18,7 @@
 #include "runtime/launch/open_files.hpp"
 #include "runtime/launch/remote_memory.hpp"
 #include "runtime/launch/system_v.hpp"
+#include "runtime/launch/waiting_call.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {
@@ -81,65 +82,28 @@ std::string holder_of(int process_id, int thread_id, const std::vector<int>& ran
   return "process '" + thread_state(holder, holder)->name + "'" + which + " holds";
 }
 
-// The C library's function in which a thread waits, and the line that calls it.
-struct Caller {
-  std::string meeting;         // one of those in which threads meet: others may be left from earlier calls
-  std::string deeper_meeting;  // the first below a word that looks like a call of the program
-  std::string line;
-};
-
-// The shim stands for the C library.
-bool is_shim(const std::string& file) {
-  return std::string_view(file).substr(file.rfind('/') + 1) == "libapenet-shim.so";
+bool is_read_write_lock(std::string_view meeting) {
+  return meeting.find("rdlock") != std::string_view::npos || meeting.find("wrlock") != std::string_view::npos;
 }
 
-// Whether threads wait for each other in the function.
-bool is_meeting(std::string_view function) {
-  static constexpr std::string_view parts[] = {"_lock",     "lockfile", "rdlock", "wrlock", "join", "_wait",
-                                               "timedwait", "once",     "poll",   "select", "read", "recv"};
-  const bool gives = function.find("unlock") != std::string_view::npos;
-  return !gives && std::any_of(std::begin(parts), std::end(parts), [function](std::string_view part) {
-    return function.find(part) != std::string_view::npos;
-  });
+bool is_lock(std::string_view meeting) {
+  return meeting.find("mutex") != std::string_view::npos || meeting == "mtx_lock" ||
+         is_read_write_lock(meeting);
 }
 
-Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
-  constexpr std::size_t examined_bytes = 4096;
-  Caller caller;
-  if (call.stack == 0) return caller;
-  CodePlaces places(process_id);
-  bool in_c_library = true;
-  std::string leaves;  // the function that calls, while only addresses in it follow
-  std::string likely;  // the first line that may be what remains of an earlier call
-  for (const std::uint64_t address : places.calls_on_stack(call.stack, examined_bytes)) {
-    const std::string file = places.file_of(address);
-    const bool is_of_c_library = is_c_library(file) || is_shim(file);
-    if (!in_c_library && is_of_c_library && caller.deeper_meeting.empty()) {
-      std::string name = places.function_of(address);
-      if (!name.starts_with('_') && is_meeting(name)) caller.deeper_meeting = std::move(name);
-    }
-    in_c_library = in_c_library && is_of_c_library;
-    if (in_c_library) {
-      std::string name = places.function_of(address);
-      // A frame of the shim may hold an old address of its own, in a function whose name is not exported.
-      if (name.empty() || name.starts_with('_') || name == "syscall") continue;
-      if (is_meeting(name)) caller.meeting = std::move(name);
-    } else if (caller.line.empty() && !is_of_c_library) {
-      std::string line = places.line_of_call(address, lines);
-      if (likely.empty()) likely = line;
-      if (!places.may_leave_file(address)) continue;
-      caller.line = std::move(line);
-      leaves = places.function_of(address);
-    } else if (!is_of_c_library && !leaves.empty()) {
-      // A copy of an earlier call of the function lies deeper than the address of this one. A call of itself
-      // does not leave the file.
-      if (places.function_of(address) != leaves) leaves.clear();
-      if (!leaves.empty() && places.may_leave_file(address))
-        caller.line = places.line_of_call(address, lines);
-    }
-  }
-  if (caller.line.empty()) caller.line = std::move(likely);
-  return caller;
+std::string describe_lock(std::string_view meeting, const std::string& holder) {
+  return (is_read_write_lock(meeting) ? "a read-write lock" : "a lock") +
+         (holder.empty() ? std::string() : " that " + holder);
+}
+
+// The thread that a lock of glibc names, at 8 bytes behind a mutex's word. A read-write lock has its writer's
+// at byte 24, and threads wait at byte 8 or 12. What follows it is 0 or 1, and what lies before it is 0.
+std::int32_t owner_of_lock(int process_id, std::uint64_t word, std::string_view meeting) {
+  const auto number_at = [&](std::uint64_t byte) {
+    return read_value<std::int32_t>(process_id, word + byte).value_or(0);
+  };
+  if (!is_read_write_lock(meeting)) return number_at(8);
+  return number_at(16) > 1 ? number_at(16) : number_at(12);
 }
 
 // A wait in the order of the rank's threads; nothing for another futex.
@@ -170,14 +134,13 @@ std::optional<std::string> describe_ordered(int process_id, const SystemCall& ca
   }
   if (meeting.find("join") != std::string::npos && number)
     return "waits " + where + " for " + other + " to end";
-  const bool is_lock = meeting.find("mutex") != std::string::npos || meeting == "mtx_lock";
-  const std::string holder = is_lock ? holder_of(process_id, word->thread_id, rank_processes) : "";
-  const std::string what = !is_lock ? "another thread" : holder.empty() ? "a lock" : "a lock that " + holder;
+  const std::string what =
+      is_lock(meeting) ? describe_lock(meeting, holder_of(process_id, word->thread_id, rank_processes))
+                       : "another thread";
   return "waits " + (where.empty() ? "" : where + ", ") + "for " + what;
 }
 
-// pthread_join waits at the word in which the kernel keeps the other thread's number while it lives. A mutex
-// of glibc has its owner's number 8 bytes behind its word, and the word is 2 while threads wait.
+// pthread_join waits at the word in which the kernel keeps a living thread's number.
 std::string describe_futex(int process_id, const SystemCall& call, const Caller& caller,
                            const std::vector<int>& rank_processes) {
   if (const auto text = describe_ordered(process_id, call, caller, rank_processes)) return *text;
@@ -189,10 +152,10 @@ std::string describe_futex(int process_id, const SystemCall& call, const Caller&
   if (!is_private && joined && read_value<std::uint32_t>(process_id, word) == expected)
     return "waits in pthread_join for thread " + std::to_string(*joined) + " to end" + limit;
   const std::string where = caller.meeting.empty() ? "" : "in " + caller.meeting + ", ";
-  if (caller.meeting.find("mutex") != std::string::npos || caller.meeting == "mtx_lock") {
-    const auto owner = read_value<std::int32_t>(process_id, word + 8);
-    const std::string holder = owner ? holder_of(process_id, *owner, rank_processes) : "";
-    return "waits " + where + "for a lock" + (holder.empty() ? "" : " that " + holder) + limit;
+  if (is_lock(caller.meeting)) {
+    const std::int32_t owner = owner_of_lock(process_id, word, caller.meeting);
+    return "waits " + where + "for " +
+           describe_lock(caller.meeting, holder_of(process_id, owner, rank_processes)) + limit;
   }
   if (!where.empty() && limit.empty())
     return "waits " + where + "for another thread" + (is_private ? "" : " or process");
