@@ -52,7 +52,6 @@ void let_direct_calls_pass() {}
 #else
 
 #include <link.h>
-#include <linux/sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -71,6 +70,7 @@ void let_direct_calls_pass() {}
 #include "runtime/shim/answer_stack.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/computation.hpp"
+#include "runtime/shim/direct_caller.hpp"
 #include "runtime/shim/held_signals.hpp"
 #include "runtime/shim/kernel_clocks.hpp"
 #include "runtime/shim/process_images.hpp"
@@ -105,148 +105,6 @@ struct Catching {
 
 constinit Catching catching;
 constinit thread_local bool is_caught __attribute__((tls_model("initial-exec"))) = false;
-
-// What the program's thread needs to go on after a call that passes: it makes the call in the C library, with
-// this on its stack below what it may use without telling (the red zone), and comes back by the assembler
-// below.
-struct PassedCall {
-  std::uint64_t back;   // apenet_passed_call
-  std::uint64_t place;  // where the program goes on
-  std::uint64_t first;  // the registers of the first two arguments
-  std::uint64_t second;
-};
-constexpr std::uint64_t red_zone = 128;
-static_assert(sizeof(PassedCall) == 32);
-
-}  // namespace
-}  // namespace apenet::shim
-
-// The C library's instruction returns there; in a child with a stack of its own: to the second. The kernel
-// has changed %rcx.
-__asm__(R"(
-    .text
-    .type   apenet_passed_call, @function
-apenet_passed_call:
-    popq    %rcx
-    popq    %rdi
-    popq    %rsi
-    leaq    128(%rsp), %rsp
-    jmp     *%rcx
-    .size   apenet_passed_call, .-apenet_passed_call
-    .type   apenet_passed_child, @function
-apenet_passed_child:
-    popq    %rcx
-    popq    %rdi
-    popq    %rsi
-    jmp     *%rcx
-    .size   apenet_passed_child, .-apenet_passed_child
-)");
-
-extern "C" {
-__attribute__((visibility("hidden"))) void apenet_passed_call();
-__attribute__((visibility("hidden"))) void apenet_passed_child();
-}
-
-namespace apenet::shim {
-namespace {
-
-// The registers of a thread that has made a call.
-class DirectCaller {
- public:
-  explicit DirectCaller(ucontext_t& context) : registers_(context.uc_mcontext.gregs) {}
-
-  [[nodiscard]] long number() const { return registers_[REG_RAX]; }
-  [[nodiscard]] std::uint64_t place() const { return word(REG_RIP); }
-  [[nodiscard]] std::array<long, 6> arguments() const {
-    return {registers_[REG_RDI], registers_[REG_RSI], registers_[REG_RDX],
-            registers_[REG_R10], registers_[REG_R8],  registers_[REG_R9]};
-  }
-  // To where a function without a frame, as that of diverted clocks, returns.
-  [[nodiscard]] std::uint64_t returns_to() const { return *at<std::uint64_t>(word(REG_RSP)); }
-  void answer(long result) { registers_[REG_RAX] = result; }
-  void set_first(std::uint64_t value) { registers_[REG_RDI] = static_cast<greg_t>(value); }
-
-  // The thread makes the call itself once the handler has returned, so that it may wait, and be interrupted,
-  // as any.
-  void pass() {
-    if (number() != SYS_rt_sigreturn)
-      push(reinterpret_cast<std::uint64_t>(&apenet_passed_call), word(REG_RDI));
-    registers_[REG_RIP] = static_cast<greg_t>(catching.library.call);
-  }
-
-  void pass_start() {
-    switch (number()) {
-      case SYS_vfork:
-        registers_[REG_RAX] = SYS_clone;
-        registers_[REG_RDI] = CLONE_VFORK | SIGCHLD;
-        registers_[REG_RSI] = 0;
-        break;
-      case SYS_clone:
-        return pass_clone();
-      case SYS_clone3:
-        return pass_clone3();
-      default:
-        break;
-    }
-    pass();
-  }
-
- private:
-  template <typename Type>
-  static Type* at(std::uint64_t address) {
-    return reinterpret_cast<Type*>(address);  // NOLINT(performance-no-int-to-ptr)
-  }
-  [[nodiscard]] std::uint64_t word(int which) const { return static_cast<std::uint64_t>(registers_[which]); }
-
-  void push(std::uint64_t back, std::uint64_t first) {
-    const std::uint64_t stack = word(REG_RSP) - red_zone - sizeof(PassedCall);
-    *at<PassedCall>(stack) = {.back = back, .place = place(), .first = first, .second = word(REG_RSI)};
-    registers_[REG_RSP] = static_cast<greg_t>(stack);
-  }
-  // On the stack of the child. Returns its new end.
-  [[nodiscard]] std::uint64_t push_child(std::uint64_t end) const {
-    end -= sizeof(PassedCall);
-    *at<PassedCall>(end) = {.back = reinterpret_cast<std::uint64_t>(&apenet_passed_child),
-                            .place = place(),
-                            .first = word(REG_RDI),
-                            .second = word(REG_RSI)};
-    return end;
-  }
-  // A child that uses its parent's stack must not use its memory: it would overwrite what the parent needs.
-  // CLONE_NEWPID as in syscall().
-  static std::uint64_t started_flags(std::uint64_t flags, bool has_stack) {
-    if ((flags & CLONE_THREAD) != 0) note_uncaught(ipc::UncaughtCall::threads);
-    flags &= ~static_cast<std::uint64_t>(CLONE_NEWPID);
-    return has_stack ? flags : flags & ~static_cast<std::uint64_t>(CLONE_VM);
-  }
-  void pass_clone() {
-    const std::uint64_t stack = word(REG_RSI);
-    const std::uint64_t child = stack == 0 ? 0 : push_child(stack);
-    const std::uint64_t flags = started_flags(word(REG_RDI), stack != 0);
-    pass();
-    registers_[REG_RDI] = static_cast<greg_t>(flags);
-    registers_[REG_RSI] = static_cast<greg_t>(child);
-  }
-  void pass_clone3() {
-    const std::uint64_t given = word(REG_RDI);
-    const std::size_t bytes = std::min<std::size_t>(word(REG_RSI), sizeof(clone_args));
-    if (bytes < CLONE_ARGS_SIZE_VER0 || word(REG_RSI) > sizeof(clone_args)) return pass();
-    clone_args arguments{};
-    std::memcpy(&arguments, at<void>(given), bytes);
-    const bool has_stack = arguments.stack != 0;
-    if (has_stack)
-      arguments.stack_size = push_child(arguments.stack + arguments.stack_size) - arguments.stack;
-    arguments.flags = started_flags(arguments.flags, has_stack);
-    pass();
-    // In the red zone of the stack that it has now.
-    static_assert(sizeof arguments <= red_zone);
-    const std::uint64_t copy = word(REG_RSP) - sizeof arguments;
-    std::memcpy(at<void>(copy), &arguments, sizeof arguments);
-    registers_[REG_RDI] = static_cast<greg_t>(copy);
-  }
-
-  gregset_t& registers_;
-};
 
 bool is_of_simulator(std::uint64_t place) {
   constexpr std::array<std::uint8_t, 9> code{0x0f, 0x1f, 0x80, 0x6e, 0x65,
@@ -331,7 +189,7 @@ std::optional<long> answer_caller(const DirectCaller& caller) {
 
 bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
   if (info.si_code != caused_by_dispatch) return false;
-  DirectCaller caller(context);
+  DirectCaller caller(context, catching.library.call);
   if (is_of_simulator(caller.place())) {
     caller.pass();
     return true;
