@@ -58,7 +58,7 @@ def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: b
         for grid in factors((ranks,) * DIMENSIONS, ranks)
         if (local := _divided(lattice, grid) if strong else tuple(lattice)) is not None
     )
-    torus = machine.room.torus
+    torus = machine.allocation.torus
     scored = [
         ((0 if torus is None else open_rings(nodes, grid, torus), surface, grid[::-1], along), nodes, local)
         for grid, local in divided
@@ -66,7 +66,7 @@ def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: b
         for along, nodes in (straight(grid, torus) if torus else [((), np.arange(ranks).reshape(grid[::-1]).T)])
     ]
     if not scored:
-        on_machine = f" on a box of {machine.room.shape}" if machine.room.dims else ""
+        on_machine = f" on a box of {machine.allocation.shape}" if machine.allocation.dims else ""
         raise InputError(
             "ranks",
             ranks,

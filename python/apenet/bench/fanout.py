@@ -72,7 +72,7 @@ class FanOut(ProgramRequest[FanOutResult]):
         if max(sizes) > MPI_LARGEST_BYTES:
             raise InputError("sizes", max(sizes), f"at most {MPI_LARGEST_BYTES} bytes at layer mpi")
         given = range(1, len(others) + 1) if self.neighbors is None else all_counts("neighbors", self.neighbors)
-        expected = f"1 to {len(others)}, the neighbours of node {sender} of {machine.room.name}"
+        expected = f"1 to {len(others)}, the neighbours of node {sender} of {machine.allocation.name}"
         counts = [whole("neighbors", number, 1, len(others), expected) for number in given]
         self.require_program_soon([sender, others[0]], sum(counts))
         program = compiled(SOURCE)
@@ -92,17 +92,17 @@ class FanOut(ProgramRequest[FanOutResult]):
 
 def neighbours_of_0(machine: Machine) -> list[int]:
     """The nodes one cable away from node 0: +x, -x, +y, ... Without a grid, the next nodes."""
-    room = machine.room
-    if room.torus is None:
-        most = MOST_WITHOUT_GRID + 1 if room.node_count is None else room.node_count
+    allocation = machine.allocation
+    if allocation.torus is None:
+        most = MOST_WITHOUT_GRID + 1 if allocation.node_count is None else allocation.node_count
         return list(range(1, min(most, MOST_WITHOUT_GRID + 1)))
     found = []
-    for dimension, (size, is_closed) in enumerate(zip(room.dims, room.torus.is_closed, strict=True)):
+    for dimension, (size, is_closed) in enumerate(zip(allocation.dims, allocation.torus.is_closed, strict=True)):
         steps = ([1] if size > 1 else []) + ([size - 1] if is_closed and size >= _TWO_DIRECTIONS else [])
         for step in steps:
-            place = [0] * len(room.dims)
+            place = [0] * len(allocation.dims)
             place[dimension] = step
-            found.append(number_of(room.dims, place))
+            found.append(number_of(allocation.dims, place))
     if not found:
-        raise InputError("machine", room.name, "one with at least two nodes")
+        raise InputError("machine", allocation.name, "one with at least two nodes")
     return found

@@ -60,7 +60,7 @@ def measure_halo(request: LayerRequest[BenchResult], plan: Plan) -> WorkloadResu
     if len(plan.grid) > GRID_DIMENSIONS:
         raise InputError("machine", request.simulated.name, f"a grid of {GRID_DIMENSIONS} dimensions at layer {layer}")
     iterations = request.iterations or DEFAULT_HALO_ITERATIONS
-    nodes = request.simulated.room.numbers_of(plan.options.nodes)
+    nodes = request.simulated.allocation.numbers_of(plan.options.nodes)
     request.require_program_soon(nodes, sum(neighbours(plan, dimension) for dimension in range(len(plan.grid))))
     runs = _Runs(request)
     messages, payload_bytes = [], []
@@ -140,9 +140,9 @@ def _check_tnw(request: LayerRequest[BenchResult], channels: int) -> None:
     if channels > most:
         raise InputError("channels", channels, f"at most the {most} of the card of {machine.name}")
     first, second = pair_of(request)
-    torus = machine.room.torus
+    torus = machine.allocation.torus
     if torus is None or hops(np.array([first]), np.array([second]), torus)[0] != 1:
-        where = f"neighbours on {machine.room.name}, at layer {TNW}"
+        where = f"neighbours on {machine.allocation.name}, at layer {TNW}"
         raise InputError("nodes", ",".join(map(str, (first, second))), where)
 
 

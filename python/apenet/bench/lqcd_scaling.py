@@ -127,7 +127,7 @@ class Lqcd(Runs[LqcdResult]):
                     machine.name,
                     int(machine.file.host.flops_per_second.value),
                     tuple(points),
-                    tuple(count for count in counts if count > (machine.room.node_count or MOST_RANKS)),
+                    tuple(count for count in counts if count > (machine.allocation.node_count or MOST_RANKS)),
                     gather_warnings(warnings),
                     study.is_strong,
                 )
@@ -219,10 +219,10 @@ class _Study:
 
 def _plan(study: _Study, machine: Machine, counts: Sequence[int]) -> list[Decomposition]:
     """The division of the lattice for each number of ranks for which the machine has nodes."""
-    available = machine.room.node_count or MOST_RANKS
+    available = machine.allocation.node_count or MOST_RANKS
     fitting = [count for count in counts if count <= available]
     if not fitting:
-        raise InputError("ranks", counts[0], f"at most the {available} nodes of {machine.room.name}")
+        raise InputError("ranks", counts[0], f"at most the {available} nodes of {machine.allocation.name}")
     parts = [decompose(machine, count, study.lattice, strong=study.is_strong) for count in fitting]
     for part in parts:
         study.require_countable(part)

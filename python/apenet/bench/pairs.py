@@ -141,7 +141,7 @@ class CardPair(TwoNodes):
 
     def _card_options(self) -> _core.CardTestOptions:
         options = _core.CardTestOptions()
-        options.nodes = self.simulated.room.of_machine(self._card_pair())
+        options.nodes = self.simulated.allocation.of_machine(self._card_pair())
         options.iterations = self.iterations or 0
         options.window = self.at_once or 0
         options.local, options.remote = (getattr(_core.Buffer, name.replace("-", "_")) for name in self.memories)

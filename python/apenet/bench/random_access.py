@@ -169,7 +169,7 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
     def _measure_scripted(self) -> RandomAccessResult:
         nodes = self._processes()
         options = _core.WorkloadOptions()
-        options.grid, options.nodes, options.rounds = [len(nodes)], self.simulated.room.of_machine(nodes), 1
+        options.grid, options.nodes, options.rounds = [len(nodes)], self.simulated.allocation.of_machine(nodes), 1
         options.updates, options.look_ahead = self.iterations or 0, self.look_ahead
         description = self.simulated.description(self.seed, self.engine)
         plan = Plan(self, WORKLOAD, self.sizes_bytes, description, options, (len(nodes),), None)
@@ -207,10 +207,10 @@ class RandomAccess(LayerRequest[RandomAccessResult]):
         whole("ranks_per_node", of_node, 1, MOST_RANKS, f"1 to {MOST_RANKS}")
         if count is not None and count % of_node:
             raise InputError("n", count, f"a multiple of ranks_per_node, {of_node}")
-        available = self.simulated.room.node_count
+        available = self.simulated.allocation.node_count
         wanted = (available or DEFAULT_NODES) if count is None else count // of_node
         if available is not None and wanted > available:
-            raise InputError("n", count, f"at most {available * of_node} on {self.simulated.room.name}")
+            raise InputError("n", count, f"at most {available * of_node} on {self.simulated.allocation.name}")
         used = range(wanted) if self.placed is None else self.placed
         if len(used) != wanted and count is not None:
             raise InputError("n", count, f"as many as are on the nodes: {len(used) * of_node}")

@@ -211,7 +211,7 @@ class ProgramRequest(MachineRequest[Result], Runs[Result]):
         iterations = self.iterations or 1
         whole("iterations", iterations, 1, MOST_PROGRAM_ITERATIONS, f"1 to {MOST_PROGRAM_ITERATIONS} for programs")
         work = _core.MessageWork(self.simulated.description(self.seed, self.engine))
-        first, second = self.simulated.room.of_machine(nodes[:2])
+        first, second = self.simulated.allocation.of_machine(nodes[:2])
         of_sizes = [MESSAGE_OF_PROCESSES + work.of(first, second, size).all for size in self.sizes_bytes]
         self.require_soon(iterations * at_once * sum(of_sizes))
 
@@ -259,8 +259,8 @@ def checked_nodes(machine: Machine, nodes: str | Sequence[int]) -> list[int]:
             raise InputError("nodes", nodes, "node numbers such as 0,1")
         nodes = [int(part) for part in nodes.split(",")]
     text = ",".join(map(str, nodes))
-    count = machine.room.node_count
-    expected = f"nodes of {machine.room.name}" + (f": 0 to {count - 1}" if count else "")
+    count = machine.allocation.node_count
+    expected = f"nodes of {machine.allocation.name}" + (f": 0 to {count - 1}" if count else "")
     most = (count or MOST_RANKS) - 1
     checked = []
     for node in nodes:
@@ -278,7 +278,7 @@ def pair_of(request: MachineRequest[Any]) -> list[int]:
     if request.placed is not None:
         return list(request.placed)
     neighbour = 1
-    for extent in request.simulated.room.dims:
+    for extent in request.simulated.allocation.dims:
         if extent > 1:
             break
         neighbour *= extent

@@ -100,7 +100,7 @@ def make_plan(
     machine, sizes = request.simulated, request.sizes_bytes
     nodes = _placed(machine, request.placed, count)
     # Without dimensions, half of the nodes is the first half of their row: in a cube, partners could share a switch.
-    grid = (len(nodes),) if workload.is_row and not machine.room.dims else grid_of(machine, len(nodes))
+    grid = (len(nodes),) if workload.is_row and not machine.allocation.dims else grid_of(machine, len(nodes))
     if workload.is_folded:
         grid, places = folded(grid)
         nodes = [nodes[place] for place in places]
@@ -111,8 +111,8 @@ def make_plan(
         grid, nodes = parts.grid, list(parts.nodes)
     options = _core.WorkloadOptions()
     options.grid = list(grid)
-    options.nodes = machine.room.of_machine(nodes)
-    torus = machine.room.torus
+    options.nodes = machine.allocation.of_machine(nodes)
+    torus = machine.allocation.torus
     options.periodic = torus is None or torus.is_all_closed
     options.rounds = (request.iterations or DEFAULT_ITERATIONS) * workload.rounds
     if lattice is not None:
@@ -223,18 +223,18 @@ def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) ->
         if count is not None and count != len(nodes):
             raise InputError("n", count, f"as many as nodes are named: {len(nodes)}")
         return list(nodes)
-    available = machine.room.node_count
+    available = machine.allocation.node_count
     wanted = count if count is not None else (available or DEFAULT_NODES)
     if wanted < FEWEST_NODES or (available is not None and wanted > available):
-        most = f", at most the {available} of {machine.room.name}" if available else ""
+        most = f", at most the {available} of {machine.allocation.name}" if available else ""
         raise InputError("n", wanted, f"at least {FEWEST_NODES} nodes{most}")
     return list(range(wanted))
 
 
 def grid_of(machine: Machine, count: int) -> tuple[int, ...]:
     """The grid of processes: the machine's own if all nodes of a torus or mesh take part, otherwise nearly a cube."""
-    if machine.room.torus is not None and count == machine.room.node_count:
-        return machine.room.dims
+    if machine.allocation.torus is not None and count == machine.allocation.node_count:
+        return machine.allocation.dims
     return nearly_cubic(count, GRID_DIMENSIONS)
 
 

@@ -87,9 +87,9 @@ def place(
 
 
 def _print(result: PlacementResult) -> None:
-    room = result.machine.room
-    shape = "" if room.shape in room.name else f", {room.shape}"
-    output().print(f"# {result.traffic.source}: {result.traffic.ranks} ranks on {room.name}{shape}", markup=False)
+    allocation = result.machine.allocation
+    shape = "" if allocation.shape in allocation.name else f", {allocation.shape}"
+    output().print(f"# {result.traffic.source}: {result.traffic.ranks} ranks on {allocation.name}{shape}", markup=False)
     table = Table(box=None, pad_edge=False)
     for title in ("", "hop-bytes", "mean dilation", "largest", "to non-neighbours", "busiest link", ""):
         table.add_column(title, justify="right" if title else "left")

@@ -206,9 +206,9 @@ def _placements(request: Request, schedule: _core.GoalSchedule) -> Iterator[tupl
             traffic,
             machine=machine,
             ranks_per_node=request.ranks_per_node,
-            start=machine.room.numbers_of(request.nodes),
+            start=machine.allocation.numbers_of(request.nodes),
             seed=request.seed,
         )
     except ApenetError:  # no network, or one whose routing has detours
         return
-    yield "found", machine.room.of_machine(found.nodes)
+    yield "found", machine.allocation.of_machine(found.nodes)

@@ -26,7 +26,7 @@ from apenet.machine.cart import Torus
 from apenet.machine.check import check
 from apenet.machine.inherit import base_of, merged, merged_rail, rail_bases
 from apenet.machine.lower import lower, read_named
-from apenet.machine.partition import Partition, Room, Whole, is_box_or_list, parse_partition, split
+from apenet.machine.partition import Allocation, Partition, Whole, is_box_or_list, parse_partition, split
 from apenet.machine.picture import drawn
 from apenet.machine.quantity import Quantity, Section, quantities
 from apenet.machine.rails import FIRST_RAIL, alone
@@ -206,17 +206,17 @@ class Machine:
         return Whole(self.name, self.dims if self.topology.is_grid else (), self.node_count)
 
     @property
-    def room(self) -> Room:
+    def allocation(self) -> Allocation:
         """Where ranks are placed: on the whole machine, or on its partition."""
         closed = (self.topology.wraps,) * len(self.dims)
         if self.partition is None:
             torus = Torus(self.dims, closed) if self.topology.is_grid else None
-            return Room(self.name, self.shape, self.node_count, self.dims, torus, None)
+            return Allocation(self.name, self.shape, self.node_count, self.dims, torus, None)
         part = self.partition
         closed = tuple(wraps and spans for wraps, spans in zip(closed, part.spans, strict=False))
         torus = Torus(part.extents, closed) if part.extents else None
         name = f"partition {part.given} of {self.name}"
-        return Room(name, part.shape, len(part.nodes), part.extents, torus, part.nodes)
+        return Allocation(name, part.shape, len(part.nodes), part.extents, torus, part.nodes)
 
     def require_whole(self, what: str) -> None:
         """Raises InputError if a partition is chosen, for what takes all nodes."""

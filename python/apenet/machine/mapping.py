@@ -38,7 +38,7 @@ def map_file(mapping: Mapping) -> Path | None:
 def made_for(machine: Machine, ranks: int) -> str:
     """The first line of a map file: the machine and the ranks that it is for."""
     of_partition = "" if machine.partition is None else "partition "
-    return f"# map of {ranks} ranks on {machine.name}, {of_partition}{machine.room.shape}"
+    return f"# map of {ranks} ranks on {machine.name}, {of_partition}{machine.allocation.shape}"
 
 
 def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Mapping = "linear") -> list[int]:
@@ -59,7 +59,7 @@ def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Ma
     else:
         nodes = _given(machine, ranks, mapping)
     _check_sharing(machine, nodes)
-    return machine.room.of_machine(nodes)
+    return machine.allocation.of_machine(nodes)
 
 
 def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Path) -> list[int]:
@@ -70,14 +70,15 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
     if text.startswith("cart:"):
         return _folded(machine, ranks, ranks_per_node, text)
     needed = -(-ranks // ranks_per_node)
-    room = machine.room
-    available = room.node_count if room.node_count is not None else needed
+    allocation = machine.allocation
+    available = allocation.node_count if allocation.node_count is not None else needed
     if needed > available:
-        size = f"{room.shape} = {available} nodes" if room.dims else room.shape
+        size = f"{allocation.shape} = {available} nodes" if allocation.dims else allocation.shape
         raise InputError(
             "ranks",
             ranks,
-            f"at most {available * ranks_per_node}: {room.name} has {size}, with {ranks_per_node} rank(s) on each",
+            f"at most {available * ranks_per_node}: {allocation.name} has {size}, "
+            f"with {ranks_per_node} rank(s) on each",
         )
     order = list(range(available))
     if text != "linear":
@@ -90,9 +91,9 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
 
 
 def _folded(machine: Machine, ranks: int, ranks_per_node: int, text: str) -> list[int]:
-    torus = machine.room.torus
+    torus = machine.allocation.torus
     if torus is None:
-        raise InputError("map", text, f"a machine that is a torus or a mesh; {machine.room.name} is not")
+        raise InputError("map", text, f"a machine that is a torus or a mesh; {machine.allocation.name} is not")
     content = text.removeprefix("cart:")
     if not re.fullmatch(r"[0-9]{1,8}(x[0-9]{1,8})*", content):
         raise InputError("map", text, "cart:PxQxRxS with the extents of the grid of ranks, such as cart:4x4x2x2")
@@ -106,7 +107,7 @@ def _folded(machine: Machine, ranks: int, ranks_per_node: int, text: str) -> lis
         raise InputError(
             "map",
             text,
-            f"a grid that fills a block of the {machine.room.shape} nodes, with {ranks_per_node} rank(s) on each",
+            f"a grid that fills a block of the {machine.allocation.shape} nodes, with {ranks_per_node} rank(s) on each",
         )
     return [int(node) for node in nodes]
 
@@ -115,7 +116,7 @@ def _given(machine: Machine, ranks: int, nodes: Sequence[int]) -> list[int]:
     if len(nodes) != ranks:
         raise InputError("map", list(nodes), f"one node for each of the {ranks} ranks")
     expected = _node_expected(machine)
-    most = (machine.room.node_count or MOST_RANKS) - 1
+    most = (machine.allocation.node_count or MOST_RANKS) - 1
     return [whole("map", node, 0, most, expected) for node in nodes]
 
 
@@ -162,27 +163,27 @@ def _nodes_of_lines(machine: Machine, ranks: int, ranks_per_node: int, path: Pat
 
 
 def _node_of_line(machine: Machine, content: str, place: str) -> int:
-    room = machine.room
+    allocation = machine.allocation
     numbers = [part for part in re.split(r"[\s,()]+", content) if part]
-    if not all(re.fullmatch(r"[0-9]+", part) for part in numbers) or len(numbers) not in {1, len(room.dims)}:
+    if not all(re.fullmatch(r"[0-9]+", part) for part in numbers) or len(numbers) not in {1, len(allocation.dims)}:
         expected = "a node's number"
-        if len(room.dims) > 1:
-            expected += f", or its {len(room.dims)} coordinates"
+        if len(allocation.dims) > 1:
+            expected += f", or its {len(allocation.dims)} coordinates"
         raise InputError(place, content, expected)
     values = [int(part) for part in numbers]
     if len(values) == 1:
-        if room.node_count is not None and values[0] >= room.node_count:
+        if allocation.node_count is not None and values[0] >= allocation.node_count:
             raise InputError(place, content, _node_expected(machine))
         return values[0]
-    if any(value >= extent for value, extent in zip(values, room.dims, strict=True)):
-        raise InputError(place, content, "coordinates below " + " ".join(map(str, room.dims)))
-    return number_of(room.dims, values)
+    if any(value >= extent for value, extent in zip(values, allocation.dims, strict=True)):
+        raise InputError(place, content, "coordinates below " + " ".join(map(str, allocation.dims)))
+    return number_of(allocation.dims, values)
 
 
 def _node_expected(machine: Machine) -> str:
-    room = machine.room
-    most = "" if room.node_count is None else f" below {room.node_count}"
-    return f"a node of {room.name}: a number{most}, 0 or more"
+    allocation = machine.allocation
+    most = "" if allocation.node_count is None else f" below {allocation.node_count}"
+    return f"a node of {allocation.name}: a number{most}, 0 or more"
 
 
 def _check_sharing(machine: Machine, nodes: Sequence[int]) -> None:

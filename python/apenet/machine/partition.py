@@ -63,7 +63,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Room:
+class Allocation:
     """Where ranks can be placed: on a whole machine, or on a partition, whose nodes have numbers of their own."""
 
     name: str
@@ -77,11 +77,11 @@ class Room:
     """The machine's number of each node; None: the same."""
 
     def of_machine(self, numbers: Iterable[int]) -> list[int]:
-        """The machine's nodes with these numbers in the room."""
+        """The machine's nodes with these numbers in the allocation."""
         return list(numbers) if self.nodes is None else [self.nodes[number] for number in numbers]
 
     def numbers_of(self, nodes: Iterable[int]) -> list[int]:
-        """The numbers in the room of these nodes of the machine, which are in it."""
+        """The numbers in the allocation of these nodes of the machine, which are in it."""
         if self.nodes is None:
             return list(nodes)
         number = {node: number for number, node in enumerate(self.nodes)}

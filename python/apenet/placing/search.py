@@ -94,17 +94,17 @@ def optimise_placement(
     chosen = read_machine(machine) if isinstance(machine, str) else machine
     sent = traffic if isinstance(traffic, RankTraffic) else read_traffic(traffic)
     seed = checked_seed(seed)
-    room = chosen.room
-    given = np.array(room.numbers_of(map_ranks(chosen, sent.ranks, ranks_per_node, start)), dtype=np.int64)
+    allocation = chosen.allocation
+    given = np.array(allocation.numbers_of(map_ranks(chosen, sent.ranks, ranks_per_node, start)), dtype=np.int64)
     node_count = chosen.node_count
     if node_count is None or not chosen.topology.has_routers:
         raise InputError("machine", chosen.name, "a machine with a network: here all nodes are equally near")
     if node_count > MOST_NODES:
         raise InputError("machine", f"{chosen.name} with {node_count} nodes", f"at most {MOST_NODES} nodes")
-    before = score(chosen, sent, np.array(room.of_machine(given.tolist())))
+    before = score(chosen, sent, np.array(allocation.of_machine(given.tolist())))
     nodes, after = given, before
     for candidate in _Search(chosen, sent, given, ranks_per_node, random.Random(seed), progress).candidates():  # noqa: S311
-        scored = score(chosen, sent, np.array(room.of_machine(candidate.tolist())))
+        scored = score(chosen, sent, np.array(allocation.of_machine(candidate.tolist())))
         if scored.is_as_good_as(before) and scored.hop_bytes < after.hop_bytes:
             nodes, after = candidate, scored
     return PlacementResult(
@@ -134,8 +134,8 @@ class _Search:
         draws: random.Random,
         progress: Callable[[str], None],
     ) -> None:
-        nodes = machine.room.node_count or 0
-        self._room = machine.room
+        nodes = machine.allocation.node_count or 0
+        self._allocation = machine.allocation
         self._ranks = traffic.ranks
         self._per_node = ranks_per_node
         self._draws = draws
@@ -145,7 +145,7 @@ class _Search:
             hops = _core.hop_counts(machine.description().network)
         except ValueError as error:
             raise machine.refused(error) from error
-        whole, of_machine = machine.node_count or 0, self._room.of_machine(range(nodes))
+        whole, of_machine = machine.node_count or 0, self._allocation.of_machine(range(nodes))
         self._hops = hops.reshape(whole, whole)[np.ix_(of_machine, of_machine)]
         self._peers: list[list[tuple[int, int]]] = [[] for _ in range(self._ranks)]
         for low, high, weight in zip(*(column.tolist() for column in traffic.between()), strict=True):
@@ -215,7 +215,7 @@ class _Search:
     def _bisected(self) -> list[int]:
         """Halves ranks and nodes again and again: ranks by growth along their traffic, nodes by extent or order."""
         places = [_UNUSED] * self._ranks
-        used = _block(self._room.dims, -(-self._ranks // self._per_node))
+        used = _block(self._allocation.dims, -(-self._ranks // self._per_node))
         work: list[tuple[list[int], list[int]]] = [(list(range(self._ranks)), used)]
         while work:
             ranks, nodes = work.pop()
@@ -223,7 +223,7 @@ class _Search:
                 for number, rank in enumerate(ranks):
                     places[rank] = nodes[0] * self._per_node + number
                 continue
-            first_nodes, second_nodes = _halves(self._room.dims, nodes)
+            first_nodes, second_nodes = _halves(self._allocation.dims, nodes)
             room = len(first_nodes) * self._per_node
             share = min(
                 room, max(len(ranks) - len(second_nodes) * self._per_node, len(ranks) * len(first_nodes) // len(nodes))

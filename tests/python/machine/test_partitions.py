@@ -59,9 +59,9 @@ def test_ranks_are_placed_within_the_partition(tmp_path):
 def test_ranks_fold_onto_the_lines_that_a_box_closes():
     """Along X, a box of 4 is a line: a ring of 4 ranks there has its ends 3 links apart, along Y 1."""
     line = APE128.with_partition("4x1x1")
-    torus = line.room.torus
+    torus = line.allocation.torus
     assert (torus.extents, torus.is_closed) == ((4, 1, 1), (False, False, False))
-    ring = APE128.with_partition("1x4x1").room.torus
+    ring = APE128.with_partition("1x4x1").allocation.torus
     assert ring.is_closed == (False, True, False)
 
 

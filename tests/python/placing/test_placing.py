@@ -41,7 +41,7 @@ def largest_dilation(name, grid, ranks_per_node=1, *changes):
     nodes = np.array(map_ranks(chosen, math.prod(grid), ranks_per_node, "cart:" + "x".join(map(str, grid))))
     assert max(np.bincount(nodes)) == ranks_per_node
     placed = nodes.reshape(grid)
-    torus = chosen.room.torus
+    torus = chosen.allocation.torus
     return max(int(hops(placed, np.roll(placed, -1, axis=d), torus).max()) for d in range(len(grid)))
 
 
