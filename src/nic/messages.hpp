@@ -80,6 +80,11 @@ class MessageTable {
     enter(id, Stage::bus_busy, ready);
     enter(id, Stage::bus, begin);
   }
+  // The same for the processor's write of a doorbell.
+  void enter_doorbell(MessageId id, Time ready, Time begin) const {
+    enter(id, Stage::bus_busy, ready);
+    enter(id, Stage::doorbell, begin);
+  }
   // Call directly before Network::inject() with the last packet of the message.
   void injects(MessageId id) const {
     if (simulation_.is_traced()) [[unlikely]]

@@ -27,7 +27,7 @@ STAGE_MEANINGS = {
     "card queue": "the card had other messages or packets to do before",
     "card": "the engines of the two cards",
     "bus busy": "another transfer had the bus between card and memory, of this or of another message",
-    "bus": "its own transfers over the bus, with the latency of reads",
+    "bus": "its own transfers over the bus, with the latency of reads and the wait for a place among the card's reads",
     "queue full": "the queue from the card into the network had no place",
     "links": "latencies of links and routers, and its own transmission",
     "link busy": "a link, or the port between card and router, carried other packets, of this or of another message",

@@ -100,11 +100,19 @@ void Transmitter::fetch_descriptor(std::size_t index) {
                  make_tag(descriptor_fetch, entry_name(index, number)));
 }
 
-void Transmitter::descriptor_granted(std::size_t index, std::uint32_t number, Time present_at) {
+void Transmitter::descriptor_granted(const BusGrant& grant) {
+  const std::uint64_t which = tag_which(grant.tag);
+  const std::size_t index = which >> entry_number_bits;
+  const auto number = static_cast<std::uint32_t>(which);
   Queue& queue = queues_[index];
   Entry& entry = card_.all.state.entries.at(queue.fifo, number - queue.head_number);
-  entry.present_at = present_at;
-  card_.all.messages.enter(entry.id, Stage::card_queue, present_at);
+  entry.present_at = grant.end;
+  if (tag_what(grant.tag) == descriptor_write) {
+    card_.all.messages.enter_doorbell(entry.id, grant.ready, grant.begin);
+  } else {
+    card_.all.messages.enter_bus(entry.id, grant.ready, grant.begin);
+  }
+  card_.all.messages.enter(entry.id, Stage::card_queue, grant.end);
   if (number == queue.head_number) decode_head(index);
 }
 
@@ -274,11 +282,10 @@ void Transmitter::report_sent(MessageId id) {
 }
 
 void Transmitter::bus_granted(const BusGrant& grant) {
-  const std::uint64_t which = tag_which(grant.tag);
   switch (tag_what(grant.tag)) {
     case descriptor_write:
     case descriptor_fetch:
-      descriptor_granted(which >> entry_number_bits, static_cast<std::uint32_t>(which), grant.end);
+      descriptor_granted(grant);
       break;
     case payload_read:
       payload_granted(grant);

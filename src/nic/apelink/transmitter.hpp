@@ -72,7 +72,7 @@ class Transmitter final : private BusClient, private EventHandler {
   [[nodiscard]] std::size_t queue_index(MessageId id, Role role) const;
   void write_descriptor(std::size_t queue, const Entry& entry);
   void fetch_descriptor(std::size_t queue);
-  void descriptor_granted(std::size_t queue, std::uint32_t number, Time present_at);
+  void descriptor_granted(const BusGrant& grant);
   void decode_head(std::size_t queue);
   void finish_head(std::size_t queue);
 

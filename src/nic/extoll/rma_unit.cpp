@@ -198,6 +198,9 @@ void RmaUnit::bus_granted(const BusGrant& grant) {
   if (tag_what(grant.tag) == payload_read) {
     payload_granted(grant);
   } else {
+    const std::uint64_t which = tag_which(grant.tag);
+    if (tag_what(grant.tag) == command_written && static_cast<Role>(which >> message_bits) == Role::put)
+      card_.all.messages.enter_doorbell(static_cast<MessageId>(which), grant.ready, grant.begin);
     card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
   }
 }

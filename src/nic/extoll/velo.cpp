@@ -178,11 +178,21 @@ void Velo::slot_written(const Packet& packet) {
 }
 
 void Velo::bus_granted(const BusGrant& grant) {
-  if (card_.all.simulation.is_traced() && tag_what(grant.tag) == slot) [[unlikely]] {
-    const Packet& packet = card_.all.state.being_written[static_cast<std::uint32_t>(tag_which(grant.tag))];
-    if (packet.last) card_.all.messages.enter_bus(message_of(packet), grant.ready, grant.begin);
-  }
+  if (card_.all.simulation.is_traced()) [[unlikely]]
+    note_grant(grant);
   card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
+}
+
+void Velo::note_grant(const BusGrant& grant) const {
+  const std::uint64_t which = tag_which(grant.tag);
+  if (tag_what(grant.tag) == slot) {
+    const Packet& packet = card_.all.state.being_written[static_cast<std::uint32_t>(which)];
+    if (packet.last) card_.all.messages.enter_bus(message_of(packet), grant.ready, grant.begin);
+  } else if (tag_what(grant.tag) == written) {
+    const auto id = static_cast<MessageId>(which);
+    if (sequence_of(which) + 1 == packets_of(id))
+      card_.all.messages.enter_doorbell(id, grant.ready, grant.begin);
+  }
 }
 
 void Velo::handle_event(const Event& event) {

@@ -61,6 +61,7 @@ class Velo final : private BusClient, private EventHandler {
 
  private:
   void bus_granted(const BusGrant& grant) override;
+  void note_grant(const BusGrant& grant) const;
   void handle_event(const Event& event) override;
 
   [[nodiscard]] std::uint32_t packets_of(MessageId id) const;

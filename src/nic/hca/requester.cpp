@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "kernel/check.hpp"
+
 namespace apenet::hca {
 
 namespace {
 
 // Upper byte of bus tags and event arguments.
 enum RequesterTag : std::uint8_t {
-  doorbell_written,  // which: connection
+  doorbell_written,  // which: doorbell_name()
   entry_written,
   entry_fetched,
   entry_processed,    // which: connection
@@ -16,6 +18,22 @@ enum RequesterTag : std::uint8_t {
   response_written,   // which: index in Cards::being_written
   completion_written  // which: message
 };
+
+// A doorbell's connection and message. A machine has no memory for so many messages at once.
+constexpr unsigned connection_bits = 28;
+constexpr unsigned message_bits = 28;
+static_assert(ConnectionTable::max_connections <= std::uint64_t{1} << connection_bits);
+
+constexpr std::uint64_t doorbell_name(ConnectionId connection, MessageId message) {
+  APENET_CHECK(message >> message_bits == 0, "message %u at once", message);
+  return std::uint64_t{message} << connection_bits | connection;
+}
+constexpr ConnectionId connection_of_doorbell(std::uint64_t which) {
+  return static_cast<ConnectionId>(which & ((std::uint64_t{1} << connection_bits) - 1));
+}
+constexpr MessageId message_of_doorbell(std::uint64_t which) {
+  return static_cast<MessageId>(which >> connection_bits);
+}
 
 // Compares sequence numbers that wrap around.
 constexpr bool is_below(std::uint32_t number, std::uint32_t bound) {
@@ -69,7 +87,8 @@ void Requester::doorbell(MessageId message) {
   if (queue.posted - queue.retired > card_.all.description.send_queue_entries)
     ++card_.all.counters.posts_held_back;
   card_.all.state.works.push(queue.in_host_memory, work);
-  card_.written_by_processor(card_.all.description.doorbell_bytes, *this, make_tag(doorbell_written, id));
+  card_.written_by_processor(card_.all.description.doorbell_bytes, *this,
+                             make_tag(doorbell_written, doorbell_name(id, message)));
 }
 
 void Requester::take_to_card(SendQueue& queue, const Work& work) {
@@ -84,17 +103,23 @@ void Requester::fetch_entries(ConnectionId id) {
     --queue.known;
     const Work work = card_.all.state.works.pop(queue.in_host_memory);
     take_to_card(queue, work);
+    card_.all.messages.enter(work.id, Stage::bus);
     card_.all.state.entries.push(state_.fetched_entries, {id, work.number});
     card_.bus.read(entry_bytes(work), *this, make_tag(entry_fetched, 0));
   }
 }
 
-void Requester::entry_present(const EntryName& name, Time when) {
+void Requester::entry_granted(const EntryName& name, const BusGrant& grant) {
   SendQueue& queue = card_.all.connections[name.connection].send;
   const std::uint32_t first = card_.all.state.works.front(queue.on_card).number;
   Work& work = card_.all.state.works.at(queue.on_card, name.number - first);
-  work.present_at = when;
-  card_.all.messages.enter(work.id, Stage::card_queue, when);
+  work.present_at = grant.end;
+  if (tag_what(grant.tag) == entry_written) {
+    card_.all.messages.enter_doorbell(work.id, grant.ready, grant.begin);
+  } else {
+    card_.all.messages.enter_bus(work.id, grant.ready, grant.begin);
+  }
+  card_.all.messages.enter(work.id, Stage::card_queue, grant.end);
   advance(name.connection);
 }
 
@@ -289,10 +314,14 @@ void Requester::completed(MessageId id) {
 void Requester::bus_granted(const BusGrant& grant) {
   switch (tag_what(grant.tag)) {
     case entry_written:
-      entry_present(card_.all.state.entries.pop(state_.written_entries), grant.end);
+      entry_granted(card_.all.state.entries.pop(state_.written_entries), grant);
       break;
     case entry_fetched:
-      entry_present(card_.all.state.entries.pop(state_.fetched_entries), grant.end);
+      entry_granted(card_.all.state.entries.pop(state_.fetched_entries), grant);
+      break;
+    case doorbell_written:
+      card_.all.messages.enter_doorbell(message_of_doorbell(tag_which(grant.tag)), grant.ready, grant.begin);
+      card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
       break;
     default:
       card_.all.simulation.schedule(card_.state.source, grant.end, *this, grant.tag);
@@ -303,10 +332,13 @@ void Requester::bus_granted(const BusGrant& grant) {
 void Requester::handle_event(const Event& event) {
   const auto which = static_cast<std::uint32_t>(tag_which(event.argument_a));
   switch (tag_what(event.argument_a)) {
-    case doorbell_written:
-      ++card_.all.connections[which].send.known;
-      fetch_entries(which);
+    case doorbell_written: {
+      const ConnectionId id = connection_of_doorbell(tag_which(event.argument_a));
+      card_.all.messages.enter(message_of_doorbell(tag_which(event.argument_a)), Stage::card_queue);
+      ++card_.all.connections[id].send.known;
+      fetch_entries(id);
       break;
+    }
     case entry_processed:
       processed(which);
       break;

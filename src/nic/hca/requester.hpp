@@ -50,7 +50,7 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   [[nodiscard]] bool has_place(const SendQueue& queue) const;
   void take_to_card(SendQueue& queue, const Work& work);
   void fetch_entries(ConnectionId connection);
-  void entry_present(const EntryName& name, Time when);
+  void entry_granted(const EntryName& name, const BusGrant& grant);
   void advance(ConnectionId connection);
   void processed(ConnectionId connection);
   void rewind(Connection& connection);
