@@ -188,3 +188,38 @@ def test_open_mpi_needs_no_home_of_the_user(apenet, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout == "passed\n"
     assert "several threads" not in done.stderr  # its helper threads are none of the program's
+
+
+@pytest.mark.parametrize("limit_kib", [64, 128, 256, 500, 1024, 2047, 2048, 8191])
+def test_a_rank_has_the_stack_that_it_sets_for_itself(apenet, build, limit_kib):
+    """A shell and a program lower the limit of the stack, and use five eighths of it."""
+    program = build(HERE / "start" / "small_stack.c")
+    kib = limit_kib * 5 // 8
+    command = f"ulimit -S -s {limit_kib} && exec {program} {kib}"
+    of_shell = apenet("run", "-n", "1", "--", "sh", "-c", command)
+    assert of_shell.returncode == 0, of_shell.stderr
+    of_program = apenet("run", "-n", "1", "--", program, str(kib), str(limit_kib))
+    assert of_program.returncode == 0, of_program.stderr
+    of_thread = apenet("run", "-n", "1", "--", program, str(kib), str(limit_kib), "thread")
+    assert of_thread.stdout == of_program.stdout, of_thread.stderr
+    used = f"{kib} KiB below "
+    assert of_shell.stdout.startswith(used)
+    assert of_program.stdout.startswith(used)
+
+
+@pytest.mark.parametrize("limit_kib", [256, 500, 1024])
+def test_a_small_stack_lies_at_one_place_whatever_the_environment(apenet, build, limit_kib):
+    program = build(HERE / "start" / "small_stack.c")
+    places = set()
+    for length in (0, 1, 100, 9000):
+        command = f"export LONG={'x' * length}; ulimit -s {limit_kib}; exec {program} 10"
+        places.add(apenet("run", "-n", "1", "--", "sh", "-c", command).stdout)
+    assert len(places) == 1
+    assert "KiB below" in places.pop()
+
+
+def test_a_stack_that_is_too_deep_still_ends_the_rank(apenet, build):
+    program = build(HERE / "start" / "small_stack.c")
+    done = apenet("run", "-n", "1", "--", program, "2500", "2000")
+    assert done.returncode == 139
+    assert "rank 0 was ended by signal 11" in done.stderr

@@ -15,7 +15,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -34,6 +33,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/single_threaded.hpp"
+#include "runtime/shim/main_stack.hpp"
 #include "runtime/shim/real.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not declared without _GNU_SOURCE
@@ -330,19 +330,6 @@ using Main = int (*)(int, char**, char**);
 using Hook = void (*)();
 using StartMain = int (*)(Main, int, char**, Hook, Hook, Hook, void*);
 
-// The arguments and variables of a program lie above its stack, so their lengths decide where its frames lie,
-// and with them its buffers: variables of users, paths, process ids. A card that translates addresses sees
-// pages. So the stack of main() begins at a multiple of this, below any usual environment.
-constexpr std::size_t stack_unit = std::size_t{256} * 1024;
-// With less, a program needs its stack for itself.
-constexpr rlim_t least_stack = 8 * stack_unit;
-
-std::size_t bytes_above_unit(const void* stack) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur < least_stack) return 0;
-  return reinterpret_cast<std::uintptr_t>(stack) % stack_unit;
-}
-
 }  // namespace
 
 // The program's first function calls it when the loader has run the initialisers of all libraries.
@@ -350,7 +337,7 @@ APENET_EXPORT int __libc_start_main(  // NOLINT(bugprone-reserved-identifier): t
     Main main, int count, char** arguments, Hook begin, Hook end, Hook unload, void* stack_end) {
   const auto real = next<StartMain>("__libc_start_main");
   if (const char* plan = std::getenv(plan_variable)) serve(plan);
-  void* const gap = alloca(bytes_above_unit(__builtin_frame_address(0)));
+  void* const gap = alloca(bytes_above_main(__builtin_frame_address(0)));
   const int status = real(main, count, arguments, begin, end, unload, stack_end);
   asm volatile("" : : "r"(gap));  // keeps the gap until then
   return status;
