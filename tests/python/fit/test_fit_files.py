@@ -328,12 +328,40 @@ FABTESTS_HEADER = "bytes   #sent   #ack     total       time     MB/sec    usec/
             [1, 4],
             "points[1]: error true",
         ),
+        ("size_bytes,latency_us,exit_code\n1,1,0\n2,9,139\n4,1.1,0\n", [1, 4], "my.txt:3 (exit_code 139)"),
+        ("size_bytes,latency_us,exit_status\n1,1,0\n2,9,1\n4,1.1,0\n", [1, 4], "my.txt:3 (exit_status 1)"),
+        ("size_bytes,latency_us,data_errors\n1,1,0\n2,9,12\n4,1.1,0\n", [1, 4], "my.txt:3 (data_errors 12)"),
+        ("size_bytes,latency_us,validation_errors\n1,1,0\n2,9,2\n4,1.1,0\n", [1, 4], "(validation_errors 2)"),
+        ("size_bytes,latency_us,timed_out\n1,1,False\n2,9,True\n4,1.1,False\n", [1, 4], "my.txt:3 (timed_out True)"),
+        ("size_bytes,latency_us,discard\n1,1,\n2,9,1\n4,1.1,\n", [1, 4], "my.txt:3 (discard 1)"),
+        ("size_bytes,latency_us,correct\n1,1,true\n2,9,false\n4,1.1,true\n", [1, 4], "my.txt:3 (correct false)"),
+        ("size_bytes,latency_us,result\n1,1,PASS\n2,9,FAIL\n4,1.1,PASS\n", [1, 4], "my.txt:3 (result FAIL)"),
+        ("size_bytes,latency_us,comment\n1,1,no error\n2,9,invalid run\n4,1.1,\n", [1, 4], "(comment invalid run)"),
+        ("size_bytes,latency_us,state\n1,1,COMPLETED\n2,9,FAILED\n4,1.1,COMPLETED\n", [1, 4], "(state FAILED)"),
+        (
+            '[{"size_bytes": 1, "latency_us": 1, "isValid": true}, {"size_bytes": 2, "latency_us": 9, "isValid": false}'
+            ', {"size_bytes": 4, "latency_us": 1.1, "isValid": true}]',
+            [1, 4],
+            "points[1]: isValid false",
+        ),
+        (
+            '{"size_bytes": [1, 2, 4], "latency_us": [1, 9, 1.1], "error_occurred": [false, true, false]}',
+            [1, 4],
+            "points[1]: error_occurred true",
+        ),
     ],
 )
 def test_rows_that_a_file_marks_as_invalid_are_left_out_with_a_note(content, kept, note):
     measurement = parse("my.txt", content.encode(), test="pingpong")
     assert measurement.sizes_bytes.tolist() == kept
     assert note in measurement.notes[0]
+
+
+@pytest.mark.parametrize(
+    "cell", ["12", "no errors", "0 failed", "without a timeout", "errors: none", "goodness", "unfailing", "-"]
+)
+def test_words_that_tell_of_no_failure_leave_a_row_in(cell):
+    assert len(csv(f"size_bytes,latency_us,comment\n1,1,{cell}\n2,2,\n")) == 2
 
 
 @pytest.mark.parametrize(
@@ -350,6 +378,12 @@ def test_rows_that_a_file_marks_as_invalid_are_left_out_with_a_note(content, kep
         ("size_bytes,latency_us,error\n1,1,0.05\n", 'an uncertainty is named "error_us"'),
         ('{"test": "pingpong", "valid": false, "points": [{"size_bytes": 1, "time_us": 1}]}', "with valid false"),
         ('{"test": "pingpong", "error": "timeout", "points": [{"size_bytes": 1, "time_us": 1}]}', "with error timeout"),
+        ('{"test": "pingpong", "completed": false, "points": [{"size_bytes": 1, "time_us": 1}]}', "completed false"),
+        ('{"test": "pingpong", "outcome": "aborted", "points": [{"size_bytes": 1, "time_us": 1}]}', "outcome aborted"),
+        (
+            '{"test": "pingpong", "errors": ["lost"], "points": [{"size_bytes": 1, "time_us": 1}]}',
+            'in the column "errors"',
+        ),
         ('{"test": "pingpong", "points": [{"size_bytes": 1, "time_us": 1, "disturbed": true}]}', "1 of 1 rows"),
         (IMB_HEADER + "1 10 1.05 0.95 0\n" + osu("1 1.0 Pass\n2 1.1 Pass\n"), "output of OSU and IMB"),
         (IMB_HEADER + "1 10 1 1 0\n" + IMB_HEADER + "1 10 2 1 0\n", "2 tables: expected --section"),

@@ -108,8 +108,13 @@ def _section(line: Line, content: object) -> Section:
 
 
 def _refuse_failed(line: Line, content: dict[str, Any]) -> None:
-    """Refuses a measurement that says of itself that it has failed."""
-    cells = {key: _text(value) for key, value in content.items() if not isinstance(value, list | dict)}
+    """Refuses a measurement that says of itself that it has failed. Lists are columns if there are no points."""
+    cells = {
+        key: "" if value is None else _text(value)
+        for key, value in content.items()
+        if (quantities.is_mark(key) and not (isinstance(value, list) and "points" not in content))
+        or (isinstance(value, str) and quantities.is_bad(value))
+    }
     found = quantities.first_mark(quantities.marks(list(cells)), line, list(cells.values()))
     if found is not None:
         raise line.error(Quoted(f"a measurement with {found.reason}"), "one that is valid: measure again")
