@@ -4,6 +4,7 @@ Nothing but `apenet run -n RANKS -- PROGRAM`: Open MPI 4.1 below Fortran, C++ an
 """
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -213,3 +214,78 @@ def test_programs_built_with_its_compilers(apenet, tmp_path, mpi):
         done = apenet("run", "-n", "4", "--", program)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.splitlines().count("passed") == 1
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+@pytest.mark.parametrize("case", ["token", "token beside"])
+def test_a_loop_of_probes_takes_the_time_of_its_messages(twice, tmp_path, mpi, case):
+    """Twenty messages, one after the other, with and without a thread that sleeps beside them."""
+    needs(f"mpicc.{mpi}")
+    program = tmp_path / "sleeping"
+    subprocess.run([f"mpicc.{mpi}", "-pthread", "-o", program, SOURCES.parent / "threads" / "sleeping.c"], check=True)
+    _, printed, _ = twice(2, program, case)
+    ends_us = [float(end) * 1e6 for end in re.findall(r"^rank \d: (\S+)$", printed, re.MULTILINE)]
+    assert len(ends_us) == 2
+    assert all(70 < end_us < 80 for end_us in ends_us)
+
+
+REDUCE = """
+program reduce
+  use mpi
+  integer :: error, rank, ranks, total
+  call MPI_Init(error)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
+  call MPI_Allreduce(rank, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
+  if (rank == 0) print '(i0, 1x, i0)', ranks, total
+  call MPI_Finalize(error)
+end program
+"""
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_a_fortran_program_needs_no_option(twice, tmp_path, mpi):
+    """The program is linked to MPI's library for Fortran alone."""
+    needs(f"mpifort.{mpi}")
+    source = tmp_path / "reduce.f90"
+    source.write_text(REDUCE, encoding="utf-8")
+    command = [f"mpifort.{mpi}", "-fallow-argument-mismatch", "-Wl,--as-needed", "-o", tmp_path / "reduce", source]
+    subprocess.run(command, check=True)
+    _, printed, _ = twice(4, tmp_path / "reduce")
+    assert printed == "4 6\n"
+
+
+CALIBRATES = """
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  int rank, goes_on = 1;
+  char byte = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (long turns = 1; goes_on; turns *= 2) {
+    const double begin = MPI_Wtime();
+    for (long i = 0; i < turns; ++i) {
+      if (rank == 0) MPI_Send(&byte, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+      MPI_Recv(&byte, 1, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      if (rank == 1) MPI_Send(&byte, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+    }
+    goes_on = MPI_Wtime() - begin < 0.001;
+    MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank == 0 && !goes_on) printf("%ld turns, %.1f us each\\n", turns, (MPI_Wtime() - begin) / turns * 1e6);
+  }
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_a_ping_pong_that_doubles_its_turns_comes_to_an_end(twice, tmp_path, mpi):
+    """As NetPIPE does, until the turns take a millisecond."""
+    needs(f"mpicc.{mpi}")
+    source = tmp_path / "calibrates.c"
+    source.write_text(CALIBRATES, encoding="utf-8")
+    subprocess.run([f"mpicc.{mpi}", "-o", tmp_path / "calibrates", source], check=True)
+    _, printed, _ = twice(2, tmp_path / "calibrates")
+    assert re.fullmatch(r"256 turns, 7\.[0-9] us each\n", printed)

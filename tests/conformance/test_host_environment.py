@@ -57,6 +57,17 @@ def test_a_program_of_open_mpi_need_not_send(apenet, tmp_path):
     assert "warning: no rank sent a message" in done.stderr
 
 
+@pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
+def test_python_with_open_mpi_needs_no_option(apenet):
+    """mpi4py opens the library itself: no program names it."""
+    code = (
+        "from mpi4py import MPI; w = MPI.COMM_WORLD; print(w.allreduce(w.rank), w.size, MPI.Get_library_version()[:10])"
+    )
+    done = apenet("run", "-n", "4", "--machine", "ape16", "--", OPENMPI / "python", "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "6 4 Open MPI v\n" * 4
+
+
 def test_a_rank_may_start_a_simulation(apenet, program):
     script = (
         "import subprocess, sys\nfrom mpi4py import MPI\n"
