@@ -23,6 +23,7 @@ from apenet.machine.schema import (
     OVERRIDES,
     ROUTER_ALTERNATIVES,
     SHAPES,
+    About,
     MachineFile,
     Network,
     Rail,
@@ -116,6 +117,8 @@ def _nearest(key: str, value: object, known: list[str], model: type[BaseModel]) 
             return hint
     if model is Rail and key in MachineFile.model_fields:
         return f"one of {', '.join(known)} in a rail: [{key}] is of the whole machine"
+    if model is MachineFile and key in (*keys_of(About), "base"):  # inherit.py reads the base
+        return "this key in the section [machine]"
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     if close:
         return f'the known key "{close[0]}"'

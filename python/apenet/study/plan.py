@@ -30,7 +30,7 @@ MACHINE = "machine"
 ENDS = "ends"
 """The method that sets each number alone to the two ends of its range."""
 DRAW = "draw"
-FORMAT = 1
+FORMAT = 2
 """The version of the keys and of the study's tables."""
 
 MOST_POINTS = 10_000_000
@@ -155,6 +155,16 @@ class Plan:
         """The files that the command names, its program among them."""
         return tuple(_inputs(self.command))
 
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """What decides all results, beside the machine: apenet itself and each input file, with a digest of it."""
+        return {"apenet itself": build_digest(), **{one.path: one.digest for one in self.inputs}}
+
+    @cached_property
+    def machine_digests(self) -> dict[str, str]:
+        """For each machine a digest of its file, and of the files that it names."""
+        return {machine: _machine_digest(read_machine(machine)) for machine in self.machines}
+
     def points(self) -> Iterator[Point]:
         """In the order of the axes; draws vary fastest."""
         for machine in self.machines:
@@ -183,9 +193,9 @@ class Plan:
 
         Beside them the number of earlier draws that have the same ones, as draws of few whole numbers do.
         """
-        digest = _digest([FORMAT, build_digest(), [(one.path, one.digest) for one in self.inputs]])
+        digest = _digest([FORMAT, self.sources])
         found = {}
-        for machine in self.machines:
+        for machine, machine_digest in self.machine_digests.items():
             described = read_machine(machine)
             drawn: list[tuple[str, ...]] = [()] if self.draws is None else [(), *self.draws.of(described)]
             seen: Counter[tuple[str, ...]] = Counter()
@@ -193,7 +203,7 @@ class Plan:
             for settings in drawn:
                 numbered.append((settings, seen[settings]))
                 seen[settings] += 1
-            found[machine] = (_digest([digest, _machine_digest(described)]), numbered)
+            found[machine] = (_digest([digest, machine_digest]), numbered)
         return found
 
     def trials(self) -> Iterator[tuple[str, ...]]:

@@ -36,7 +36,6 @@ CREATE TABLE point (
   wall_s REAL
 );
 """
-_CHANGED = "the program, an input, the machine file or apenet itself has changed since"
 _LOCKED_BYTE = 2**62
 _NEW_POINTS = 10_000
 
@@ -196,11 +195,30 @@ class SweptStudy(Study):
             raise InputError(OPTION, self.path, f"a study of the same draws, {other}")
         if self.version != version:
             raise InputError(OPTION, self.path, f"a study of apenet {version}, {other}: it is of {self.version}")
+        self._require_unchanged(plan)
+
+    def _require_unchanged(self, plan: Plan) -> None:
+        """All results are those of one program, and for each machine of one file. A study without results takes any."""
+        known = json.loads(self._value("sources"))
+        machines = json.loads(self._value("machines"))
+        changed = [what for what in {**known, **plan.sources} if known.get(what) != plan.sources.get(what)]
+        changed += [
+            f"machine {name}" for name, digest in plan.machine_digests.items() if machines.get(name, digest) != digest
+        ]
+        if changed:
+            if self.counts()[State.DONE]:
+                expected = f"results of this program and machine, or another --study: {changed[0]} has changed since"
+                raise InputError(OPTION, self.path, expected)
+            self._execute("DELETE FROM point")
+            machines = {}
+        for name, value in (("sources", plan.sources), ("machines", {**machines, **plan.machine_digests})):
+            self._execute("UPDATE study SET value = ? WHERE name = ?", (json.dumps(value), name))
+        self.commit()
 
     def add(self, points: Iterable[Point]) -> tuple[int, ...]:
         """Adds those that are not in it. Returns the numbers of those that are to be computed, in the order given.
 
-        Raises InputError where a result in it is that of another program, input, machine or build.
+        Raises NotWrittenError.
         """
         wanted = []
         for batch in _batches(points):
@@ -210,13 +228,9 @@ class SweptStudy(Study):
                     "INSERT OR IGNORE INTO point (key, arguments, axes) VALUES (?, ?, ?)",
                     (point.key, json.dumps(point.arguments), axes),
                 )
-                number, key, state = self._database.execute(
-                    "SELECT number, key, state FROM point WHERE axes = ?", (axes,)
+                number, state = self._database.execute(
+                    "SELECT number, state FROM point WHERE axes = ?", (axes,)
                 ).fetchone()
-                if key != point.key:
-                    raise InputError(
-                        OPTION, self.path, f"results of this program and machine, or another --study: {_CHANGED}"
-                    )
                 if state in (State.PLANNED, State.FAILED):
                     wanted.append(number)
             self.commit()
@@ -276,6 +290,8 @@ def _create(path: Path, plan: Plan, version: str) -> None:
                 "command": json.dumps(plan.command),
                 "axes": json.dumps(plan.axis_names),
                 "draws": _draws(plan),
+                "machines": json.dumps(plan.machine_digests),
+                "sources": json.dumps(plan.sources),
                 "version": version,
             }
             database.executemany("INSERT INTO study VALUES (?, ?)", sorted(entries.items()))

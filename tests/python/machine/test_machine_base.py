@@ -113,3 +113,10 @@ latency_ns = { value = 10, class = "assumed", source = "s" }
     path = tmp_path / "mine.toml"
     path.write_text(DERIVED.replace('"ape16"', '"lib/lower.toml"'), encoding="utf-8")
     assert machine(path).node_count == 2
+
+
+def test_a_key_of_the_machine_section_above_it_is_told_its_section(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "ape16"\n')
+    with pytest.raises(MachineError, match=r'base = "ape16": expected this key in the section \[machine\]'):
+        machine(path)

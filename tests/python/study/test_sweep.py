@@ -181,6 +181,44 @@ def test_a_program_that_changes_ends_the_sweep_and_keeps_what_is_done(tmp_path):
     assert command("study", "show", "study.sqlite", folder=tmp_path).stdout.startswith("# apenet run")
 
 
+MINE = '[machine]\nname = "mine"\ntitle = "t"\nsummary = "s"\nbase = "{}"\n'
+
+
+@pytest.mark.parametrize("changed", ["program", "machine"])
+def test_new_values_do_not_mix_two_programs_or_machines(tmp_path, changed):
+    script = tmp_path / "program.sh"
+    script.write_text("exit 0\n")
+    machine = tmp_path / "mine.toml"
+    machine.write_text(MINE.format("ape16"))
+    sweep = ("sweep", "--workers", "1", "-m", "mine.toml")
+    program = ("--", "run", "-n", "1", "--", "sh", str(script))
+    assert command(*sweep, "--grid=--seed=1,2", *program, folder=tmp_path).returncode == 0
+    if changed == "program":
+        script.write_text("exit 0 # another\n")
+    else:
+        machine.write_text(MINE.format("ape128"))
+    again = command(*sweep, "--grid=--seed=3", *program, folder=tmp_path)
+    assert again.returncode == 2
+    named = str(script) if changed == "program" else "machine mine.toml"
+    assert again.stderr == (
+        'apenet: --study = "study.sqlite": expected results of this program and machine, or another --study: '
+        f"{named} has changed since\n"
+    )
+    with apenet.study(tmp_path / "study.sqlite") as kept:
+        assert len(list(kept.rows())) == 2
+
+
+def test_a_study_without_results_takes_a_mended_program(tmp_path):
+    script = tmp_path / "program.sh"
+    script.write_text("exit 3\n")
+    words = ("sweep", "--workers", "1", "--grid=--seed=1,2", "--", "run", "-n", "1", "--", "sh", str(script))
+    assert command(*words, folder=tmp_path).returncode == 1
+    script.write_text("exit 0\n")
+    done = command(*words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2 done" in done.stdout
+
+
 def test_a_failed_program_is_no_result_and_is_tried_again(tmp_path):
     script = tmp_path / "fails.sh"
     script.write_text("test -e ready\n")
