@@ -48,7 +48,11 @@ def cc(context: typer.Context, **given: Any) -> None:  # noqa: ANN401 (the param
     if given["show"]:
         typer.echo(shlex.join(whole))
         return
-    raise typer.Exit(subprocess.run(whole, check=False).returncode)
+    status = subprocess.run(whole, check=False).returncode
+    if status != 0 and not chosen and not given["mpi"]:
+        known = ", ".join(f"--{name}" for name in libraries())
+        typer.echo(f"apenet cc: no library was asked for: --mpi for MPI, or {known}", err=True)
+    raise typer.Exit(status)
 
 
 def _parameter_name(library: str) -> str:

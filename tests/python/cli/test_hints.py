@@ -79,3 +79,15 @@ def test_every_near_key_can_be_set():
         assert ape16.with_settings(f"{key}=50")
     with pytest.raises(InputError, match="did you mean"):
         ape16.with_settings("clock=50")
+
+
+def test_a_compilation_without_a_library_that_fails_names_the_libraries(apenet, tmp_path):
+    source = tmp_path / "program.c"
+    source.write_text("#include <apelib.h>\nint main(void) { return 0; }\n")
+    words = [str(source), "-o", str(tmp_path / "program")]
+    done = apenet("cc", *words)
+    assert done.returncode != 0
+    assert "\napenet cc: no library was asked for: --mpi for MPI, or --am, --apelib, " in done.stderr
+    assert apenet("cc", "--apelib", *words).returncode == 0
+    source.write_text("int main(void) { return wrong; }\n")
+    assert "no library" not in apenet("cc", "--apelib", *words).stderr
