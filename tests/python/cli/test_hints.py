@@ -83,7 +83,7 @@ def test_every_near_key_can_be_set():
 
 def test_a_compilation_without_a_library_that_fails_names_the_libraries(apenet, tmp_path):
     source = tmp_path / "program.c"
-    source.write_text("#include <apelib.h>\nint main(void) { return 0; }\n")
+    source.write_text("#include <apelib.h>\nint main(void) { return ape_init(); }\n")
     words = [str(source), "-o", str(tmp_path / "program")]
     done = apenet("cc", *words)
     assert done.returncode != 0
