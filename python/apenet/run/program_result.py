@@ -83,7 +83,7 @@ class RunResult(Result):
     def to_json(self) -> dict[str, Any]:
         """The contents of run.json."""
         return {
-            "machine": self.machine,
+            **self.machine_json,
             "seed": self.seed,
             "version": self.version,
             "outcome": self.outcome,
@@ -180,7 +180,7 @@ def summary(result: RunResult) -> str:
     if result.virtual_time_us > 0:
         ended = "" if result.ok else "ended without success after "
         lines = [
-            f"{result.machine}, {len(result.ranks)} ranks: {ended}{show_time(result.virtual_time_us)} of virtual time, "
+            f"{result.where}, {len(result.ranks)} ranks: {ended}{show_time(result.virtual_time_us)} of virtual time, "
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
             f"{result.busiest_text}; compute: {_compute_text(result)}; {result.wall_time_s:.2f} s of wall time",
         ]

@@ -169,7 +169,7 @@ def summary(result: ReplayResult) -> str:
         )
     )
     lines = [
-        f"{result.trace} on {result.machine}, {len(result.finish_us)} ranks: "
+        f"{result.trace} on {result.where}, {len(result.finish_us)} ranks: "
         f"{show_time(result.virtual_time_us)} of virtual time",
         f"ranks end: {ends}",
         f"{result.operations} operations, {result.messages} messages, {show_size(result.bytes)}; "

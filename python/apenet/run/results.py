@@ -130,6 +130,7 @@ class Result(ABC):
     """The part of a simulation's result that all kinds share. Only `wall_time_s` and `of_host` may vary.
 
     `messages` and `bytes` count what is posted to the cards, including protocol overhead. `folder` is that of the run.
+    `partition` is the part of the machine that was used, if one was chosen.
     """
 
     machine: str
@@ -145,12 +146,23 @@ class Result(ABC):
     warnings: tuple[str, ...]
     wall_time_s: float
     flit_virtual_time_us: float | None = None
+    partition: str | None = None
     ports: tuple[PortResult, ...] = field(default=(), repr=False)
     folder: Path | None = field(default=None, repr=False, compare=False)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """The contents of run.json."""
+
+    @property
+    def where(self) -> str:
+        """The machine, and its partition, for the short report."""
+        return self.machine if self.partition is None else f"{self.machine}, partition {self.partition}"
+
+    @property
+    def machine_json(self) -> dict[str, str]:
+        """The machine, and its partition if one was chosen, as run.json has them."""
+        return {"machine": self.machine, **({} if self.partition is None else {"partition": self.partition})}
 
     @property
     def flit_text(self) -> str:
@@ -196,7 +208,7 @@ class RanksResult(Result):
         """All fields except the wall time, as one object."""
         busiest = self.busiest_link
         return {
-            "machine": self.machine,
+            **self.machine_json,
             "seed": self.seed,
             "version": self.version,
             "virtual_time_us": self.virtual_time_us,
@@ -260,6 +272,7 @@ def common_results(
     """The fields of Result; `began` is the wall time at the start."""
     return {
         "machine": machine.name,
+        "partition": None if machine.partition is None else machine.partition.text,
         "seed": seed,
         "version": __version__,
         "virtual_time_us": virtual_ps / PS_PER_US,

@@ -54,6 +54,14 @@ def test_the_placement_of_ranks_changes_the_time(trace):
     assert near.busiest_link.name == "(0,0,0)+x"
 
 
+def test_the_report_names_the_partition(apenet, trace):
+    done = apenet("replay", "--machine", "ape128", "--partition", "1x4x4@3,0,0", trace)
+    assert done.stdout.startswith(f"{trace} on ape128, partition 1x4x4@3,0,0, 2 ranks: ")
+    said = json.loads(apenet("replay", "--json", "--machine", "ape128", "--partition", "1x4x4", trace).stdout)
+    assert (said["machine"], said["partition"]) == ("ape128", "1x4x4@0,0,0")
+    assert "partition" not in json.loads(apenet("replay", "--json", "--machine", "ape128", trace).stdout)
+
+
 def test_a_trace_without_operations_is_a_warning(apenet, tmp_path):
     """A recording of a program that never communicates is such a trace. It is no error, and no measurement."""
     path = tmp_path / "nothing.goal"
