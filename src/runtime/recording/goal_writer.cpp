@@ -89,7 +89,8 @@ class GoalWriter {
         lines_of_calls_(lines_of_calls),
         out_(path),
         accesses_(recording.rank_count()),
-        sites_(recording.rank_count()) {}
+        sites_(recording.rank_count()),
+        last_operations_(recording.rank_count()) {}
 
   GoalSummary write(const std::string& heading);
 
@@ -104,12 +105,15 @@ class GoalWriter {
     std::uint64_t address = 0;
     std::string line;  // empty: not known
   };
-  struct Message {
-    bool is_matched = false;
+  // The message that a receive matched.
+  struct Match {
+    std::int64_t bytes = 0;
+    std::uint64_t address = 0;  // of the buffer
     std::uint32_t source = 0;
     std::uint32_t tag = 0;
-    std::int64_t bytes = 0;
-    RecordingEntry entry;  // its buffer and rail
+    std::uint8_t rail = 0;
+    std::uint8_t in_gpu = 0;
+    bool is_matched = false;
   };
 
   void survey();
@@ -131,11 +135,12 @@ class GoalWriter {
   GoalSummary summary_;
   TagNumbers tags_;
   std::map<Channel, ChannelState> channels_;
-  std::vector<std::vector<Access>> accesses_;  // by target, in rank order of their sources
-  std::vector<std::vector<Site>> sites_;       // by rank and number, from 1
+  std::vector<std::vector<Access>> accesses_;   // by target, in rank order of their sources
+  std::vector<std::vector<Site>> sites_;        // by rank and number, from 1
+  std::vector<std::uint32_t> last_operations_;  // by rank: its highest number
 
   // State of the rank being written.
-  std::vector<Message> messages_;      // by operation: the message that a receive matched
+  std::vector<Match> matches_;         // by operation
   std::vector<CallPlace> ended_in_;    // by operation: the MPI call that has seen its end
   std::vector<std::uint32_t> labels_;  // by operation: label whose end is the operation's end; 0: not written
   std::vector<std::uint32_t> ended_;   // labels that have ended since the last operation began
@@ -182,6 +187,7 @@ void GoalWriter::survey() {
       if (entry.peer >= recording_.rank_count() || entry.operation > entries)
         throw std::runtime_error(
             "the recording of this run refers to ranks or operations that it does not contain");
+      last_operations_[rank] = std::max(last_operations_[rank], entry.operation);
       switch (entry.kind) {
         case RecordingKind::sent: {
           tags_.see(entry);
@@ -245,19 +251,21 @@ void GoalWriter::find_lines() {
 
 void GoalWriter::write_rank(std::uint32_t rank) {
   rank_ = rank;
-  messages_.clear();
   ended_.clear();
   last_ = 0;
   next_label_ = 1;
   unwritten_ps_ = 0;
-  messages_.resize(recording_.entry_count(rank) + 1);
-  ended_in_.assign(messages_.size(), {});
+  const std::size_t operations = std::size_t{last_operations_[rank]} + 1;
+  matches_.assign(operations, {});
+  ended_in_.assign(operations, {});
   recording_.for_each(rank, [this](const RecordingEntry& entry) {
     if (entry.kind == RecordingKind::ended) ended_in_[entry.operation] = {entry.call, entry.site};
-    if (entry.kind == RecordingKind::matched)
-      messages_[entry.operation] = {true, entry.peer, tags_.of(entry), entry.value, entry};
+    if (entry.kind == RecordingKind::matched) {
+      matches_[entry.operation] = {entry.value, entry.address, entry.peer, tags_.of(entry),
+                                   entry.rail,  entry.in_gpu,  true};
+    }
   });
-  labels_.assign(messages_.size(), 0);
+  labels_.assign(operations, 0);
   recording_.for_each(rank, [this, rank](const RecordingEntry& entry) {
     switch (entry.kind) {
       case RecordingKind::computed:
@@ -345,7 +353,7 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
 }
 
 void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
-  const Message& message = messages_[entry.operation];
+  const Match& message = matches_[entry.operation];
   if (!message.is_matched) return;  // cancelled or never matched
   ChannelState& state = channels_.at({rank, message.source, message.tag});
   if (state.balance < 0) {
@@ -358,10 +366,12 @@ void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
   labels_[entry.operation] = operation;
   out_.print("l%u: recv %lldb from %u tag %u", operation, static_cast<long long>(message.bytes),
              message.source, message.tag);
-  RecordingEntry buffer = message.entry;
-  buffer.call = entry.call;
-  buffer.site = entry.site;
-  end_line(buffer);
+  end_line({.in_gpu = message.in_gpu,
+            .rail = message.rail,
+            .operation = entry.operation,
+            .call = entry.call,
+            .site = entry.site,
+            .address = message.address});
   depend(operation);
 }
 

@@ -1,7 +1,7 @@
 #include "runtime/recording/recording.hpp"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <stdexcept>
@@ -9,57 +9,58 @@
 
 namespace apenet {
 
-Recording::Recording(int fd, std::uint32_t rank_count) : chunks_(rank_count), files_(rank_count) {
+Recording::Recording(int fd, std::uint32_t rank_count) : fd_(fd), chunks_(rank_count), files_(rank_count) {
   struct stat status {};
   if (fstat(fd, &status) != 0) throw std::system_error(errno, std::generic_category(), "recording");
-  size_ = static_cast<std::size_t>(status.st_size);
-  if (size_ == 0) return;
-  void* start = mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd, 0);
-  if (start == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "recording");
-  start_ = start;
-  try {
-    find_chunks();
-  } catch (...) {
-    munmap(start_, size_);
-    throw;
-  }
-}
-
-Recording::~Recording() {
-  if (start_ != nullptr) munmap(start_, size_);
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  find_chunks();
 }
 
 void Recording::find_chunks() {
-  const auto* bytes = static_cast<const std::byte*>(start_);
-  std::size_t at = 0;
+  std::uint64_t at = 0;
   while (at < size_) {
-    const auto* header = reinterpret_cast<const ipc::RecordingChunk*>(bytes + at);
-    const std::size_t left = size_ - at;
-    const bool is_header = left >= sizeof(*header) && header->magic == ipc::RecordingChunk::expected_magic;
-    if (is_header && header->failed_errno != 0) {
-      throw std::system_error(static_cast<int>(header->failed_errno), std::generic_category(),
+    ipc::RecordingChunk header;
+    const std::uint64_t left = size_ - at;
+    bool is_header = left >= sizeof(header);
+    if (is_header) read(&header, sizeof(header), at);
+    is_header = is_header && header.magic == ipc::RecordingChunk::expected_magic;
+    if (is_header && header.failed_errno != 0) {
+      throw std::system_error(static_cast<int>(header.failed_errno), std::generic_category(),
                               "the recording");
     }
-    if (!is_header || header->rank >= chunks_.size() || header->bytes < sizeof(*header) ||
-        header->bytes > left ||
-        header->path_bytes + header->entries * sizeof(ipc::RecordingEntry) >
-            header->bytes - sizeof(*header)) {
+    if (!is_header || header.rank >= chunks_.size() || header.bytes < sizeof(header) || header.bytes > left ||
+        header.path_bytes + header.entries * sizeof(ipc::RecordingEntry) > header.bytes - sizeof(header)) {
       throw std::runtime_error("the recording of this run is invalid at byte " + std::to_string(at));
     }
-    const std::byte* content = bytes + at + sizeof(*header);
-    if (header->path_bytes != 0) {
-      files_[header->rank].emplace_back(reinterpret_cast<const char*>(content), header->path_bytes);
+    if (header.path_bytes != 0) {
+      std::string path(header.path_bytes, '\0');
+      read(path.data(), path.size(), at + sizeof(header));
+      files_[header.rank].push_back(std::move(path));
     } else {
-      chunks_[header->rank].emplace_back(reinterpret_cast<const ipc::RecordingEntry*>(content),
-                                         header->entries);
+      chunks_[header.rank].push_back({at + sizeof(header), header.entries});
     }
-    at += header->bytes;
+    at += header.bytes;
+  }
+}
+
+void Recording::read(void* to, std::size_t bytes, std::uint64_t position) const {
+  auto* next = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const ssize_t count = pread(fd_, next, bytes, static_cast<off_t>(position));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      throw std::runtime_error("the recording of this run cannot be read at byte " +
+                               std::to_string(position));
+    }
+    next += count;
+    position += static_cast<std::uint64_t>(count);
+    bytes -= static_cast<std::size_t>(count);
   }
 }
 
 std::size_t Recording::entry_count(std::uint32_t rank) const {
   std::size_t count = 0;
-  for (const std::span<const ipc::RecordingEntry> chunk : chunks_[rank]) count += chunk.size();
+  for (const Chunk& chunk : chunks_[rank]) count += chunk.entries;
   return count;
 }
 

@@ -26,7 +26,7 @@ ROUNDS = st.lists(
     max_size=5,
 )
 SLOW_ROUNDS = ROUNDS.map(lambda rounds: [([1000 * one for one in computed], pairs) for computed, pairs in rounds])
-LEAST_PACKET_BYTES = 64  # of VELO, which the processor writes packet by packet
+LEAST_PACKET_BYTES = 64  # VELO has no smaller one; the processor writes a message packet by packet
 BEHIND_OTHERS = {"card queue", "bus busy", "queue full", "link busy", "credits", "receiver full", "memory busy"}
 """Stages in which a message waits for other messages."""
 # A thousand times slower than the machine "ideal": a nanosecond of these runs is a picosecond of those.
