@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernel/time.hpp"
@@ -30,6 +31,15 @@ using IntegerArray = nanobind::ndarray<nanobind::numpy, std::int64_t, nanobind::
                                 [](void* memory) noexcept { delete[] static_cast<std::int64_t*>(memory); });
   std::copy(numbers.begin(), numbers.end(), values);
   return IntegerArray(values, {numbers.size()}, owner);
+}
+// The same in any type, without a copy.
+template <typename Number>
+[[nodiscard]] auto taken(std::vector<Number>&& numbers) {
+  auto* values = new std::vector<Number>(std::move(numbers));
+  const nanobind::capsule owner(
+      values, [](void* memory) noexcept { delete static_cast<std::vector<Number>*>(memory); });
+  return nanobind::ndarray<nanobind::numpy, Number, nanobind::ndim<1>>(values->data(), {values->size()},
+                                                                       owner);
 }
 [[nodiscard]] inline IntegerArray picoseconds(const std::vector<Time>& times) {
   std::vector<std::int64_t> values;

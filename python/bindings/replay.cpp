@@ -144,20 +144,30 @@ nb::tuple traffic_of(const GoalSchedule& schedule) {
                         integers(columns[3]));
 }
 
-// A field of every operation of a rank as an array.
+// A field as numpy stores it.
 template <typename Value>
-auto operations(Value GoalOperation::*field) {
-  return [field](const GoalRank& rank) {
-    std::vector<std::int64_t> values;
-    values.reserve(rank.operations.size());
-    for (const GoalOperation& operation : rank.operations)
-      values.push_back(static_cast<std::int64_t>(operation.*field));
-    return integers(values);
-  };
+auto stored(const Value& value) {
+  if constexpr (std::is_same_v<Value, Time>) {
+    return value.ps();
+  } else if constexpr (std::is_enum_v<Value> || std::is_same_v<Value, bool>) {
+    return static_cast<std::uint8_t>(value);
+  } else {
+    return value;
+  }
 }
 
-IntegerArray widened(const std::vector<std::uint32_t>& numbers) {
-  return integers({numbers.begin(), numbers.end()});
+// A field of every record as an array of the field's own size: traces have millions of operations.
+template <typename Record, typename Value>
+auto column(const std::vector<Record>& records, Value Record::*field) {
+  std::vector<decltype(stored(records.front().*field))> values;
+  values.reserve(records.size());
+  for (const Record& record : records) values.push_back(stored(record.*field));
+  return taken(std::move(values));
+}
+
+template <typename Value>
+auto operations(Value GoalOperation::*field) {
+  return [field](const GoalRank& rank) { return column(rank.operations, field); };
 }
 
 void change(GoalSchedule& schedule, std::size_t number, const std::vector<std::int64_t>& amounts,
@@ -176,29 +186,31 @@ void change(GoalSchedule& schedule, std::size_t number, const std::vector<std::i
   rank.successors = std::move(successors);
 }
 
-// A field of every record as an array.
-template <typename Record, typename Value>
-IntegerArray column(const std::vector<Record>& records, Value Record::*field) {
-  std::vector<std::int64_t> values;
-  values.reserve(records.size());
-  for (const Record& record : records) {
-    if constexpr (std::is_same_v<Value, Time>) {
-      values.push_back((record.*field).ps());
-    } else {
-      values.push_back(static_cast<std::int64_t>(record.*field));
-    }
-  }
-  return integers(values);
-}
-
 template <typename Value>
 auto waits(Value WaitRecord::*field) {
   return [field](const ReplayLog& log) { return column(log.waits, field); };
 }
 
-template <typename Value>
-auto shares(Value StageShare::*field) {
-  return [field](const ReplayLog& log) { return column(log.stages, field); };
+// Times of the operations of all ranks, rank after rank, which leave the log.
+IntegerArray take_times(std::vector<std::vector<Time>>& times) {
+  std::size_t count = 0;
+  for (const std::vector<Time>& of_rank : times) count += of_rank.size();
+  std::vector<std::int64_t> values;
+  values.reserve(count);
+  for (std::vector<Time>& of_rank : times) {
+    for (const Time time : of_rank) values.push_back(time.ps());
+    of_rank = {};
+  }
+  return taken(std::move(values));
+}
+
+// Wait, stage, ps of the whole message and ps of the wait, which leave the log.
+nb::tuple take_stages(ReplayLog& log) {
+  std::vector<std::uint8_t> stages;
+  stages.reserve(log.stages.stage.size());
+  for (const Stage stage : log.stages.stage) stages.push_back(static_cast<std::uint8_t>(stage));
+  return nb::make_tuple(taken(std::move(log.stages.wait)), taken(std::move(stages)),
+                        taken(std::move(log.stages.whole_ps)), taken(std::move(log.stages.awaited_ps)));
 }
 
 void bind_log(nb::module_& module) {
@@ -213,18 +225,17 @@ void bind_log(nb::module_& module) {
       .def_prop_ro("wait_bytes", waits(&WaitRecord::bytes), nb::rv_policy::automatic)
       .def_prop_ro("wait_role", waits(&WaitRecord::role), nb::rv_policy::automatic)
       .def_prop_ro("wait_is_arrival", waits(&WaitRecord::is_arrival), nb::rv_policy::automatic)
-      .def_prop_ro("stage_wait", shares(&StageShare::wait), nb::rv_policy::automatic)
-      .def_prop_ro("stage_kind", shares(&StageShare::stage), nb::rv_policy::automatic)
-      .def_prop_ro("stage_whole_ps", shares(&StageShare::whole), nb::rv_policy::automatic)
-      .def_prop_ro("stage_awaited_ps", shares(&StageShare::awaited), nb::rv_policy::automatic)
       .def(
-          "began_ps",
-          [](const ReplayLog& self, std::size_t rank) { return picoseconds(self.began.at(rank)); },
-          nb::arg("rank"), nb::rv_policy::automatic)
+          "free_waits", [](ReplayLog& self) { self.waits = {}; },
+          "Call it when their columns have been read.")
+      .def("take_stages", &take_stages, nb::rv_policy::automatic,
+           "Wait, stage, picoseconds of the whole message and of the wait, once.")
       .def(
-          "ended_ps",
-          [](const ReplayLog& self, std::size_t rank) { return picoseconds(self.ended.at(rank)); },
-          nb::arg("rank"), nb::rv_policy::automatic);
+          "take_began_ps", [](ReplayLog& self) { return take_times(self.began); }, nb::rv_policy::automatic,
+          "When each operation began, rank after rank, once.")
+      .def(
+          "take_ended_ps", [](ReplayLog& self) { return take_times(self.ended); }, nb::rv_policy::automatic,
+          "When each operation ended, rank after rank, once.");
 }
 
 }  // namespace
@@ -234,7 +245,7 @@ void bind_replay(nb::module_& module) {
   bind_log(module);
   module.def(
       "stage_names", [] { return std::vector<std::string>(stage_names.begin(), stage_names.end()); },
-      "What a message can be doing on its way: names of ReplayLog.stage_kind.");
+      "What a message can be doing on its way: names of ReplayLog.take_stages.");
   nb::class_<GoalRank>(module, "GoalRank",
                        "The operations of one rank, as arrays; dependencies as in goal.hpp.")
       .def_prop_ro("kinds", operations(&GoalOperation::kind), nb::rv_policy::automatic)
@@ -244,11 +255,13 @@ void bind_replay(nb::module_& module) {
       .def_prop_ro("cpus", operations(&GoalOperation::cpu), nb::rv_policy::automatic)
       .def_prop_ro("begun_in", operations(&GoalOperation::begun_in), nb::rv_policy::automatic)
       .def_prop_ro("ended_in", operations(&GoalOperation::ended_in), nb::rv_policy::automatic)
+      .def_prop_ro("operation_count", [](const GoalRank& self) { return self.operations.size(); })
+      .def_prop_ro("successor_count", [](const GoalRank& self) { return self.successors.size(); })
       .def_prop_ro(
-          "first_successor", [](const GoalRank& self) { return widened(self.first_successor); },
+          "first_successor", [](const GoalRank& self) { return taken(std::vector(self.first_successor)); },
           nb::rv_policy::automatic)
       .def_prop_ro(
-          "successors", [](const GoalRank& self) { return widened(self.successors); },
+          "successors", [](const GoalRank& self) { return taken(std::vector(self.successors)); },
           nb::rv_policy::automatic);
   nb::class_<GoalSchedule>(module, "GoalSchedule")
       .def_prop_ro("rank_count", [](const GoalSchedule& self) { return self.ranks.size(); })

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ class _Candidate:
     kind: str
     name: str
     request: Request
-    schedule: Callable[[], _core.GoalSchedule]
+    schedule: Callable[[], _core.GoalSchedule | None]
+    """Made when it is replayed, so that few are in memory; None: the recording has nothing to change."""
     advice: str = ""
     condition: str = ""
 
@@ -120,10 +122,11 @@ def _ideal(machine: Machine) -> Machine | None:
 
 def _time_ps(candidate: _Candidate) -> int | None:
     request = candidate.request
+    schedule = candidate.schedule()
+    if schedule is None:
+        return None
     try:
-        report = _core.replay_goal(
-            request.description(), list(request.nodes), candidate.schedule(), _core.ObservationOptions()
-        )
+        report = _core.replay_goal(request.description(), list(request.nodes), schedule, _core.ObservationOptions())
     except (ApenetError, ValueError, RuntimeError, _core.ReplayDeadlock):
         return None
     return int(report.finish_ps.max())
@@ -145,13 +148,7 @@ def _candidates(request: Request, schedule: _core.GoalSchedule, operations: Oper
         ("sends before computation", early_sends, "sending before the computation", "if the data is ready before it"),
         ("sends at once", overlapped_sends, "sending with MPI_Isend, then one MPI_Waitall", ""),
     ):
-        other = rewritten(schedule, operations)
-        if other is not None:
-            yield _Candidate(PROGRAM, name, request, _given(other), advice, condition)
-
-
-def _given(schedule: _core.GoalSchedule) -> Callable[[], _core.GoalSchedule]:
-    return lambda: schedule
+        yield _Candidate(PROGRAM, name, request, partial(rewritten, schedule, operations), advice, condition)
 
 
 def _machines(machine: Machine) -> Iterator[tuple[str, str, list[str], str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from apenet.base.errors import ApenetError
 from apenet.explain import waiting
 from apenet.explain.alternatives import ideal_time_ps, measured
 from apenet.explain.call_times import call_times
-from apenet.explain.critical_path import composition, contributors, critical_path, stages_of_messages
+from apenet.explain.critical_path import CriticalPath, Part
 from apenet.explain.deadlock import cycle
 from apenet.explain.efficiency import efficiencies, explained
 from apenet.explain.folder import RunFolder
@@ -40,7 +41,7 @@ def analysed(run: RunFolder) -> dict[str, Any]:
     alternatives = measured(run.request, run.schedule, operations, replay.time_ps)
     ideal_ps = ideal_time_ps(run.request, run.schedule)
     pieces = waiting.caused(replay)
-    path = critical_path(replay)
+    path = CriticalPath(replay)
     users = _link_users(run, replay)
     hot = _hot_link(replay, users)
     content["replay"] = _deviation(run, replay)
@@ -59,13 +60,13 @@ def analysed(run: RunFolder) -> dict[str, Any]:
     content["alternatives"] = [one.to_json() for one in sorted(alternatives, key=lambda one: one.time_ps)]
     content["waits"] = _waits(replay, pieces)
     content["path"] = {
-        "composition": [{"kind": kind, "us": ps / PS_PER_US} for kind, ps in composition(path).items()],
+        "composition": [{"kind": kind, "us": ps / PS_PER_US} for kind, ps in path.composition().items()],
         "stages": [
             {"stage": stage, "us": ps / PS_PER_US, "meaning": waiting.STAGE_MEANINGS[stage]}
-            for stage, ps in stages_of_messages(path).items()
+            for stage, ps in path.stages_of_messages().items()
         ],
         "contributors": [
-            {"what": what, "count": count, "us": ps / PS_PER_US} for what, count, ps in contributors(path)[:12]
+            {"what": what, "count": count, "us": ps / PS_PER_US} for what, count, ps in path.contributors()[:12]
         ],
         "parts": [[part.kind, part.rank, part.source, part.start, part.until] for part in _longest(path)],
         "left_out": max(0, len(path) - _MOST_PATH_PARTS),
@@ -307,11 +308,12 @@ def _waits(replay: Timed, pieces: waiting.CausedWaits) -> dict[str, Any]:
     }
 
 
-def _longest(path: list[Any]) -> list[Any]:
+def _longest(path: CriticalPath) -> Iterator[Part]:
     if len(path) <= _MOST_PATH_PARTS:
-        return path
-    least = sorted((part.length for part in path), reverse=True)[_MOST_PATH_PARTS - 1]
-    return [part for part in path if part.length >= least][:_MOST_PATH_PARTS]
+        return iter(path)
+    lengths = path.length
+    least = np.partition(lengths, len(path) - _MOST_PATH_PARTS)[len(path) - _MOST_PATH_PARTS]
+    return path.parts(np.flatnonzero(lengths >= least)[:_MOST_PATH_PARTS])
 
 
 def _pairs(run: RunFolder, operations: Operations) -> list[list[int]]:

@@ -6,16 +6,24 @@ the rank that posted it, and so on to the beginning of virtual time.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from apenet.explain.timed import CALC, CLEAR, EAGER, PAYLOAD, READY, Timed
+from apenet.explain.timed import CALC, CLEAR, EAGER, PAYLOAD, READY, Integers, Timed
 from apenet.explain.waiting import STAGES
 
 KINDS = ("computation", "software", "eager message", "ready to send", "clear to send", "payload", "message")
 _COMPUTATION, _SOFTWARE = 0, 1
 _BY_ROLE = {EAGER: 2, READY: 3, CLEAR: 4, PAYLOAD: 5}
+_OTHER = len(KINDS) - 1
+_NO_WAIT = -1
+_BLOCK = 1 << 17  # parts
 
 
 @dataclass(frozen=True)
@@ -44,45 +52,184 @@ class Part:
         return self.until - self.start
 
 
-def critical_path(timed: Timed) -> list[Part]:
-    """The parts of the path in the order of time; their lengths sum to the run's time exactly."""
+class CriticalPath:
+    """The parts of the path in the order of time; their lengths sum to the run's time exactly.
+
+    An array for each property, because a run of millions of messages has as many parts.
+    """
+
+    def __init__(self, timed: Timed) -> None:
+        self._timed = timed
+        columns = _Columns()
+        _trace_back(timed, columns)
+        self.kind = columns.backwards("kind", np.uint8)
+        self.rank = columns.backwards("rank", np.int32)
+        self.source = columns.backwards("source", np.int32)
+        self.start = columns.backwards("start", np.int64)
+        self.until = columns.backwards("until", np.int64)
+        self._call = columns.backwards("call", np.uint16)
+        self._wait = columns.backwards("wait", np.int64)
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def __iter__(self) -> Iterator[Part]:
+        return self.parts(range(len(self)))
+
+    def parts(self, numbers: Iterable[int]) -> Iterator[Part]:
+        """Some of them."""
+        operations = self._timed.operations
+        for number in numbers:
+            yield Part(
+                kind=KINDS[self.kind[number]],
+                rank=int(self.rank[number]),
+                source=int(self.source[number]),
+                start=int(self.start[number]),
+                until=int(self.until[number]),
+                bytes=int(self.bytes[number]),
+                call=operations.name(int(self._call[number])),
+                sent_in=operations.name(int(self._sent_in[number])),
+                stages=self._stages_of(int(self._wait[number])),
+            )
+
+    @property
+    def length(self) -> Integers:
+        """Of each part, in picoseconds."""
+        lengths: Integers = self.until - self.start
+        return lengths
+
+    @cached_property
+    def bytes(self) -> Integers:
+        """Of the message of each part; 0 for computation and software."""
+        found = np.zeros(len(self), dtype=np.int64)
+        is_message = self._wait >= 0
+        found[is_message] = self._timed.waits.bytes[self._wait[is_message]]
+        return found
+
+    @cached_property
+    def _sent_in(self) -> Integers:
+        found = np.zeros(len(self), dtype=np.uint16)
+        is_message = self._wait >= 0
+        waits, operations = self._timed.waits, self._timed.operations
+        ended = self._wait[is_message]
+        begun = operations.first[waits.source[ended]] + waits.operation[ended]
+        found[is_message] = operations.begun_in[begun]
+        return found
+
+    def _stages_of(self, wait: int) -> tuple[tuple[str, int], ...]:
+        """Stage and picoseconds, of each stage of the message that ended a wait."""
+        if wait == _NO_WAIT:
+            return ()
+        stages = self._timed.stages
+        first = int(stages.first[wait])
+        chosen = slice(first, first + int(stages.count[wait]))
+        names = (STAGES[stage] for stage in stages.stage[chosen])
+        return tuple(zip(names, stages.whole[chosen].tolist(), strict=True))
+
+    def composition(self) -> dict[str, int]:
+        """Picoseconds for each kind that occurs."""
+        counts = np.bincount(self.kind, minlength=len(KINDS))
+        sums = np.zeros(len(KINDS), dtype=np.int64)
+        np.add.at(sums, self.kind, self.length)
+        return {kind: int(ps) for kind, count, ps in zip(KINDS, counts, sums, strict=True) if count}
+
+    def stages_of_messages(self) -> dict[str, int]:
+        """Picoseconds of all messages for each stage that occurs; the longest first."""
+        sums = np.zeros(len(STAGES), dtype=np.int64)
+        for _, stage, whole in self._shares():
+            np.add.at(sums, stage, whole)
+        found = ((name, int(ps)) for name, ps in zip(STAGES, sums, strict=True) if ps)
+        return dict(sorted(found, key=lambda one: (-one[1], one[0])))
+
+    def contributors(self) -> list[tuple[str, int, int]]:
+        """Text, number and picoseconds of the parts of one kind, call, size and stage; the longest first."""
+        first, group = self._groups
+        shape = (len(first), len(STAGES) + 1)  # the last column: parts without stages
+        counts, sums = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        for part, stage, whole in self._shares():
+            np.add.at(counts, (group[part], stage), 1)
+            np.add.at(sums, (group[part], stage), whole)
+        has_none = self._stage_counts == 0
+        counts[:, -1] = np.bincount(group[has_none], minlength=len(first))
+        np.add.at(sums[:, -1], group[has_none], self.length[has_none])
+        found: dict[str, list[int]] = {}
+        for one, stage in zip(*np.nonzero(counts), strict=True):
+            text = self._text(int(first[one]))
+            entry = found.setdefault(f"{text}: {STAGES[stage]}" if stage < len(STAGES) else text, [0, 0])
+            entry[0] += int(counts[one, stage])
+            entry[1] += int(sums[one, stage])
+        return sorted(((text, count, ps) for text, (count, ps) in found.items()), key=lambda one: (-one[2], one[0]))
+
+    @cached_property
+    def _groups(self) -> tuple[Integers, Integers]:
+        """Parts of one kind, size and calls: the first of each group, and the group of each part."""
+        kind = self.kind.astype(np.int64) << 1 | (self.source == self.rank)
+        _, calls = np.unique(kind << 32 | self._sent_in.astype(np.int64) << 16 | self._call, return_inverse=True)
+        sizes, size = np.unique(self.bytes, return_inverse=True)
+        _, first, group = np.unique(calls * len(sizes) + size, return_index=True, return_inverse=True)
+        return first, group
+
+    def _text(self, number: int) -> str:
+        name = self._timed.operations.name
+        sent_in, call = name(int(self._sent_in[number])), name(int(self._call[number]))
+        size = int(self.bytes[number])
+        text = KINDS[self.kind[number]]
+        if self.source[number] != self.rank[number] or size > 0:
+            text += f" of {size} B" + (f" from {sent_in}" if sent_in else "")
+            return text + (f", awaited in {call}" if call else "")
+        return f"{text} before {call}" if call else text
+
+    @cached_property
+    def _stage_counts(self) -> Integers:
+        """The number of stages of each part."""
+        found = np.zeros(len(self), dtype=np.int64)
+        is_message = self._wait >= 0
+        found[is_message] = self._timed.stages.count[self._wait[is_message]]
+        return found
+
+    def _shares(self) -> Iterator[tuple[Integers, Integers, Integers]]:
+        """Part, stage and picoseconds of each stage of each message, so many parts at a time."""
+        stages = self._timed.stages
+        for begin in range(0, len(self), _BLOCK):
+            counts = self._stage_counts[begin : begin + _BLOCK]
+            part = np.repeat(np.arange(begin, begin + len(counts)), counts)
+            within = np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts)
+            chosen = stages.first[self._wait[part]] + within
+            yield part, stages.stage[chosen], stages.whole[chosen]
+
+
+class _Columns:
+    """Parts as they are found, from the last to the first."""
+
+    def __init__(self) -> None:
+        self._columns = {name: array("q") for name in ("kind", "rank", "source", "start", "until", "call", "wait")}
+
+    def append(self, kind: int, rank: int, source: int, start: int, until: int, call: int, wait: int) -> None:
+        for column, value in zip(self._columns.values(), (kind, rank, source, start, until, call, wait), strict=True):
+            column.append(value)
+
+    def backwards(self, name: str, kind: Any) -> NDArray[Any]:  # noqa: ANN401 (a type of numpy)
+        """A column in the order of time, which leaves this object."""
+        return np.frombuffer(self._columns.pop(name), dtype=np.int64)[::-1].astype(kind)
+
+
+def _trace_back(timed: Timed, columns: _Columns) -> None:
     waits = timed.waits
     computing = _Computing(timed)
-    stages = _Stages(timed)
     at = int(timed.report.finish_ps.max())
     rank = int(np.argmax(timed.report.finish_ps))
-    parts: list[Part] = []
     while at > 0:
         low, high = int(waits.first[rank]), int(waits.first[rank + 1])
         last = low + int(np.searchsorted(waits.until[low:high], at, side="right")) - 1
         since = int(waits.until[last]) if last >= low else 0
-        parts += reversed(computing.parts(rank, since, at))
+        for kind, start, until, call in reversed(computing.parts(rank, since, at)):
+            columns.append(kind, rank, rank, start, until, call, _NO_WAIT)
         if last < low:
             break
-        posted = max(0, int(waits.posted[last]))
-        call = timed.operations.name(timed.waiting_call[last])
-        kind = KINDS[_BY_ROLE.get(int(waits.role[last]), len(KINDS) - 1)]
-        source, size = int(waits.source[last]), int(waits.bytes[last])
-        begun = timed.operations.first[source] + int(waits.operation[last])
-        sent_in = timed.operations.name(timed.operations.begun_in[begun])
-        parts.append(Part(kind, rank, source, posted, since, size, call, sent_in, stages.of(last)))
-        rank, at = int(waits.source[last]), posted
-    return parts[::-1]
-
-
-class _Stages:
-    """What the message that ended a wait did."""
-
-    def __init__(self, timed: Timed) -> None:
-        self._order = np.argsort(timed.stages.wait, kind="stable")
-        self._first = np.searchsorted(timed.stages.wait[self._order], np.arange(len(timed.waits.rank) + 1))
-        self._stages = timed.stages
-
-    def of(self, wait: int) -> tuple[tuple[str, int], ...]:
-        """Stage and picoseconds, of each stage that it was in."""
-        chosen = self._order[self._first[wait] : self._first[wait + 1]]
-        names = (STAGES[stage] for stage in self._stages.stage[chosen])
-        return tuple(zip(names, self._stages.whole[chosen].tolist(), strict=True))
+        posted, source = max(0, int(waits.posted[last])), int(waits.source[last])
+        kind = _BY_ROLE.get(int(waits.role[last]), _OTHER)
+        columns.append(kind, rank, source, posted, since, int(timed.waiting_call[last]), last)
+        rank, at = source, posted
 
 
 class _Computing:
@@ -95,29 +242,25 @@ class _Computing:
         self._first = np.searchsorted(rank[order], np.arange(timed.operations.ranks + 1))
         self._calls = _NextCalls(timed)
 
-    def parts(self, rank: int, start: int, until: int) -> list[Part]:
-        """The parts between two times, neighbours of one kind joined."""
+    def parts(self, rank: int, start: int, until: int) -> list[tuple[int, int, int, int]]:
+        """Kind, start, end and next call of the parts between two times, neighbours of one kind joined."""
         low, high = self._first[rank], self._first[rank + 1]
         first = low + int(np.searchsorted(self._until[low:high], start, side="right"))
         after = low + int(np.searchsorted(self._began[low:high], until))
-        parts: list[Part] = []
+        parts: list[tuple[int, int, int, int]] = []
         at = start
         begun = np.maximum(self._began[first:after], start).tolist()
         ended = np.minimum(self._until[first:after], until).tolist()
         for begin, end in zip(begun, ended, strict=True):
             if begin > at:
-                parts.append(_own(_SOFTWARE, rank, at, begin))
-            if end > begin and parts and parts[-1].kind == KINDS[_COMPUTATION]:
-                parts[-1] = self._computation(rank, parts[-1].start, end)
-            elif end > begin:
-                parts.append(self._computation(rank, begin, end))
+                parts.append((_SOFTWARE, at, begin, 0))
+            if end > begin:
+                since = parts.pop()[1] if parts and parts[-1][0] == _COMPUTATION else begin
+                parts.append((_COMPUTATION, since, end, self._calls.after(rank, end)))
             at = max(at, end)
         if until > at:
-            parts.append(_own(_SOFTWARE, rank, at, until))
+            parts.append((_SOFTWARE, at, until, 0))
         return parts
-
-    def _computation(self, rank: int, start: int, until: int) -> Part:
-        return _own(_COMPUTATION, rank, start, until, self._calls.after(rank, until))
 
 
 class _NextCalls:
@@ -126,51 +269,13 @@ class _NextCalls:
     def __init__(self, timed: Timed) -> None:
         operations = timed.operations
         chosen = np.flatnonzero((operations.kind != CALC) & (operations.cpu == 0))
-        self._order = chosen[np.lexsort((timed.began[chosen], operations.rank[chosen]))]
-        self._began = timed.began[self._order]
-        self._first = np.searchsorted(operations.rank[self._order], np.arange(operations.ranks + 1))
-        self._operations = operations
+        order = chosen[np.lexsort((timed.began[chosen], operations.rank[chosen]))].astype(np.uint32)
+        self._began = timed.began[order]
+        self._calls = operations.begun_in[order]
+        self._first = np.searchsorted(operations.rank[order], np.arange(operations.ranks + 1))
 
-    def after(self, rank: int, time: int) -> str:
-        """Empty if there is none, or it is not known."""
+    def after(self, rank: int, time: int) -> int:
+        """0 if there is none, or it is not known."""
         low, high = self._first[rank], self._first[rank + 1]
         found = low + int(np.searchsorted(self._began[low:high], time))
-        return "" if found == high else self._operations.name(self._operations.begun_in[self._order[found]])
-
-
-def _own(kind: int, rank: int, start: int, until: int, call: str = "") -> Part:
-    return Part(KINDS[kind], rank, rank, start, until, 0, call)
-
-
-def composition(parts: list[Part]) -> dict[str, int]:
-    """Picoseconds of the path for each kind that occurs."""
-    sums: dict[str, int] = {}
-    for part in parts:
-        sums[part.kind] = sums.get(part.kind, 0) + part.length
-    return {kind: sums[kind] for kind in KINDS if kind in sums}
-
-
-def stages_of_messages(parts: list[Part]) -> dict[str, int]:
-    """Picoseconds of all messages of the path for each stage that occurs; the longest first."""
-    sums: dict[str, int] = {}
-    for part in parts:
-        for stage, length in part.stages:
-            sums[stage] = sums.get(stage, 0) + length
-    return dict(sorted(sums.items(), key=lambda one: (-one[1], one[0])))
-
-
-def contributors(parts: list[Part]) -> list[tuple[str, int, int]]:
-    """What the path consists of by kind, call, size and stage: a text, how often, picoseconds; the longest first."""
-    sums: dict[str, list[int]] = {}
-    for part in parts:
-        text = part.kind
-        if part.source != part.rank or part.bytes > 0:
-            text += f" of {part.bytes} B" + (f" from {part.sent_in}" if part.sent_in else "")
-            text += f", awaited in {part.call}" if part.call else ""
-        elif part.call:
-            text += f" before {part.call}"
-        for stage, length in part.stages or (("", part.length),):
-            entry = sums.setdefault(f"{text}: {stage}" if stage else text, [0, 0])
-            entry[0] += 1
-            entry[1] += length
-    return sorted(((text, count, length) for text, (count, length) in sums.items()), key=lambda one: (-one[2], one[0]))
+        return 0 if found == high else int(self._calls[found])

@@ -1,13 +1,16 @@
 """A replay of the recorded operations: when each began and ended, and for what each rank waited.
 
 All arrays have one element for each operation of all ranks, rank after rank in the order of the recording, or one for
-each wait, rank after rank in the order of time. Times are picoseconds of virtual time.
+each wait, rank after rank in the order of time. Times are picoseconds of virtual time. Each array has the smallest type
+that holds its numbers, because a recording may have millions of operations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +19,8 @@ from apenet import _core
 from apenet.base.errors import InputError
 from apenet.run.results import Request
 
-Integers = NDArray[np.int64]
+Integers = NDArray[Any]
+"""An array of integers of any size."""
 SEND, RECEIVE, CALC = 0, 1, 2
 ON_START = 2**31
 """The bit of a successor that waits for the start of an operation, not for its end."""
@@ -59,23 +63,27 @@ class Operations:
 def operations_of(schedule: _core.GoalSchedule) -> Operations:
     """The operations of a recording as arrays."""
     ranks = [schedule.rank(number) for number in range(schedule.rank_count)]
-    counts = [len(rank.first_successor) - 1 for rank in ranks]
+    counts = [rank.operation_count for rank in ranks]
+    edges = [rank.successor_count for rank in ranks]
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def joined(name: str) -> Integers:
-        return np.concatenate([getattr(rank, name) for rank in ranks])
+        return _joined((getattr(rank, name) for rank in ranks), sum(counts))
 
-    earlier = [
-        np.repeat(np.arange(count), np.diff(rank.first_successor)) + start
-        for rank, count, start in zip(ranks, counts, first, strict=False)
-    ]
-    later = [(rank.successors & (ON_START - 1)) + start for rank, start in zip(ranks, first, strict=False)]
+    def earlier() -> Iterator[Integers]:
+        for rank, count, start in zip(ranks, counts, first, strict=False):
+            yield np.repeat(np.arange(start, start + count, dtype=np.uint32), np.diff(rank.first_successor))
+
+    def later() -> Iterator[Integers]:
+        for rank, start in zip(ranks, first, strict=False):
+            yield (rank.successors & np.uint32(ON_START - 1)) + np.uint32(start)
+
     return Operations(
         ranks=schedule.rank_count,
         calls=[call.partition("@")[0] for call in schedule.calls],
         places=[call.partition("@")[2] for call in schedule.calls],
         first=first,
-        rank=np.repeat(np.arange(schedule.rank_count), counts),
+        rank=np.repeat(np.arange(schedule.rank_count, dtype=np.int32), counts),
         kind=joined("kinds"),
         amount=joined("amounts"),
         peer=joined("peers"),
@@ -83,10 +91,22 @@ def operations_of(schedule: _core.GoalSchedule) -> Operations:
         cpu=joined("cpus"),
         begun_in=joined("begun_in"),
         ended_in=joined("ended_in"),
-        earlier=np.concatenate(earlier),
-        later=np.concatenate(later),
-        on_start=np.concatenate([rank.successors for rank in ranks]) >= ON_START,
+        earlier=_joined(earlier(), sum(edges)),
+        later=_joined(later(), sum(edges)),
+        on_start=_joined((rank.successors >= ON_START for rank in ranks), sum(edges)),
     )
+
+
+def _joined(parts: Iterator[Integers], length: int) -> Integers:
+    """The parts one after another; only one of them is in memory beside the whole."""
+    whole = None
+    at = 0
+    for part in parts:
+        if whole is None:
+            whole = np.empty(length, dtype=part.dtype)
+        whole[at : at + len(part)] = part
+        at += len(part)
+    return np.empty(0, dtype=np.int64) if whole is None else whole
 
 
 @dataclass(frozen=True)
@@ -109,13 +129,16 @@ class Waits:
 class Stages:
     """What the message that ended a wait was doing: one element for each wait and stage of its message.
 
-    `whole` is the time from the message's post to the end of the wait, `awaited` the part of it in the wait.
+    `whole` is the time from the message's post to the end of the wait, `awaited` the part of it in the wait. Those of
+    wait w are the `count[w]` from `first[w]` on.
     """
 
     wait: Integers
     stage: Integers
     whole: Integers
     awaited: Integers
+    first: Integers
+    count: Integers
 
 
 @dataclass(frozen=True)
@@ -157,10 +180,10 @@ def timed(request: Request, schedule: _core.GoalSchedule, operations: Operations
         raise request.machine.refused(error) from error
     except _core.ReplayDeadlock as error:
         raise InputError("recording", str(error), "operations that come to an end") from error
-    ranks = range(operations.ranks)
-    order = np.argsort(log.wait_rank, kind="stable")
+    wait_rank = log.wait_rank
+    order = np.argsort(wait_rank, kind="stable").astype(np.uint32)
     waits = Waits(
-        rank=log.wait_rank[order],
+        rank=wait_rank[order],
         source=log.wait_source[order],
         operation=log.wait_operation[order],
         start=log.wait_from_ps[order],
@@ -169,43 +192,62 @@ def timed(request: Request, schedule: _core.GoalSchedule, operations: Operations
         bytes=log.wait_bytes[order],
         role=log.wait_role[order],
         is_arrival=log.wait_is_arrival[order] > 0,
-        first=np.searchsorted(log.wait_rank[order], np.arange(operations.ranks + 1)),
+        first=np.searchsorted(wait_rank[order], np.arange(operations.ranks + 1)),
     )
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    log.free_waits()
     return Timed(
         operations=operations,
         report=report,
-        began=np.concatenate([log.began_ps(rank) for rank in ranks]),
-        ended=np.concatenate([log.ended_ps(rank) for rank in ranks]),
+        began=log.take_began_ps(),
+        ended=log.take_ended_ps(),
         waits=waits,
-        stages=Stages(
-            wait=place[log.stage_wait],
-            stage=log.stage_kind,
-            whole=log.stage_whole_ps,
-            awaited=log.stage_awaited_ps,
-        ),
+        stages=_stages(log, order),
+    )
+
+
+def _stages(log: _core.ReplayLog, order: Integers) -> Stages:
+    """`order` lists the waits of the log in their order here."""
+    logged, stage, whole, awaited = log.take_stages()
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order), dtype=order.dtype)
+    counts = np.bincount(logged, minlength=len(order))
+    first = np.cumsum(counts) - counts
+    return Stages(
+        wait=place[logged],
+        stage=stage,
+        whole=whole,
+        awaited=awaited,
+        first=first[order].astype(np.uint32),
+        count=counts[order].astype(np.uint8),
     )
 
 
 def _waiting_calls(operations: Operations, began: Integers, ended: Integers, waits: Waits) -> Integers:
     """The call that saw the end for which the next operation of the program waited."""
-    required = ~operations.on_start
-    earlier, later = operations.earlier[required], operations.later[required]
-    order = np.lexsort((ended[earlier], later))
-    binding = np.full(len(began), -1)
-    binding[later[order]] = earlier[order]  # if several match, the one that ended last stays
-    calls = np.zeros(len(waits.rank), dtype=np.int64)
+    calls = np.zeros(len(waits.rank), dtype=np.uint16)
+    edges = np.searchsorted(operations.earlier, operations.first)  # rank after rank
     for rank in range(operations.ranks):
         low, high = operations.first[rank], operations.first[rank + 1]
         of_rank = slice(waits.first[rank], waits.first[rank + 1])
         if low == high or of_rank.start == of_rank.stop:
             continue
+        binding = _binding(operations, ended, rank, slice(edges[rank], edges[rank + 1]))
         starts = np.maximum.accumulate(began[low:high])
-        following = low + np.searchsorted(starts, waits.until[of_rank])
-        last = low + int(np.argmax(ended[low:high]))
-        awaited = np.where(following < high, binding[np.minimum(following, high - 1)], last)
-        known = np.where(awaited >= 0, operations.ended_in[awaited], 0)
-        begun = np.where(following < high, operations.begun_in[np.minimum(following, high - 1)], 0)
+        following = np.searchsorted(starts, waits.until[of_rank])
+        within = np.minimum(following, high - low - 1)
+        awaited = np.where(following < high - low, binding[within], int(np.argmax(ended[low:high])))
+        known = np.where(awaited >= 0, operations.ended_in[low:high][awaited], 0)
+        begun = np.where(following < high - low, operations.begun_in[low:high][within], 0)
         calls[of_rank] = np.where(known > 0, known, begun)
     return calls
+
+
+def _binding(operations: Operations, ended: Integers, rank: int, edges: slice) -> Integers:
+    """For each operation of a rank the one whose end it waited for last, both as numbers of the rank; -1: none."""
+    low, high = int(operations.first[rank]), int(operations.first[rank + 1])
+    required = ~operations.on_start[edges]
+    earlier, later = operations.earlier[edges][required], operations.later[edges][required]
+    order = np.lexsort((ended[earlier], later))
+    binding = np.full(high - low, -1, dtype=np.int64)
+    binding[later[order] - np.uint32(low)] = earlier[order] - np.uint32(low)  # of several, the last to end stays
+    return binding

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from apenet.explain.timed import Timed
+from apenet.explain.timed import Integers, Timed
 from apenet.explain.waiting import CausedWaits
 
 COMPUTATION = -1
@@ -14,6 +15,8 @@ _STEPS = 3000  # a slice shorter than the run's time over this is joined with it
 _MOST_RANKS = 64
 _MOST_SLICES = 40_000
 _MOST_ARROWS = 1500
+_BLOCK = 1 << 16
+_Slices = tuple[Integers, Integers, Integers, Integers]
 
 
 def timeline(replay: Timed, pieces: CausedWaits) -> dict[str, Any]:
@@ -64,7 +67,8 @@ def _groups(replay: Timed) -> list[list[int]]:
         step *= 2
 
 
-def _slices(replay: Timed, pieces: CausedWaits, rank: int) -> list[tuple[int, int, int, int]]:
+def _slices(replay: Timed, pieces: CausedWaits, rank: int) -> _Slices:
+    """Start, length, cause and call of each slice of a rank."""
     ranks, began, length = replay.calcs
     own = ranks == rank
     low, high = np.searchsorted(pieces.wait, [replay.waits.first[rank], replay.waits.first[rank + 1]])
@@ -74,13 +78,19 @@ def _slices(replay: Timed, pieces: CausedWaits, rank: int) -> list[tuple[int, in
     calls = np.concatenate([np.zeros(int(own.sum()), dtype=np.int64), replay.waiting_call[pieces.wait[low:high]]])
     order = np.argsort(starts, kind="stable")
     kept = order[lengths[order] > 0]
-    return list(zip(*(column[kept].tolist() for column in (starts, lengths, causes, calls)), strict=True))
+    return starts[kept], lengths[kept], causes[kept], calls[kept]
 
 
-def _joined(slices: list[tuple[int, int, int, int]], width: int) -> list[tuple[int, int, int, int]]:
+def _rows(slices: _Slices) -> Iterator[tuple[int, int, int, int]]:
+    """The slices as numbers, of which only a block is in memory."""
+    for begin in range(0, len(slices[0]), _BLOCK):
+        yield from zip(*(column[begin : begin + _BLOCK].tolist() for column in slices), strict=True)
+
+
+def _joined(slices: _Slices, width: int) -> list[tuple[int, int, int, int]]:
     """Neighbours of one kind, and slices shorter than the width with the longer one beside them, become one."""
     joined: list[tuple[int, int, int, int]] = []
-    for start, length, cause, call in slices:
+    for start, length, cause, call in _rows(slices):
         if joined:
             before, extent, other_cause, other_call = joined[-1]
             gap = start - before - extent

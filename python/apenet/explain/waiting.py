@@ -62,11 +62,11 @@ def caused(timed: Timed) -> CausedWaits:
     """Cuts each wait into the time before and after the message that ended it was posted."""
     waits = timed.waits
     cut = np.clip(waits.posted, waits.start, waits.until)
-    before = np.where(waits.role == CLEAR, _RECEIVER, np.where(waits.role <= PAYLOAD, _SENDER, _OTHER))
+    before = np.select([waits.role == CLEAR, waits.role <= PAYLOAD], [_RECEIVER, _SENDER], _OTHER).astype(np.uint8)
     after = _causes_after_the_post(timed)
     # A rank that waits for its own message has posted it before.
-    before = np.where(waits.is_arrival, before, _OWN)
-    number = np.arange(len(waits.rank))
+    before[~waits.is_arrival] = _OWN
+    number = np.arange(len(waits.rank), dtype=np.uint32)
     pieces = CausedWaits(
         wait=np.concatenate([number, number]),
         cause=np.concatenate([before, after]),
@@ -89,7 +89,7 @@ def _causes_after_the_post(timed: Timed) -> Integers:
         ],
         [_OWN, _HANDSHAKE, _TRANSFER],
         _OTHER,
-    )
+    ).astype(np.uint8)
 
 
 def by_cause_and_stage(timed: Timed) -> list[tuple[str, str, int]]:

@@ -119,20 +119,25 @@ void MessagePassing::log_waits(ReplayLog& log) {
 
 // Sums the stages between post and completion.
 void MessagePassing::log_stages() {
-  std::array<StageShare, stage_names.size()> shares{};
+  struct Share {
+    Time whole;
+    Time awaited;
+  };
+  std::array<Share, stage_names.size()> shares{};
   for (std::size_t i = 0; i < cause_marks_.size(); ++i) {
     const Time from = cause_marks_[i].from;
     const Time to =
         i + 1 < cause_marks_.size() ? std::min(cause_marks_[i + 1].from, cause_.until) : cause_.until;
-    StageShare& share = shares[static_cast<std::size_t>(cause_marks_[i].stage)];
+    Share& share = shares[static_cast<std::size_t>(cause_marks_[i].stage)];
     if (to > from) share.whole += to - from;
     if (to > std::max(from, cause_.from)) share.awaited += to - std::max(from, cause_.from);
   }
   for (std::size_t stage = 0; stage < shares.size(); ++stage) {
     if (shares[stage].whole == Time::zero()) continue;
-    shares[stage].wait = static_cast<std::uint32_t>(log_->waits.size());
-    shares[stage].stage = static_cast<Stage>(stage);
-    log_->stages.push_back(shares[stage]);
+    log_->stages.wait.push_back(static_cast<std::uint32_t>(log_->waits.size()));
+    log_->stages.stage.push_back(static_cast<Stage>(stage));
+    log_->stages.whole_ps.push_back(shares[stage].whole.ps());
+    log_->stages.awaited_ps.push_back(shares[stage].awaited.ps());
   }
 }
 

@@ -33,18 +33,19 @@ struct WaitRecord {
   bool is_arrival = false;  // else the completion of the rank's own message
 };
 
-// How long the message that ended a wait was in a stage: from its post on, and while it was awaited.
-struct StageShare {
-  std::uint32_t wait = 0;  // number of the wait
-  Stage stage = Stage::doorbell;
-  Time whole;
-  Time awaited;
+// How long the message that ended a wait was in a stage: from its post on, and while it was awaited. Columns,
+// because a wait has some five stages, and a replay may have millions of waits.
+struct StageShares {
+  std::vector<std::uint32_t> wait;  // number of the wait
+  std::vector<Stage> stage;
+  std::vector<std::int64_t> whole_ps;
+  std::vector<std::int64_t> awaited_ps;
 };
 
 // Filled by a replay that is asked for it. Times are those of the operation's CPU.
 struct ReplayLog {
-  std::vector<WaitRecord> waits;   // in the order in which they ended; those of one rank in the order of time
-  std::vector<StageShare> stages;  // wait after wait; those of one wait sum to its message's time
+  std::vector<WaitRecord> waits;  // in the order in which they ended; those of one rank in the order of time
+  StageShares stages;             // wait after wait; those of one wait sum to its message's time
   std::vector<std::vector<Time>> began;  // [rank][operation]
   std::vector<std::vector<Time>> ended;
 };

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apenet
-from apenet.explain.critical_path import critical_path
+from apenet.explain.critical_path import CriticalPath
 from apenet.explain.rewrite import balanced, early_sends, overlapped_sends
 from apenet.explain.timed import CALC, operations_of, timed
 from apenet.explain.waiting import STAGES
@@ -95,7 +95,7 @@ def shortened(request, schedule, operations, number):
 @given(ROUNDS, st.sampled_from(["ape16", "extoll-64", "quong"]))
 def test_the_parts_sum_to_the_time(rounds, machine):
     *_, replay = replayed(goal(rounds), apenet.machine(machine))
-    parts = critical_path(replay)
+    parts = CriticalPath(replay)
     assert sum(part.length for part in parts) == replay.time_ps
     assert all(part.length >= 0 for part in parts)
 
@@ -114,7 +114,7 @@ def test_only_what_lies_on_the_path_changes_the_time(rounds, data):
     request, schedule, operations, replay = replayed(goal(rounds), SLOW)
     number = data.draw(st.sampled_from(np.flatnonzero(operations.kind == CALC).tolist()))
     start, end, rank = replay.began[number], replay.ended[number], operations.rank[number]
-    path = critical_path(replay)
+    path = CriticalPath(replay)
     is_on_path = any(
         part.kind == "computation" and part.rank == rank and part.start < end and part.until > start for part in path
     )
@@ -130,7 +130,7 @@ def test_a_picosecond_of_latency_counts_once_for_each_message_on_the_path(rounds
         replayed(goal(rounds), apenet.machine("ideal").with_settings(f"card.latency_ns={latency}"))[-1]
         for latency in ("999.999", "1000", "1000.001")
     ]
-    path = critical_path(replays[1])
+    path = CriticalPath(replays[1])
     if waits_behind_others(path):
         return
     messages = sum(part.kind not in ("computation", "software") for part in path)

@@ -14,7 +14,7 @@ import apenet
 from apenet.base.errors import InputError
 from apenet.cli import app
 from apenet.explain.call_times import call_times
-from apenet.explain.critical_path import critical_path
+from apenet.explain.critical_path import CriticalPath
 from apenet.explain.folder import read_folder
 from apenet.explain.frames import frames
 from apenet.explain.report import page
@@ -53,7 +53,7 @@ def copied(folder, tmp_path):
 
 class TestPath:
     def test_its_parts_sum_to_the_time_of_the_run(self, replayed):
-        parts = critical_path(replayed)
+        parts = list(CriticalPath(replayed))
         assert parts[0].start == 0
         assert parts[-1].until == replayed.time_ps
         assert all(one.until == following.start for one, following in pairwise(parts))
@@ -64,7 +64,7 @@ class TestPath:
         run = read_folder(run_folder)
         other = replace(run.request, machine=apenet.machine(card))
         replay = timed(other, run.schedule, operations_of(run.schedule))
-        assert sum(part.length for part in critical_path(replay)) == replay.time_ps
+        assert sum(part.length for part in CriticalPath(replay)) == replay.time_ps
 
 
 class TestWaits:

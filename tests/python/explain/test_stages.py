@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apenet
-from apenet.explain.critical_path import contributors, critical_path, stages_of_messages
+from apenet.explain.critical_path import CriticalPath
 from apenet.explain.timed import operations_of, timed
 from apenet.explain.waiting import STAGE_MEANINGS, STAGES, by_cause, by_cause_and_stage, caused
 from apenet.run.replay import read_trace
@@ -58,10 +58,10 @@ def require_sums(replay):
     rows = by_cause_and_stage(replay)
     for cause in ("handshake", "transfer"):
         assert sum(ps for of, _, ps in rows if of == cause) == causes.get(cause, 0)
-    parts = critical_path(replay)
+    parts = CriticalPath(replay)
     of_messages = sum(part.length for part in parts if part.kind not in ("computation", "software"))
-    assert sum(stages_of_messages(parts).values()) == of_messages
-    assert sum(length for _, _, length in contributors(parts)) == replay.time_ps
+    assert sum(parts.stages_of_messages().values()) == of_messages
+    assert sum(length for _, _, length in parts.contributors()) == replay.time_ps
     assert sum(part.length for part in parts) == replay.time_ps
 
 
