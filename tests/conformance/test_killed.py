@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -177,3 +178,32 @@ def test_a_daemon_that_a_rank_without_mpi_leaves_behind_is_not_waited_for(apenet
     daemon = "import os; os.read(os.pipe()[0], 1)"
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", f"python3 -c '{daemon}' > /dev/null 2>&1 &")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("end", "status"), [("killed", 137), ("aborts", 3), ("exits", 0), ("waits", 130)])
+def test_objects_that_python_names_do_not_outlive_a_run(start_apenet, end, status):
+    """Python's own process that would remove them ends with the run. In the last case the user ends it."""
+    program = (sys.executable, FAILING.with_name("leaves_objects.py"), end)
+    started = start_apenet("run", "-n", "2", "--", *program)
+    (line,) = started.read_lines(1, SOON_S)
+    names = line.split()[-2:]
+    assert names[0].startswith("psm_")
+    assert names[1].startswith("sem.mp-")
+    if end == "waits":
+        started.process.terminate()
+    done = started.finish(SOON_S)
+    assert done.returncode == status, done.stderr
+    assert [name for name in names if (Path("/dev/shm") / name).exists()] == []
+
+
+def test_objects_of_other_names_stay(start_apenet):
+    """What a program names itself may be for others."""
+    name = f"kept-{os.getpid()}"
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR
+    code = f"import _posixshmem; _posixshmem.shm_open('/{name}', {flags}, mode=0o600)"
+    try:
+        started = start_apenet("run", "-n", "1", "--", sys.executable, "-c", code)
+        started.finish(SOON_S)
+        assert (Path("/dev/shm") / name).exists()
+    finally:
+        (Path("/dev/shm") / name).unlink(missing_ok=True)

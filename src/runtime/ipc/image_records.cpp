@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -57,6 +59,32 @@ void ImageRecords::note(std::uint32_t rank, const StartFinding& finding) const {
     StartFinding known;
     std::memcpy(&known, at, sizeof known);
     if (finding.kind > known.kind) std::memcpy(at, &finding, sizeof finding);
+  });
+}
+
+// Processes and threads of the rank take places at the same time: whoever sets the first letter has the
+// place.
+void ImageRecords::note_made(std::uint32_t rank, std::string_view name) const {
+  if (rank >= paths_.process_count) return;
+  visit_bytes(ImageLayout::names_offset(paths_.process_count, rank), [name](std::byte* at) {
+    for (char(&place)[MadeNames::name_bytes] : reinterpret_cast<MadeNames*>(at)->names) {
+      char free = '\0';
+      if (!std::atomic_ref(place[0]).compare_exchange_strong(free, name[0])) continue;
+      std::copy(name.begin() + 1, name.end(), place + 1);
+      return;
+    }
+  });
+}
+
+void ImageRecords::forget_made(std::uint32_t rank, std::string_view name) const {
+  if (rank >= paths_.process_count) return;
+  visit_bytes(ImageLayout::names_offset(paths_.process_count, rank), [name](std::byte* at) {
+    for (char(&place)[MadeNames::name_bytes] : reinterpret_cast<MadeNames*>(at)->names) {
+      if (std::string_view(place, strnlen(place, sizeof place)) != name) continue;
+      std::fill(place + 1, place + MadeNames::name_bytes, '\0');
+      std::atomic_ref<char>(place[0]).store('\0');
+      return;
+    }
   });
 }
 

@@ -3,7 +3,8 @@
 // is recognised because it leaves no record, or because its process ends without the mark that the shim makes
 // at every exit.
 //
-// The records lie in a sparse memfd of the simulator: one for each process id, then one for each rank. All
+// The records lie in a sparse memfd of the simulator: one for each process id, then one for each rank, then
+// the names of shared memory that each rank has made (MadeNames). All
 // functions make only system calls: the caller may be the child of a vfork, or a signal handler.
 #pragma once
 
@@ -49,6 +50,22 @@ struct StartFinding {
   char path[252] = {};  // path of the unfollowed program, or of the one that made the system call
 };
 
+// Semaphores and segments that the processes of a rank have made and not removed, in the host's folder of
+// shared memory. Only names of which nobody outside the run can know: Python's multiprocessing draws them,
+// and the process of Python that would remove them ends with the run.
+struct MadeNames {
+  static constexpr std::size_t name_bytes = 32;
+  static constexpr std::size_t most_names = 128;
+  char names[most_names][name_bytes] = {};  // an empty one is free
+};
+static_assert(sizeof(MadeNames) == 4096);
+
+// Whether it is such a name, as it stands in the folder.
+[[nodiscard]] constexpr bool is_drawn_name(std::string_view name) {
+  const bool begins = name.starts_with("sem.mp-") || name.starts_with("psm_");
+  return begins && name.size() < MadeNames::name_bytes && name.find('/') == std::string_view::npos;
+}
+
 struct ImageLayout {
   static constexpr std::uint32_t record_count = 1U << 16;
   static constexpr std::size_t record_offset(std::uint32_t process_id) {
@@ -57,9 +74,12 @@ struct ImageLayout {
   static constexpr std::size_t finding_offset(std::uint32_t rank) {
     return (record_count + std::size_t{rank}) * sizeof(ImageRecord);
   }
-  static constexpr std::size_t total_bytes(std::uint32_t process_count) {
+  static constexpr std::size_t names_offset(std::uint32_t process_count, std::uint32_t rank) {
     constexpr std::size_t page = 4096;
-    return (finding_offset(process_count) + page - 1) / page * page;
+    return (finding_offset(process_count) + page - 1) / page * page + std::size_t{rank} * sizeof(MadeNames);
+  }
+  static constexpr std::size_t total_bytes(std::uint32_t process_count) {
+    return names_offset(process_count, process_count);
   }
 };
 // A power of two, so that each lies in one page.
@@ -76,6 +96,9 @@ class ImageRecords {
   // Returns a record of state unknown if nothing is known of the process.
   [[nodiscard]] ImageRecord read(std::uint32_t process_id) const;
   void note(std::uint32_t rank, const StartFinding& finding) const;
+  // For is_drawn_name(). Those beyond most_names are not noted.
+  void note_made(std::uint32_t rank, std::string_view name) const;
+  void forget_made(std::uint32_t rank, std::string_view name) const;
 
  private:
   template <typename Visit>

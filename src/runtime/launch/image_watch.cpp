@@ -1,9 +1,11 @@
 #include "runtime/launch/image_watch.hpp"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -87,6 +89,16 @@ void ImageWatch::find_vanished(const ProcessTree& tree) {
                             quoted(validation::text(image.path)) +
                                 " has ended unseen, or has become another program by a system call "
                                 "of its own");
+  }
+}
+
+void ImageWatch::remove_made() const {
+  for (std::uint32_t rank = 0; rank < shared_.process_count(); ++rank) {
+    const ipc::MadeNames made = shared_.made_names(rank);
+    for (const auto& place : made.names) {
+      const std::string name(place, strnlen(place, sizeof place));
+      if (ipc::is_drawn_name(name)) unlink(("/dev/shm/" + name).c_str());
+    }
   }
 }
 

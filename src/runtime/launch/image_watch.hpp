@@ -26,6 +26,9 @@ class ImageWatch {
   // Call at the end of a run that nothing has disturbed, before its last processes are killed: a process that
   // is gone without a mark was waited for by a system call, or by a program without the shim.
   void find_vanished(const ProcessTree& tree);
+  // Call once all processes have ended: removes the semaphores and segments that processes of Python have
+  // left.
+  void remove_made() const;
   // Sets what is known of the programs that the ranks have started.
   void report(SessionReport& report) const;
 

@@ -243,6 +243,7 @@ void RankServer::kill_all() {
   processes_.kill_all();
   const auto last = WallClock::now() + kill_patience;
   while (!processes_.all_gone() && WallClock::now() < last) serve(5);
+  images_.remove_made();
 }
 
 void RankServer::find_vanished() {

@@ -108,6 +108,10 @@ std::vector<ipc::ImageRecord> SharedMemory::images() const {
   return found;
 }
 
+ipc::MadeNames SharedMemory::made_names(std::uint32_t rank) const {
+  return read_from<ipc::MadeNames>(images_fd_, ipc::ImageLayout::names_offset(process_count(), rank));
+}
+
 ipc::StartFinding SharedMemory::start_finding(std::uint32_t rank) const {
   return read_from<ipc::StartFinding>(images_fd_, ipc::ImageLayout::finding_offset(rank));
 }

@@ -47,6 +47,7 @@ class SharedMemory {
   // All records that any process has made.
   [[nodiscard]] std::vector<ipc::ImageRecord> images() const;
   [[nodiscard]] ipc::StartFinding start_finding(std::uint32_t rank) const;
+  [[nodiscard]] ipc::MadeNames made_names(std::uint32_t rank) const;
 
   // The path of the header, /proc/PID/fd/N, by which processes find the mapping. Only the same user may open
   // it.

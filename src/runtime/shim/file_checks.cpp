@@ -21,6 +21,7 @@
 #include "runtime/shim/checked_calls.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
@@ -252,7 +253,15 @@ APENET_EXPORT sem_t* sem_open(const char* name, int flags, ...) {
   const auto mode = static_cast<mode_t>(va_arg(list, unsigned));
   const unsigned value = va_arg(list, unsigned);
   va_end(list);
-  return real(name, flags, mode, value);
+  sem_t* const made = real(name, flags, mode, value);
+  if ((flags & O_EXCL) != 0 && made != SEM_FAILED) note_made(NamedObject::semaphore, name);
+  return made;
+}
+APENET_EXPORT int sem_unlink(const char* name) noexcept {
+  static const auto real = next<int (*)(const char*)>("sem_unlink");
+  const int result = real(name);
+  if (result == 0) note_removed(NamedObject::semaphore, name);
+  return result;
 }
 APENET_EXPORT mqd_t mq_open(const char* name, int flags, ...) {
   static const auto real = next<mqd_t (*)(const char*, int, ...)>("mq_open");

@@ -91,6 +91,23 @@ __attribute__((destructor)) void note_end_of_program() {
   note_exit();
 }
 
+// The name of an object's file, in the folder of shared memory; empty if it is long.
+class ObjectFile {
+ public:
+  ObjectFile(NamedObject kind, std::string_view name) {
+    const std::string_view begin = kind == NamedObject::semaphore ? "sem." : "";
+    name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
+    if (begin.size() + name.size() > text_.size()) return;
+    length_ = begin.copy(text_.data(), begin.size());
+    length_ += name.copy(text_.data() + length_, name.size());
+  }
+  [[nodiscard]] std::string_view name() const { return {text_.data(), length_}; }
+
+ private:
+  std::array<char, ipc::MadeNames::name_bytes> text_{};
+  std::size_t length_ = 0;
+};
+
 // A program may be started by a name that depends on the folder.
 void write_path(ImageRecord& record, const char* path) {
   std::array<char, 4096> whole{};
@@ -134,6 +151,16 @@ void begin_image_records() {
                    apenet_has_started = 0;
                    record_own_image();
                  });
+}
+
+void note_made(NamedObject kind, std::string_view name) {
+  const ObjectFile file(kind, name);
+  if (ipc::is_drawn_name(file.name())) records.note_made(own_rank(), file.name());
+}
+
+void note_removed(NamedObject kind, std::string_view name) {
+  const ObjectFile file(kind, name);
+  if (ipc::is_drawn_name(file.name())) records.forget_made(own_rank(), file.name());
 }
 
 void note_library_start() {

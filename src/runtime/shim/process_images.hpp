@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string_view>
 
 #include "runtime/ipc/image_records.hpp"
 
@@ -24,6 +25,12 @@ void note_library_start();
 void record_image(ipc::ImageRecord& image, std::uint32_t process_id, ipc::ImageState state);
 // This process goes on as it is.
 void record_own_image();
+
+// The process has made or removed a segment of shared memory, or a semaphore. Only names that Python's
+// multiprocessing draws are recorded.
+enum class NamedObject : std::uint8_t { segment, semaphore };
+void note_made(NamedObject kind, std::string_view name);
+void note_removed(NamedObject kind, std::string_view name);
 
 // Ends the calling thread, by its system call.
 [[noreturn]] void leave_thread(int status);

@@ -16,6 +16,7 @@
 
 #include "runtime/shim/nameless_memory.hpp"
 #include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace {
@@ -48,10 +49,14 @@ APENET_EXPORT int shm_open(const char* name, int flags, mode_t mode) {
   if (makes && is_of_mpi(name)) return apenet::shim::make_nameless_memory(name + 1);
   const int segment = real(name, flags, mode);
   if ((flags & O_CREAT) == 0) apenet::shim::note_object_check(name, segment >= 0);
+  if (makes && segment >= 0) apenet::shim::note_made(apenet::shim::NamedObject::segment, name);
   return segment;
 }
 
 APENET_EXPORT int shm_unlink(const char* name) {
   static const auto real = apenet::shim::next<int (*)(const char*)>("shm_unlink");
-  return is_of_mpi(name) ? 0 : real(name);
+  if (is_of_mpi(name)) return 0;
+  const int result = real(name);
+  if (result == 0) apenet::shim::note_removed(apenet::shim::NamedObject::segment, name);
+  return result;
 }
