@@ -220,7 +220,16 @@ def _waiting_text(replay: Timed, pieces: waiting.CausedWaits) -> str:
     because = f"{percent(share)} of the ranks' time is waiting, {percent(longest / total)} because {_BECAUSE[cause]}"
     stages = [(stage, ps) for of, stage, ps in waiting.by_cause_and_stage(replay) if of == cause]
     held = next((_WHILE[stage] for stage, ps in stages if stage in _WHILE and ps >= _MOST * longest), None)
-    return because if held is None else f"{because}, most of that while {held}"
+    if held is not None:
+        because = f"{because}, most of that while {held}"
+    return because + _place_text(replay, pieces, cause, total)
+
+
+def _place_text(replay: Timed, pieces: waiting.CausedWaits, cause: str, total_ps: int) -> str:
+    """Where in the program the ranks wait longest for this reason, if debug information tells it."""
+    rows = [(call, place, ps) for call, place, of, ps in waiting.by_call_and_cause(replay, pieces) if of == cause]
+    call, place, longest = rows[0]
+    return f"; {percent(longest / total_ps)} in {call} ({place})" if place else ""
 
 
 _BECAUSE = {

@@ -249,5 +249,5 @@ def _binding(operations: Operations, ended: Integers, rank: int, edges: slice) -
     earlier, later = operations.earlier[edges][required], operations.later[edges][required]
     order = np.lexsort((ended[earlier], later))
     binding = np.full(high - low, -1, dtype=np.int64)
-    binding[later[order] - np.uint32(low)] = earlier[order] - np.uint32(low)  # of several, the last to end stays
+    binding[later[order] - np.uint32(low)] = earlier[order] - np.uint32(low)  # the last to end stays
     return binding

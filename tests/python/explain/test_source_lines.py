@@ -105,6 +105,10 @@ def test_each_call_has_its_line(tmp_path, options):
     text = [one["what"] for one in content["path"]["contributors"]]
     sent = "from MPI_Send (program.c:9), awaited in MPI_Recv (program.c:10)"
     assert any(sent in one for one in text), text
+    cause = max(content["waits"]["causes"], key=lambda one: one["us"])["cause"]
+    row = max((one for one in content["waits"]["calls"] if one["cause"] == cause), key=lambda one: one["us"])
+    share = f"{100 * row['us'] / (2 * content['replay']['time_us']):.0f} %"
+    assert f"; {share} in {row['call']} ({row['place']})." in content["verdict"]["text"]
 
 
 def test_lines_are_those_of_the_program_that_ran(tmp_path):
@@ -117,6 +121,7 @@ def test_lines_are_those_of_the_program_that_ran(tmp_path):
 def test_without_debug_information_a_call_has_its_name(tmp_path):
     content = recorded([made(tmp_path, "program.c", PROGRAM, "-g0")], tmp_path)
     assert operations(content) == {("MPI_Send", ""): 4, ("MPI_Recv", ""): 3, ("MPI_Irecv", ""): 1}
+    assert " in MPI_" not in content["verdict"]["text"]
 
 
 def test_a_library_that_the_program_loads_has_lines(tmp_path):
