@@ -1,5 +1,6 @@
 """Recorded runs, replayed: on the same machine the time agrees; other machines can replay them."""
 
+import gzip
 import re
 from pathlib import Path
 
@@ -219,6 +220,23 @@ def test_a_full_disk_is_named(apenet, pingpong):
     assert "record" in done.stderr
     assert "No space left" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_name_in_gz_packs_the_trace(pingpong, tmp_path):
+    ran = record([pingpong], tmp_path / "t.goal", n=2)
+    for _ in range(2):  # over a packed trace, too
+        record([pingpong], tmp_path / "t.goal.gz", n=2)
+        packed = (tmp_path / "t.goal.gz").read_bytes()
+        assert gzip.decompress(packed) == (tmp_path / "t.goal").read_bytes()
+    record([pingpong], tmp_path / "again.gz", n=2)
+    assert (tmp_path / "again.gz").read_bytes() == packed
+    assert package.replay(tmp_path / "t.goal.gz").messages == ran.messages
+    (tmp_path / "own.gz").write_bytes(gzip.compress(b"mine"))
+    with pytest.raises(InputError, match=r"own\.gz"):
+        record([pingpong], tmp_path / "own.gz", n=2)
+    assert gzip.decompress((tmp_path / "own.gz").read_bytes()) == b"mine"
+    with pytest.raises(InputError, match=r"a name that ends in \.gz"):
+        record([pingpong], tmp_path / "t.goal.zst", n=2)
 
 
 def test_nothing_is_written_over_what_is_read_nor_twice_to_one_file(pingpong, tmp_path):

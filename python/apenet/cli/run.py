@@ -82,7 +82,7 @@ def run(
             "--record",
             metavar="FILE",
             parser=path_of("record", "a file"),
-            help="Write the run as a GOAL trace, for apenet replay.",
+            help="Write the run as a GOAL trace, for apenet replay; compressed if its name ends in .gz.",
         ),
     ] = None,
     trace: TraceOption = None,

@@ -6,16 +6,18 @@ import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from apenet import _core
 from apenet.base.errors import NotWrittenError
 from apenet.base.outfiles import Held, OutFile, begins_with
+from apenet.base.packing import is_packed, pack, packed
 
 
 class Recording(Held):
     """A recording while it is made, in a file without a name: whatever happens, nothing of it is left behind.
 
+    The trace is compressed by gzip if its name ends in .gz.
     Raises InputError if the trace cannot be written at its path.
     """
 
@@ -23,11 +25,14 @@ class Recording(Held):
         self._failure: NotWrittenError | None = None
         self._is_written = False
         with ExitStack() as stack:
-            self._trace = stack.enter_context(OutFile("record", trace, begins_with(b"// apenet ")))
+            packs = is_packed("record", trace)
+            is_ours = begins_with(b"// apenet ")
+            self._trace = stack.enter_context(OutFile("record", trace, packed(is_ours) if packs else is_ours))
             # In the folder of the trace, which has room for it. If the trace goes to a device, the system's temporary
             # folder.
             folder = None if self._trace.is_stream else trace.parent
             self._file = stack.enter_context(tempfile.TemporaryFile(dir=folder))
+            self._text: BinaryIO | None = stack.enter_context(tempfile.TemporaryFile(dir=folder)) if packs else None
             self._closing = stack.pop_all()
 
     @property
@@ -46,10 +51,14 @@ class Recording(Held):
         The trace of a run that is not complete has what each rank had begun when it was stopped.
         """
         try:
-            summary = _core.write_goal(self._file.fileno(), ranks, f"apenet {heading}", self._trace.writable)
-        except RuntimeError as error:  # the core's system_error, whose text begins with the file
+            summary = _core.write_goal(self._file.fileno(), ranks, f"apenet {heading}", self._writable)
+            if self._text is not None:
+                pack(self._text, self._trace.writable)
+        except (RuntimeError, OSError) as error:
             os.ftruncate(self._file.fileno(), 0)  # a full disk has room for the other results then
-            self._failure = self._trace.failed(str(error).removeprefix(f"{self._trace.writable}: "))
+            # The core's system_error has a text that begins with the file.
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self._failure = self._trace.failed(reason.removeprefix(f"{self._writable}: "))
             return ()
         self._is_written = True
         if not is_complete:
@@ -65,6 +74,11 @@ class Recording(Held):
             return counted
         names = ", ".join(summary.unrecorded)
         return (*counted, f"recording: the trace has MPI's messages alone: it lacks those of {names}")
+
+    @property
+    def _writable(self) -> str:
+        """A path under which the core writes the trace."""
+        return self._trace.writable if self._text is None else f"/proc/self/fd/{self._text.fileno()}"
 
     def keep(self) -> None:
         """Puts the trace at its path, if one was made. Raises NotWrittenError."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,13 +14,12 @@ from typing import BinaryIO
 from apenet import _core
 from apenet.base.errors import InputError
 from apenet.base.outfiles import Held, IsOurs, OutFile, begins_with
+from apenet.base.packing import is_packed, pack, packed
 from apenet.base.sizes import parse_size
 from apenet.run.limits import MOST_PS, virtual_time_ps
 
 HEADING = b'{"displayTimeUnit": "ns", "otherData": {"writer": "apenet"}, "traceEvents": [\n'
 END = b"\n]}\n"
-_GZIP = b"\x1f\x8b"
-_LEVEL = 6
 _RANGE = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 
 
@@ -102,12 +99,10 @@ class TraceFile(Held):
     """
 
     def __init__(self, path: Path) -> None:
-        if path.suffix in (".zst", ".xz", ".bz2", ".zip"):
-            raise InputError("trace", path, "a name that ends in .gz for a compressed file, or in .json")
+        packs = is_packed("trace", path)
         with ExitStack() as stack:
-            is_packed = path.suffix == ".gz"
-            self._file = stack.enter_context(OutFile("trace", path, _is_packed_trace if is_packed else _is_trace))
-            self._text: BinaryIO | None = stack.enter_context(tempfile.TemporaryFile()) if is_packed else None
+            self._file = stack.enter_context(OutFile("trace", path, packed(_is_trace) if packs else _is_trace))
+            self._text: BinaryIO | None = stack.enter_context(tempfile.TemporaryFile()) if packs else None
             self._closing = stack.pop_all()
 
     @property
@@ -124,26 +119,11 @@ class TraceFile(Held):
         self._text.seek(max(0, size - len(END)))
         if self._text.read() != END:
             raise self._file.failed("it ends too early")
-        self._text.seek(0)
         try:
-            with (
-                Path(self._file.writable).open("wb") as raw,
-                gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed,
-            ):
-                shutil.copyfileobj(self._text, packed)
+            pack(self._text, self._file.writable)
         except OSError as error:
             raise self._file.failed(error.strerror or str(error)) from error
         self._file.keep()
 
 
 _is_trace: IsOurs = begins_with(HEADING)
-
-
-def _is_packed_trace(file: BinaryIO) -> bool:
-    if file.read(len(_GZIP)) != _GZIP:
-        return False
-    file.seek(0)
-    try:
-        return _is_trace(gzip.GzipFile(fileobj=file))  # type: ignore[arg-type]
-    except (OSError, EOFError):
-        return False
