@@ -145,13 +145,13 @@ bool Client::lets_others_act(const Event* event, std::int64_t known_ps) {
   if (!own->lives_in_call && (clock.held() || block_->progress.leaves())) return false;
   const std::int64_t first_ps = next_other_ps();
   if (order()->must_yield(*own)) {
-    ThreadOrder::yield(*own);
+    ThreadOrder::yield_without_locks(*own);
     return true;
   }
   if (event != nullptr) known_ps = event->time_ps;
   if (first_ps > std::max(known_ps, clock.now_ps())) return false;
   clock.wait_to(first_ps);
-  ThreadOrder::yield(*own);
+  ThreadOrder::yield_without_locks(*own);
   return true;
 }
 

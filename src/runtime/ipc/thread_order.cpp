@@ -17,8 +17,6 @@ namespace {
 // again and again come to the time at which another one sleeps.
 constexpr std::uint32_t most_actions = 4096;
 constexpr std::int64_t actions_take_ps = 1'000'000;
-// A library that polls memory lets others go first meanwhile.
-constexpr std::uint32_t idle_yields_of_step = 64;
 
 constexpr std::int64_t idle_pause_ns = 500'000'000;
 
@@ -161,9 +159,15 @@ void ThreadOrder::grant(OrderedThread& thread, Woken woken) {
   thread.woken = woken;
   table_->acting = place_of(&thread);
   if (thread.key.clock_ps > now_ps()) table_->now_ps.store(thread.key.clock_ps, std::memory_order_relaxed);
+  thread.grants.fetch_add(1);
   word_of(thread).fetch_add(1);
-  if (selves_[index_of(thread)].load(std::memory_order_relaxed) != pthread_self())
-    futex_wake(word_of(thread));
+  if (selves_[index_of(thread)].load(std::memory_order_relaxed) == pthread_self()) return;
+  if (granted_ != nullptr) futex_wake(*granted_);
+  granted_ = &word_of(thread);
+}
+
+bool ThreadOrder::may_any_act() {
+  return table_->acting != 0 || least() != nullptr;
 }
 
 void ThreadOrder::wake_one(OrderedThread& thread) {
@@ -189,8 +193,7 @@ bool ThreadOrder::may_end_with_process(const OrderedThread& own) const {
 bool ThreadOrder::is_hopeless(const OrderedThread& own) {
   const bool is_left_to_host =
       own.readiness != nullptr || own.awaits_process || own.object == name_of(files());
-  if (table_->acting != 0 || least() != nullptr || is_left_to_host || own.ends == WaitEnds::by_signal)
-    return false;
+  if (may_any_act() || is_left_to_host || own.ends == WaitEnds::by_signal) return false;
   return own.acts == ThreadActs::blocked;
 }
 
@@ -234,7 +237,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
   // first, and their parents then learn of it. A lock is the host's matter if others may come to use it.
   const auto is_left_to_host = [&] {
     const bool reads = own.object == name_of(files());
-    if (!has_processes() || table_->acting != 0 || least() != nullptr) return false;
+    if (!has_processes() || may_any_act()) return false;
     const bool is_named = own.readiness != nullptr && own.object.is_shared();
     bool is_left = own.acts == ThreadActs::blocked && (reads || own.awaits_process || is_named);
     for_each([&](const OrderedThread& thread) {
@@ -280,12 +283,14 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     };
     bool is_interrupted = guard.has_signal();
     const bool is_asked = own.asked_signal != 0;
+    const std::uint32_t grants = own.grants.load(std::memory_order_relaxed);
     note_wait(own);
     guard.unlock();
     // With a time limit, the host always tells of a signal that was handled.
     const bool is_limited = pause.tv_sec != 0 || pause.tv_nsec != 0;
     if (!is_interrupted && !is_asked)  // its own check may have found what asks it
       is_interrupted = futex_wait(word, before, is_limited ? &pause : nullptr) < 0 && errno == EINTR;
+    if (own.grants.load() != grants && !lets_pass) return own.woken;
     const bool has_come = word.load() != before;
     guard.lock();
     if (lets_pass) table_->passed_ns += host_now_ns() - paused_ns;
@@ -326,14 +331,19 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
 }
 
 void ThreadOrder::enter_call(OrderedThread& own) {
-  if (own.call_depth == 0) enter(own);
+  if (own.call_depth == 0) {
+    enter(own);
+    own.locks = 0;
+  }
   ++own.call_depth;
 }
 
 void ThreadOrder::leave_call(OrderedThread& own, std::int64_t clock_ps) {
   if (own.call_depth == 0) return;  // a signal's handler has ended the call by a jump
   --own.call_depth;
-  if (own.call_depth == 0) leave(own, clock_ps);
+  if (own.call_depth > 0) return;
+  own.owes_way = false;
+  leave(own, clock_ps);
 }
 
 // Whether the thread begins an action: it may be in one.
@@ -371,6 +381,10 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
 }
 
 void ThreadOrder::enter(OrderedThread& own) {
+  if (own.owes_way && own.locks == 0 && own.depth == 0) {
+    own.owes_way = false;
+    give_way(own);
+  }
   {
     Guard guard(*this);
     if (!begins(own, guard)) return;
@@ -453,48 +467,6 @@ void ThreadOrder::advance(OrderedThread& own, std::int64_t clock_ps) {
   if (guard.is_nested() || clock_ps <= own.key.clock_ps) return;
   own.key = {.clock_ps = clock_ps, .round = 0, .number = own.key.number};
   dispatch();
-}
-
-// What another thread does next may come later than its key, but nobody knows before it is there.
-void ThreadOrder::queue_behind_others(OrderedThread& own) {
-  bool is_idle = std::exchange(own.yielded_at, progress()) == progress();
-  for_each([&](const OrderedThread& other) {
-    const bool is_before = &other != &own && may_act(other) && acts_at(other).clock_ps <= own.key.clock_ps;
-    if (is_before && other.saw_nothing != progress()) is_idle = false;
-  });
-  if (!is_idle) own.idle_yields = 0;
-  if (is_idle && own.idle_yields == 0) own.idle_since_ps = own.key.clock_ps;
-  if (is_idle && ++own.idle_yields >= idle_yields_of_step) {
-    own.saw_nothing = progress();
-    own.polled = ++table_->tickets;
-    // In a call of a library it waits for what another thread does in one; what comes later, the simulation
-    // knows.
-    const std::int64_t next_ps = earliest_other_ps(own, own.call_depth > 0);
-    if (own.idle_yields % idle_yields_of_step == 0 && next_ps > own.key.clock_ps && next_ps != INT64_MAX) {
-      own.key = {.clock_ps = own.key.clock_ps + next_step_ps(own.idle_since_ps, own.key.clock_ps, next_ps),
-                 .round = 0,
-                 .number = own.key.number};
-    }
-  }
-  for_each([&](const OrderedThread& other) {
-    if (&other != &own && may_act(other) && other.key.clock_ps == own.key.clock_ps)
-      own.key.round = std::max(own.key.round, other.key.round);
-  });
-  ++own.key.round;
-}
-
-// Within a call.
-void ThreadOrder::give_way(OrderedThread& own) {
-  Guard guard(*this, Guard::Signals::wait);
-  if (guard.is_nested() || !is_acting(own)) return;
-  queue_behind_others(own);
-  own.acts = ThreadActs::at_gate;
-  own.ticket = ++table_->tickets;
-  own.woken = Woken::no;
-  own.ends = WaitEnds::by_thread;
-  table_->acting = 0;
-  dispatch();
-  park(own, guard);
 }
 
 }  // namespace apenet::ipc

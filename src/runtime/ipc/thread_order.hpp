@@ -109,12 +109,15 @@ struct OrderedThread {
   bool lives_in_call = false;                // a thread of such a library: its life is one call
   std::uint64_t actions = 0;                 // that it has begun
   bool gives_way = false;                    // others go first when it ends the action
-  std::uint32_t idle_yields = 0;     // in a row, while nothing moved and nobody else could act at its time
-  std::int64_t idle_since_ps = 0;    // its clock at the first of them
-  std::uint64_t yielded_at = 0;      // ThreadOrder::progress() at the last
-  std::atomic<std::int32_t> id{0};   // the host's thread id; 0: has not begun
-  CallProgress calls;                // while it does not act
-  std::uint64_t calls_progress = 0;  // ThreadOrder::progress() at that time
+  bool owes_way = false;                     // likewise, once it has no lock of its call
+  std::uint32_t locks = 0;                   // that it has taken in the call
+  std::uint32_t idle_yields = 0;   // in a row, while nothing moved and nobody else could act at its time
+  std::int64_t idle_since_ps = 0;  // its clock at the first of them
+  std::uint64_t yielded_at = 0;    // ThreadOrder::progress() at the last
+  std::atomic<std::uint32_t> grants{0};  // how often it has been let act while it waited
+  std::atomic<std::int32_t> id{0};       // the host's thread id; 0: has not begun
+  CallProgress calls;                    // while it does not act
+  std::uint64_t calls_progress = 0;      // ThreadOrder::progress() at that time
   // ThreadActs::blocked.
   OrderObject object;
   std::uint64_t ticket = 0;  // in the order of coming; ThreadActs::ended: of the ends
@@ -297,10 +300,18 @@ class ThreadOrder {
   void come_inside(OrderedThread& own);
   // Between actions: the thread's clock moves.
   void advance(OrderedThread& own, std::int64_t clock_ps);
-  // Within an action: all others that may act at this time do so before the thread goes on after it. If there
-  // are none, many times in a row, the thread waits for what another one does later, and its clock moves
-  // there by steps.
-  static void yield(OrderedThread& own) { own.gives_way = true; }
+  // Within an action, or just before one: all others that may act at this time do so before the thread goes
+  // on after it. If there are none, many times in a row, the thread waits for what another one does later,
+  // and its clock moves there by steps.
+  static void yield(OrderedThread& own) {
+    own.gives_way = true;
+    own.owes_way = false;
+  }
+  // Likewise, but a thread that has taken locks in its call does so before its first action without them, or
+  // when it yields again: others would only wait for the locks.
+  static void yield_without_locks(OrderedThread& own);
+  // Within an action: the thread has taken a lock, or has given one free.
+  static void note_lock(OrderedThread& own, bool has_taken);
   // Within an action: interrupts it until wake(object) or the deadline. owner: of the lock, if known.
   Woken block(OrderedThread& own, const void* object, std::int64_t deadline_ps, OrderedThread* owner,
               WaitEnds ends, HostReadiness* readiness = nullptr);
@@ -365,6 +376,7 @@ class ThreadOrder {
   [[nodiscard]] OrderedThread* first_to_come();
   void dispatch();
   void grant(OrderedThread& thread, Woken woken);
+  [[nodiscard]] bool may_any_act();
   Woken park(OrderedThread& own, Guard& guard);
   void check_thread(OrderedThread* thread);
   [[nodiscard]] bool awaits_file_of_other(const OrderedThread& own);
@@ -436,6 +448,8 @@ class ThreadOrder {
   };
   std::array<LateWake, 16> late_{};  // by handlers of signals
   std::uint32_t late_count_ = 0;
+  // Who has been let act: woken once the lock is free.
+  std::atomic<std::uint32_t>* granted_ = nullptr;
   std::array<std::atomic<pthread_t>, most_threads> selves_{};
   OrderTable own_table_{};
   OrderTable* table_ = &own_table_;

@@ -115,6 +115,7 @@ void ThreadOrder::reset() {
   for (std::atomic<pthread_t>& self : selves_) self.store(pthread_t{}, std::memory_order_relaxed);
   holder_ = pthread_t{};
   late_count_ = 0;
+  granted_ = nullptr;
   process_ = 0;
   table_ = &own_table_;
   words_ = &own_table_.words;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <utility>
 
 #include "runtime/ipc/futex.hpp"
 #include "runtime/ipc/host_call.hpp"
@@ -63,13 +64,17 @@ class ThreadOrder::Guard {
                 as_argument(sizeof before_));
     }
     acquire();
+    is_locked_ = true;
     order_.holder_.store(pthread_self(), std::memory_order_relaxed);
   }
   void unlock() {
-    if (is_nested_) return;
+    if (is_nested_ || !is_locked_) return;
     if (order_.late_count_ > 0) order_.wake_late();
+    std::atomic<std::uint32_t>* const granted = std::exchange(order_.granted_, nullptr);
     order_.holder_.store(pthread_t{}, std::memory_order_relaxed);
+    is_locked_ = false;
     if ((table_.lock.exchange(0) & OrderTable::has_waiters) != 0) futex_wake(table_.lock);
+    if (granted != nullptr) futex_wake(*granted);
     if (!keeps_signals_) return;
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, &before_, 0, as_argument(sizeof before_));
   }
@@ -135,6 +140,7 @@ class ThreadOrder::Guard {
   OrderTable& table_;
   bool is_nested_;
   bool keeps_signals_;
+  bool is_locked_ = false;
   SignalSet before_ = 0;
 };
 

@@ -6,6 +6,13 @@
 #include "runtime/ipc/thread_order_parts.hpp"
 
 namespace apenet::ipc {
+namespace {
+
+// A library that polls memory lets others go first meanwhile.
+constexpr std::uint32_t idle_yields_of_step = 64;
+
+}  // namespace
+
 // It runs in a library, which may spin there until another thread changes memory.
 bool ThreadOrder::is_between_actions_of_call(const OrderedThread& thread) {
   return thread.acts == ThreadActs::acting && thread.call_depth > 0 && thread.depth == 0;
@@ -361,6 +368,62 @@ bool ThreadOrder::must_yield(const OrderedThread& own) {
       yields = true;
   });
   return yields;
+}
+
+// What another thread does next may come later than its key, but nobody knows before it is there.
+void ThreadOrder::queue_behind_others(OrderedThread& own) {
+  bool is_idle = std::exchange(own.yielded_at, progress()) == progress();
+  for_each([&](const OrderedThread& other) {
+    const bool is_before = &other != &own && may_act(other) && acts_at(other).clock_ps <= own.key.clock_ps;
+    if (is_before && other.saw_nothing != progress()) is_idle = false;
+  });
+  if (!is_idle) own.idle_yields = 0;
+  if (is_idle && own.idle_yields == 0) own.idle_since_ps = own.key.clock_ps;
+  if (is_idle && ++own.idle_yields >= idle_yields_of_step) {
+    own.saw_nothing = progress();
+    own.polled = ++table_->tickets;
+    // In a call of a library it waits for what another thread does in one; what comes later, the simulation
+    // knows.
+    const std::int64_t next_ps = earliest_other_ps(own, own.call_depth > 0);
+    if (own.idle_yields % idle_yields_of_step == 0 && next_ps > own.key.clock_ps && next_ps != INT64_MAX) {
+      own.key = {.clock_ps = own.key.clock_ps + next_step_ps(own.idle_since_ps, own.key.clock_ps, next_ps),
+                 .round = 0,
+                 .number = own.key.number};
+    }
+  }
+  for_each([&](const OrderedThread& other) {
+    if (&other != &own && may_act(other) && other.key.clock_ps == own.key.clock_ps)
+      own.key.round = std::max(own.key.round, other.key.round);
+  });
+  ++own.key.round;
+}
+
+void ThreadOrder::yield_without_locks(OrderedThread& own) {
+  if (own.call_depth == 0 || own.locks == 0 || own.owes_way) return yield(own);
+  own.owes_way = true;
+}
+
+void ThreadOrder::note_lock(OrderedThread& own, bool has_taken) {
+  if (own.call_depth == 0) return;
+  if (has_taken) {
+    ++own.locks;
+  } else if (own.locks > 0) {
+    --own.locks;
+  }
+}
+
+// Within a call.
+void ThreadOrder::give_way(OrderedThread& own) {
+  Guard guard(*this, Guard::Signals::wait);
+  if (guard.is_nested() || !is_acting(own)) return;
+  queue_behind_others(own);
+  own.acts = ThreadActs::at_gate;
+  own.ticket = ++table_->tickets;
+  own.woken = Woken::no;
+  own.ends = WaitEnds::by_thread;
+  table_->acting = 0;
+  dispatch();
+  park(own, guard);
 }
 
 }  // namespace apenet::ipc

@@ -105,8 +105,8 @@ APENET_EXPORT int sched_yield() noexcept {
   }
   ipc::OrderedThread* const own = ordered_thread();
   if (own == nullptr) return real();
+  thread_order().yield(*own);  // before the action: a thread that still has to give way does so once
   const OrderedAction action(*own);
-  thread_order().yield(*own);
   return 0;
 }
 

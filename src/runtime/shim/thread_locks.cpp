@@ -188,7 +188,10 @@ int lock_ordered(OrderedThread& own, pthread_mutex_t* mutex, std::int64_t deadli
       continue;
     }
     const int error = real_try_lock(mutex);
-    if (error == 0 || error == EOWNERDEAD) order.note_owner(object, own);
+    if (error == 0 || error == EOWNERDEAD) {
+      order.note_owner(object, own);
+      ThreadOrder::note_lock(own, true);
+    }
     if (error != EBUSY) return error;
     const std::int32_t owner_id = owner_of(mutex);
     const bool checks = (mutex->__data.__kind & kind_bits) == PTHREAD_MUTEX_ERRORCHECK_NP;
@@ -210,6 +213,7 @@ int wait_ordered(OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t*
   const void* const object = name_in_order(condition);
   int error = real_unlock(mutex);
   if (error != 0) return error;
+  ThreadOrder::note_lock(own, false);
   order.wake(name_in_order(mutex), 1, &own);
   const Woken woken = block(own, object, deadline_ps, nullptr, WaitEnds::by_cancel);
   error = lock_ordered(own, mutex, without_limit);
@@ -229,7 +233,10 @@ APENET_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   const ObjectUse use(own, mutex);
   if (!use.is_of_order()) return real_try_lock(mutex);
   const int error = real_try_lock(mutex);
-  if (error == 0 || error == EOWNERDEAD) thread_order().note_owner(use.name(), *own);
+  if (error == 0 || error == EOWNERDEAD) {
+    thread_order().note_owner(use.name(), *own);
+    ThreadOrder::note_lock(*own, true);
+  }
   return error;
 }
 
@@ -244,6 +251,7 @@ APENET_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   }
   const int error = real_unlock(mutex);
   const bool is_free = owner_of(mutex) != own->id;  // unlike a recursive one
+  if (error == 0) ThreadOrder::note_lock(*own, false);
   if (error == 0 && is_free) wake(use.name(), 1, own);
   return error;
 }

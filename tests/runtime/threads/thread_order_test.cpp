@@ -215,5 +215,49 @@ TEST(ThreadOrder, NobodyActsBesideAThreadThatLivesInACall) {
   EXPECT_EQ(seen_changing, 0);
 }
 
+// What a library does with a lock, beside another thread that acts once at the same time. Each string names
+// an action.
+std::vector<std::string> acts_beside(const std::vector<std::string>& of_library) {
+  const auto order = std::make_unique<ThreadOrder>();
+  OrderedThread* const library = order->create(nullptr);
+  library->lives_in_call = true;
+  OrderedThread* const other = order->create(nullptr);
+  order->start(0);
+  std::vector<std::string> acts;  // under the order
+  std::thread first([&] {
+    order->begin(*library);
+    for (const std::string& what : of_library) {
+      order->enter(*library);
+      acts.push_back(what);
+      if (what == "lock") ThreadOrder::note_lock(*library, true);
+      if (what == "unlock") ThreadOrder::note_lock(*library, false);
+      if (what == "poll") ThreadOrder::yield_without_locks(*library);
+      order->leave(*library, library->key.clock_ps);
+    }
+    order->enter(*library);
+    order->end(*library);
+  });
+  std::thread second([&] {
+    order->begin(*other);
+    order->enter(*other);
+    acts.emplace_back("other");
+    order->leave(*other, other->key.clock_ps);
+    order->enter(*other);
+    order->end(*other);
+  });
+  first.join();
+  second.join();
+  return acts;
+}
+
+TEST(ThreadOrder, AThreadInACallGivesWayOnceItHasNoLock) {
+  using Acts = std::vector<std::string>;
+  EXPECT_EQ(acts_beside({"poll", "lock", "unlock"}), (Acts{"poll", "other", "lock", "unlock"}));
+  EXPECT_EQ(acts_beside({"lock", "poll", "unlock", "lock"}),
+            (Acts{"lock", "poll", "unlock", "other", "lock"}));
+  EXPECT_EQ(acts_beside({"lock", "poll", "poll", "unlock"}),
+            (Acts{"lock", "poll", "poll", "other", "unlock"}));
+}
+
 }  // namespace
 }  // namespace apenet::ipc
