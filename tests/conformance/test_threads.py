@@ -219,8 +219,9 @@ def test_locks_that_a_library_takes_within_the_allocator_are_no_actions(apenet, 
     assert (done.returncode, done.stdout) == (0, "".join(f"thread {thread}\n" for thread in first)), done.stderr
 
 
-def test_a_call_that_spins_until_another_thread_acts_ends_and_is_said(apenet, build):
-    done = apenet("run", "-n", "1", "--", build(HERE / "threads" / "spinning_in_call.c"))
+@pytest.mark.parametrize("waits", [(), ("at-semaphore",)])
+def test_a_call_that_spins_until_another_thread_acts_ends_and_is_said(apenet, build, waits):
+    done = apenet("run", "-n", "1", "--", build(HERE / "threads" / "spinning_in_call.c"), *waits)
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
     assert WARNING in done.stderr
 

@@ -125,6 +125,7 @@ void ThreadOrder::dispatch() {
   if (table_->acting != 0) return;
   OrderedThread* first = table_->has_started ? least() : first_to_come();
   for (; first != nullptr && first->acts == ThreadActs::ending; first = least()) end_process(*first);
+  if (first == nullptr && !may_any_act()) wake_paced();
   if (first == nullptr || first->acts == ThreadActs::running) return;
   if (acts_at(*first).clock_ps > now_ps() && awaits_host(*first)) {  // it lets real time pass
     wake_one(*first);
@@ -168,6 +169,13 @@ void ThreadOrder::grant(OrderedThread& thread, Woken woken) {
 
 bool ThreadOrder::may_any_act() {
   return table_->acting != 0 || least() != nullptr;
+}
+
+// Nobody can act any more: a deadlock is found among waits that have no limit.
+void ThreadOrder::wake_paced() {
+  for_each([&](OrderedThread& thread) {
+    if (std::exchange(thread.is_paced, false)) wake_one(thread);
+  });
 }
 
 void ThreadOrder::wake_one(OrderedThread& thread) {
@@ -262,10 +270,12 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
         is_next || is_file_next || (has_processes() && (awaits_end || first_to_wait() == &own));
     const bool is_idle = own.ends == WaitEnds::by_signal || has_processes() ||
                          own.deadline_ps != OrderedThread::no_deadline_ps;
+    // One that acts may spin until this thread, which it wakes, changes memory.
+    own.is_paced = own.acts == ThreadActs::blocked && !checks && !is_idle && may_any_act();
     timespec pause = pause_of(is_hopeless(own)                  ? 0
                               : checks                          ? pause_ns
                               : own.acts == ThreadActs::at_gate ? most_pause_ns
-                              : is_idle                         ? idle_pause_ns
+                              : is_idle || own.is_paced         ? idle_pause_ns
                                                                 : 0);
     const bool lets_pass = is_next && least() == &own;
     const std::int64_t paused_ns = lets_pass ? host_now_ns() : 0;

@@ -127,6 +127,7 @@ struct OrderedThread {
   bool awaits_process = false;         // for the end of one
   HostReadiness* readiness = nullptr;  // checked now and then; nullptr: only threads of the order wake it
   OrderObject taking;                  // ThreadActs::at_gate: the object at which it has been woken
+  bool is_paced = false;               // its wait has a limit in the host only because another thread may act
   // Its last empty poll, in a library that waits: ThreadOrder::progress_, its ticket, and that of the poll
   // before with the same progress, in the same call.
   static constexpr std::uint64_t no_poll = UINT64_MAX;
@@ -377,6 +378,7 @@ class ThreadOrder {
   void dispatch();
   void grant(OrderedThread& thread, Woken woken);
   [[nodiscard]] bool may_any_act();
+  void wake_paced();
   Woken park(OrderedThread& own, Guard& guard);
   void check_thread(OrderedThread* thread);
   [[nodiscard]] bool awaits_file_of_other(const OrderedThread& own);
