@@ -1,6 +1,7 @@
 """Sleeps of a rank that waits for something outside the simulation take real time, others take none."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -103,3 +104,50 @@ def test_calls_on_sockets_with_a_time_limit_take_it_in_virtual_time(apenet, buil
 def test_ranks_meet_in_waits_with_a_time_limit(apenet, build, means):
     done = apenet("run", "-n", "2", "--", build(OUTSIDE / "limited_meetings.c"), means)
     assert (done.returncode, done.stdout.split()) == (0, ["met", "met"]), done.stderr
+
+
+# Loops that give up after 60 s of virtual time, and find what comes after a second of the host.
+LOOPS = {
+    "a shell that asks itself": 'for i in $(seq 600); do [ -e "$1" ] && exit 0; sleep 0.1; done; exit 1',
+    "a shell that asks a program": 'for i in $(seq 600); do grep -qs x "$1" && exit 0; sleep 0.1; done; exit 1',
+    "a shell that asks a pipeline": 'for i in $(seq 600); do cat "$1" 2>&1|grep -q ^x && exit; sleep .1; done; exit 1',
+    "awk": """awk -v f="$1" 'BEGIN { for (; i < 600; ++i) { if (!system("test -e " f)) exit 0; system("sleep 0.1") }
+        exit 1 }'""",
+    "make": r"""printf 'all:\n\t@for i in $$(seq 600); do [ -e %s ] && exit 0; sleep 0.1; done; exit 1\n' "$1" |
+        make -s -f -""",
+}
+SHELL = "import subprocess, sys; from mpi4py import MPI; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+ASKS = """
+import subprocess, sys, time
+from mpi4py import MPI
+open(sys.argv[2] + ".begun", "w").close()
+for _ in range(600):
+    if subprocess.call(["test", "-e", sys.argv[2]]) == 0:
+        sys.exit(0)
+    time.sleep(0.1)
+sys.exit(1)
+"""
+# Makes the file a second after the loop has begun.
+MAKER = 'until [ -e "$1.begun" ]; do sleep 0.02; done; sleep 1; echo x > "$1"'
+
+
+@pytest.mark.parametrize("loop", [*LOOPS, "python"])
+def test_loops_that_check_or_sleep_by_programs_of_their_own_wait_for_the_host(apenet, tmp_path, loop):
+    file = tmp_path / "file"
+    if loop == "python":
+        command = ["-c", ASKS, "", file]
+    else:
+        command = ["-c", SHELL, "sh", "-c", f': > "$1.begun"; {LOOPS[loop]}', "sh", file]
+    with subprocess.Popen(["sh", "-c", MAKER, "sh", file]):
+        done = apenet("run", "-n", "1", "--", sys.executable, *command)
+    assert done.returncode == 0, done.stderr
+    assert "may not repeat" in done.stderr
+
+
+def test_programs_that_fail_between_sleeps_of_work_cost_no_more_real_time_than_the_stall_timeout(apenet):
+    program = (
+        "import subprocess, time; from mpi4py import MPI\nfor _ in range(5): subprocess.call('false'); time.sleep(60)"
+    )
+    done = apenet("run", "-n", "1", "--stall-timeout", "0.3", "--", sys.executable, "-c", program)
+    assert done.returncode == 0, done.stderr
+    assert "for as long as the stall timeout, waiting for another answer of a program" in done.stderr

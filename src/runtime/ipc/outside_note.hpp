@@ -14,6 +14,7 @@ enum class OutsideCause : std::uint32_t {
   lock,        // a lock or semaphore that another process holds
   descriptor,  // data in a pipe, socket or file
   file,        // a file that appears, vanishes or changes
+  answer,      // another status of a program that the rank starts again and again
   object,      // shared memory, a semaphore or a queue that another process makes
   signal,      // nothing: a signal from outside has ended a sleep
   count,

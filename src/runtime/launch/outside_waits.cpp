@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, kinds> names{"",
                                                     "a lock",
                                                     "data in a pipe, socket or file",
                                                     "a file",
+                                                    "another answer of a program that it starts",
                                                     "shared memory, a semaphore or a queue",
                                                     ""};
 

@@ -141,6 +141,8 @@ template <typename Real>
 pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   int own_status = 0;
   const auto wait = [&](pid_t child, int how) { return real(child, &own_status, how); };
+  const auto failure = [&] { return WIFEXITED(own_status) ? WEXITSTATUS(own_status) : 0; };
+  ChildWait wait_of_loop(clock_client());
   pid_t child = 0;
   if (const std::optional<pid_t> ordered = wait_in_order(process, flags, wait)) {
     child = *ordered;
@@ -149,6 +151,7 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
     if (child > 0)
       note_reaped(child, flags, WIFEXITED(own_status) && WEXITSTATUS(own_status) != loader_failed);
     if (child > 0) end_order();
+    if (child > 0) wait_of_loop.end(failure());
     return child;
   }
   {
@@ -159,6 +162,7 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   if (has_ended) forget_reaped(child, flags);
   if (has_ended) end_order();
   if (child > 0 && status != nullptr) *status = own_status;
+  if (child > 0 && has_ended) wait_of_loop.end(failure());
   return waited(child, own_status, flags);
 }
 
@@ -196,6 +200,7 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
       return error != 0 ? error : own.si_pid;
     };
     const pid_t awaited = type == P_ALL ? -1 : static_cast<pid_t>(process);
+    ChildWait wait_of_loop(clock_client());
     if (const std::optional<pid_t> child = wait_in_order(awaited, flags, wait)) {
       if (*child > 0) forget_check();
       if (*child > 0 && info != nullptr) *info = own;
@@ -203,6 +208,7 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
       if (*child > 0 && (flags & WNOWAIT) == 0)
         note_reaped(*child, flags, has_exited && own.si_status != loader_failed);
       if (*child > 0) end_order();
+      if (*child > 0) wait_of_loop.end(has_exited ? own.si_status : 0);
       return *child < 0 ? -1 : 0;
     }
   }

@@ -339,7 +339,9 @@ APENET_EXPORT int prctl(int option, ...) noexcept {
 
 }  // namespace apenet::shim
 
-// The C library's dlopen() uses the path of its caller, so it must return to it.
+// The C library's dlopen() uses the path of its caller, so it must return to it. Without RTLD_DEEPBIND: with
+// it, the library and those that it needs would use the C library's clocks, and MPI's functions, past the
+// shim.
 extern "C" {
 __attribute__((visibility("hidden"))) void* apenet_host_dlopen = nullptr;
 __attribute__((visibility("hidden"), used)) void apenet_find_dlopen() {
@@ -354,6 +356,7 @@ __asm__(R"(
 dlopen:
     .cfi_startproc
     endbr64
+    andl    $~8, %esi
     movq    apenet_has_loaded@gottpoff(%rip), %rax
     movb    $1, %fs:(%rax)
     movq    apenet_host_dlopen(%rip), %rax

@@ -34,7 +34,7 @@ constexpr std::uint16_t pmix_uint32 = 14;
 void* pmix_symbol(const char* name) {
   void* library = dlopen("libpmix.so.2", RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) return nullptr;
-  void* symbol = dlsym(library, name);
+  void* symbol = host_symbol(library, name);
   dlclose(library);
   return symbol;
 }

@@ -1,4 +1,5 @@
 #include "runtime/shim/memory_watchers.hpp"
+#include "runtime/shim/real.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -60,7 +61,7 @@ void note_hook_of_open_mpi(Search& search) {
   if (library == nullptr) return;
   Dl_info place{};
   void* symbol = nullptr;
-  void* const hook = dlsym(library, "opal_mem_hooks_release_hook");
+  void* const hook = host_symbol(library, "opal_mem_hooks_release_hook");
   if (hook != nullptr && dladdr1(hook, &place, &symbol, RTLD_DL_SYMENT) != 0 && symbol != nullptr)
     note_code(search, reinterpret_cast<std::uint64_t>(hook), static_cast<const ElfW(Sym)*>(symbol)->st_size);
   dlclose(library);

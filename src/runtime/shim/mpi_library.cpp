@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/shim/real.hpp"
+
 namespace apenet::shim {
 namespace {
 
@@ -22,7 +24,7 @@ int search_object(dl_phdr_info* object, std::size_t /*size*/, void* data) {
   if (object->dlpi_name == nullptr || std::strstr(object->dlpi_name, "libmpi") == nullptr) return 0;
   void* handle = dlopen(object->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
   if (handle == nullptr) return 0;
-  search.found = dlsym(handle, search.name);
+  search.found = host_symbol(handle, search.name);
   dlclose(handle);
   return search.found != nullptr ? 1 : 0;
 }
@@ -50,7 +52,7 @@ std::uint64_t openmpi_object(const char* name) {
   if (void* copied = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<std::uint64_t>(copied);
   void* library = dlopen(library_file(), RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) return 0;
-  const auto found = reinterpret_cast<std::uint64_t>(dlsym(library, name));
+  const auto found = reinterpret_cast<std::uint64_t>(host_symbol(library, name));
   dlclose(library);
   return found;
 }

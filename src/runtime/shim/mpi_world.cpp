@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -106,7 +107,7 @@ bool has_ucx_alone() {
   dl_iterate_phdr(note_network, &found);
   if (!found.ucx || found.libfabric || abi() == Abi::openmpi) return false;
   void* library = dlopen(library_file(), RTLD_NOLOAD | RTLD_LAZY);
-  const bool exports = library != nullptr && dlsym(library, "fi_getinfo") != nullptr;
+  const bool exports = library != nullptr && host_symbol(library, "fi_getinfo") != nullptr;
   if (library != nullptr) dlclose(library);
   return !exports;
 }

@@ -35,6 +35,9 @@ constexpr std::int64_t most_interval_ps = 10'000'000'000;
 constexpr std::int64_t first_slice_ns = 200'000;
 constexpr std::int64_t most_slice_ns = 10'000'000;
 
+// Virtual time that must pass in a wait for a child to make it a sleep. Reads of the clock take less.
+constexpr std::int64_t least_child_sleep_ps = 1'000'000'000;
+
 constexpr std::size_t kept_path_bytes = 256;
 
 // What a thread has checked since its last sleep, and before that.
@@ -93,6 +96,12 @@ bool sleep_in_host(std::int64_t ns) {
   return host_call(SYS_nanosleep, &duration, remaining) == 0;
 }
 
+// Nobody reads the note of a process that the rank has started: the run says of all of them at once that they
+// do not repeat.
+void note_host_decides(const ipc::Client& client) {
+  if (client.is_own_block()) ipc::Client::order_table()->has_overtaken = true;
+}
+
 // The rank whose checks count, or nullptr.
 ipc::Client* checking_client() {
   ipc::Client* client = ipc::Client::known();
@@ -119,8 +128,10 @@ void note_answer(ipc::Client& client, OutsideCause what, std::uint64_t key, bool
   const bool is_process = what == OutsideCause::child || what == OutsideCause::process;
   // A process that acts in the rank's order may have changed it.
   const bool is_of_host = is_process || (own.work_at_check == work && !thread_order().is_shared());
-  if (own.subject == subject && own.has_missed == is_found && is_of_host)
+  if (own.subject == subject && own.has_missed == is_found && is_of_host) {
     client.block().outside.changed |= bit_of(what);
+    note_host_decides(client);
+  }
   own.subject = subject;
   own.has_missed = !is_found;
   own.work_at_check = work;
@@ -216,6 +227,12 @@ OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client)
   }
 }
 
+OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps, std::int64_t began_ns)
+    : client_(client), ps_(ps), began_ns_(client.progress().leaves() ? 0 : began_ns) {
+  OutsideChecks& own = outside_checks;
+  own.owed_ps = std::min(own.owed_ps, ipc::end_of_time_ps - ps) + ps;
+}
+
 OutsideWait::Reason OutsideWait::find_reason() const {
   const OutsideChecks& own = outside_checks;
   const std::uint32_t certain = own.certain & ~bit_of(OutsideCause::child);
@@ -276,6 +293,7 @@ void OutsideWait::take(Reason reason) {
   }
   note.now = OutsideCause::none;
   note.waited |= bit_of(reason.what);
+  note_host_decides(client_);
   // The program may have checked something else in the handler of the signal. If it goes on to wait, it
   // sleeps for the rest, too.
   own.owed_ps = is_interrupted ? std::max<std::int64_t>(owed_ns - passed_ns, 0) * ps_per_ns : 0;
@@ -315,6 +333,7 @@ std::optional<std::int64_t> OutsideWait::sleep_beside_children() {
     has_changed = !is_interrupted && slept_ps < ps_ && !holds(reason);
   }
   note.waited |= bit_of(reason.what);
+  note_host_decides(client_);
   // The host shows a child's end a moment before it sends the signal.
   constexpr std::int64_t moment_ns = 1'000'000;
   if (has_changed) is_interrupted = SignalGate::let_in(gate.outside(), moment_ns);
@@ -347,6 +366,32 @@ void OutsideWait::pass(std::int64_t left_ps) {
   own.certain = 0;
   own.key_before = std::exchange(own.key, 0);
   own.work_before = work_of(client_);
+}
+
+ChildWait::ChildWait(ipc::Client* client) : client_(client) {
+  if (client_ == nullptr) return;
+  began_ps_ = now_ps(*client_);
+  began_ns_ = host_now_ns();
+}
+
+void ChildWait::end(int failure) {
+  if (client_ == nullptr || checking_client() != client_) return;
+  const int error = errno;
+  OutsideChecks& own = outside_checks;
+  const std::int64_t ps = now_ps(*client_) - began_ps_;
+  if (ps >= least_child_sleep_ps) {
+    if (own.certain != 0 || own.key != 0) {
+      OutsideWait(*client_, ps, began_ns_).pass(0);
+    } else {
+      own.key_before = 0;
+    }
+  }
+  if (failure != 0) {
+    own.what = OutsideCause::answer;
+    own.key =
+        mixed(static_cast<std::uint64_t>(OutsideCause::answer), static_cast<std::uint64_t>(failure)) | 1U;
+  }
+  errno = error;
 }
 
 }  // namespace apenet::shim

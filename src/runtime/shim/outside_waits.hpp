@@ -12,7 +12,10 @@
 //   found it unchanged. A single check means nothing: programs check many files that they do not wait for.
 //   Nor do two between which the rank has sent or received messages, or computed: it works, and asks whether
 //   it should stop. The sleep between the two checks is then made up for;
+// - the same for a program that it starts and that fails again;
 // - other threads of the rank compute, without a call of the libraries that the simulator knows.
+//
+// A wait for a child in which virtual time passes is such a sleep, too: a shell sleeps by starting `sleep`.
 //
 // Some of these reasons are guesses. Real time that a guess takes in a row is limited by the stall timeout,
 // unless the processes that the rank has started work.
@@ -67,6 +70,8 @@ void forget_check();
 class OutsideWait {
  public:
   OutsideWait(ipc::Client& client, std::int64_t ps);
+  // For a sleep that began at this time of the host and is over. Other children do not matter to it.
+  OutsideWait(ipc::Client& client, std::int64_t ps, std::int64_t began_ns);
   OutsideWait(const OutsideWait&) = delete;
   OutsideWait& operator=(const OutsideWait&) = delete;
   // left_ps: the rest of a sleep that something has ended early.
@@ -92,6 +97,20 @@ class OutsideWait {
   std::int64_t ps_;
   std::int64_t began_ns_ = 0;  // in the host; 0: nothing outside needs to be checked
   bool has_children_ = false;
+};
+
+// A wait for a child. Make it before the wait.
+class ChildWait {
+ public:
+  // client: nullptr if the process has the host's time.
+  explicit ChildWait(ipc::Client* client);
+  // The child has ended. failure: its exit status, or 0 if a signal has ended it.
+  void end(int failure);
+
+ private:
+  ipc::Client* client_;
+  std::int64_t began_ps_ = 0;
+  std::int64_t began_ns_ = 0;
 };
 
 }  // namespace apenet::shim

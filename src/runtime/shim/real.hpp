@@ -11,7 +11,9 @@ namespace apenet::shim {
 
 // Returns the C library's function of this name, which the program would have called without the shim.
 void* next_symbol(const char* name);
-// Likewise, of this version, if it has it.
+// The C library's dlsym(), for the handle of a library. The shim's own finds the shim's functions.
+void* host_symbol(void* library, const char* name);
+// As next_symbol(), of this version, if it has it.
 void* next_symbol_of(const char* name, const char* version);
 
 template <typename Function>

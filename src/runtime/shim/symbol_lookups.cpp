@@ -1,0 +1,82 @@
+// dlsym(): a program that looks up a function in the library that has it gets the shim's function instead, as
+// if it were linked to the library. Without this, ctypes.CDLL("libc.so.6").time would be the host's clock,
+// and the MPI_Init of a library that was opened by dlopen() would begin a world of its own.
+//
+// A lookup without a library (RTLD_DEFAULT, RTLD_NEXT) depends on the object that calls dlsym(), so the C
+// library must return to it. The former finds the shim's functions anyway.
+#include <dlfcn.h>
+
+#include <string>
+#include <string_view>
+
+#include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+// The address at which the object with this function begins, or nullptr.
+const void* object_of(const void* function) {
+  Dl_info info{};
+  return dladdr(function, &info) == 0 ? nullptr : info.dli_fbase;
+}
+
+// Whether this is the function that the shim's function of the same name stands for, and not one of a library
+// that has its own.
+bool is_replaced(const void* found, const char* name) {
+  if (!std::string_view(name).starts_with("MPI_")) return next_symbol(name) == found;
+  const void* profiling = find_profiling_symbol(("P" + std::string(name)).c_str());
+  return profiling != nullptr && object_of(profiling) == object_of(found);
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+extern "C" {
+// Requires a handle of a library.
+__attribute__((visibility("hidden"), used)) void* apenet_look_up(void* library, const char* name) {
+  void* found = apenet::shim::host_symbol(library, name);
+  if (found == nullptr) return nullptr;  // dlerror() says why
+  void* const own = apenet::shim::own_symbol(name);
+  const bool is_of_shim =
+      own != nullptr &&
+      apenet::shim::object_of(own) == apenet::shim::object_of(reinterpret_cast<void*>(&apenet_look_up));
+  if (is_of_shim && own != found && apenet::shim::is_replaced(found, name)) found = own;
+  dlerror();  // of the other lookups
+  return found;
+}
+}
+
+#if defined(__x86_64__)
+__asm__(R"(
+    .text
+    .globl  dlsym
+    .type   dlsym, @function
+dlsym:
+    .cfi_startproc
+    endbr64
+    leaq    1(%rdi), %rax
+    cmpq    $1, %rax
+    ja      apenet_look_up
+    movq    apenet_host_dlsym(%rip), %rax
+    testq   %rax, %rax
+    je      1f
+    jmp     *%rax
+1:  pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rsi
+    .cfi_adjust_cfa_offset 8
+    subq    $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call    apenet_find_dlsym
+    addq    $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq    %rsi
+    .cfi_adjust_cfa_offset -8
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp     *apenet_host_dlsym(%rip)
+    .cfi_endproc
+    .size   dlsym, .-dlsym
+)");
+#endif
