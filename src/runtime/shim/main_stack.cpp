@@ -72,28 +72,29 @@ std::size_t bytes_above_main(const void* frame) {
   return reinterpret_cast<std::uintptr_t>(frame) % unit_of(stack_limit());
 }
 
+// Looked up at each call: the thread sanitizer calls these before it can guard a static variable.
 APENET_EXPORT int setrlimit(__rlimit_resource_t resource, const rlimit* limit) noexcept {
-  static const auto real = next<int (*)(__rlimit_resource_t, const rlimit*)>("setrlimit");
+  const auto real = next<int (*)(__rlimit_resource_t, const rlimit*)>("setrlimit");
   if (resource == RLIMIT_STACK) prepare_limit(limit->rlim_cur);
   return real(resource, limit);
 }
 
 APENET_EXPORT int setrlimit64(__rlimit_resource_t resource, const rlimit64* limit) noexcept {
-  static const auto real = next<int (*)(__rlimit_resource_t, const rlimit64*)>("setrlimit64");
+  const auto real = next<int (*)(__rlimit_resource_t, const rlimit64*)>("setrlimit64");
   if (resource == RLIMIT_STACK) prepare_limit(limit->rlim_cur);
   return real(resource, limit);
 }
 
 APENET_EXPORT int prlimit(pid_t process, __rlimit_resource resource, const rlimit* limit,
                           rlimit* before) noexcept {
-  static const auto real = next<int (*)(pid_t, __rlimit_resource, const rlimit*, rlimit*)>("prlimit");
+  const auto real = next<int (*)(pid_t, __rlimit_resource, const rlimit*, rlimit*)>("prlimit");
   if (is_own_stack(process, resource) && limit != nullptr) prepare_limit(limit->rlim_cur);
   return real(process, resource, limit, before);
 }
 
 APENET_EXPORT int prlimit64(pid_t process, __rlimit_resource resource, const rlimit64* limit,
                             rlimit64* before) noexcept {
-  static const auto real = next<int (*)(pid_t, __rlimit_resource, const rlimit64*, rlimit64*)>("prlimit64");
+  const auto real = next<int (*)(pid_t, __rlimit_resource, const rlimit64*, rlimit64*)>("prlimit64");
   if (is_own_stack(process, resource) && limit != nullptr) prepare_limit(limit->rlim_cur);
   return real(process, resource, limit, before);
 }
