@@ -35,6 +35,10 @@ inline void list_fields(schema::Fields& fields, SoftwareCosts& layer) {
          "largest eager message; larger ones use a rendezvous without a copy");
   fields("send_packet_us", layer.send_packet, not_negative.optional(),
          "each further packet of a message that the library splits into packets (VELO)");
+  fields("doorbell_us", layer.doorbell, not_negative.optional(),
+         "further time to post a message that the processor does not write to the card");
+  fields("eager_completion_us", layer.eager_completion, not_negative.optional(),
+         "to take the completion of a copied message; 0: the library asks for none");
   fields("receive_packet_us", layer.receive_packet, not_negative.optional(),
          "each further packet of a message whose packets the library takes one by one");
 }

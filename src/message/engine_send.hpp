@@ -140,6 +140,7 @@ bool Engine<P>::send_direct(Inbox& from, const SendCall& call) {
   request.flags = want_local;
   request.rail = rail_;
   transport_.charge(transport_.costs(rail_).send);
+  charge_doorbell(call.target);
   parts_.insert(transport_.post(request), transfer.id);
   ++transfer.pending;
   return true;
@@ -149,12 +150,17 @@ bool Engine<P>::send_direct(Inbox& from, const SendCall& call) {
 template <typename P>
 void Engine<P>::post_eager(MessageHeader header, const SendCall& call, const Buffer& part) {
   Request request = eager_request(header, call.target, part);
+  const SoftwareCosts& costs = transport_.costs(rail_);
   // A receive ring's place is given back by a request.
   request.no_reply = call.no_reply && transport_.card(rail_).needs_credit == 0 ? 1 : 0;
-  transport_.charge(transport_.costs(rail_).send);
+  transport_.charge(costs.send);
+  if (costs.eager_completion > Time::zero() && !transport_.is_same_node(call.target)) {
+    request.flags = want_local;
+    request.immediate = copied_message;
+  }
   // What the CPU writes to the card itself needs no other copy.
   if (request.bytes > transport_.card(rail_).max_pio_bytes) charge_copy(part.length - part.gpu_bytes());
-  if (part.gpu_bytes() > 0 && card_reaches_gpus(call.target)) request.flags = local_gpu;
+  if (part.gpu_bytes() > 0 && card_reaches_gpus(call.target)) request.flags |= local_gpu;
   post_send(request);
 }
 
@@ -185,13 +191,19 @@ template <typename P>
 void Engine<P>::post_send(Request& request) {
   const CardLimits& card = transport_.card(rail_);
   const bool is_written = request.bytes <= card.max_pio_bytes && (request.flags & local_gpu) == 0;
-  if (is_written) request.flags = from_cpu;
+  if (is_written) request.flags |= from_cpu;
   request.rail = rail_;
+  if (!is_written) charge_doorbell(request.target);
   transport_.post(request);
   const std::int64_t packet = card.send_packet_bytes;
   if (!is_written || packet == 0 || request.bytes <= packet || transport_.is_same_node(request.target))
     return;
   transport_.charge(transport_.costs(rail_).send_packet * ((request.bytes - 1) / packet));
+}
+
+template <typename P>
+void Engine<P>::charge_doorbell(std::uint32_t target) {
+  if (!transport_.is_same_node(target)) transport_.charge(transport_.costs(rail_).doorbell);
 }
 
 template <typename P>
@@ -362,6 +374,7 @@ void Engine<P>::post_part(Transfer& transfer, RequestVerb verb, std::uint64_t lo
   request.remote_address = remote.address;
   request.immediate = options.immediate;
   transport_.charge(transport_.costs(rail_).send);
+  charge_doorbell(transfer.target);
   request.rail = rail_;
   parts_.insert(transport_.post(request), transfer.id);
   ++transfer.pending;
@@ -369,6 +382,11 @@ void Engine<P>::post_part(Transfer& transfer, RequestVerb verb, std::uint64_t lo
 
 template <typename P>
 void Engine<P>::reported(const Event& event) {
+  if (event.kind == EventKind::sent && event.immediate == copied_message) {
+    transport_.works_for({});
+    transport_.charge(transport_.costs(rail_).eager_completion);
+    return;
+  }
   std::uint32_t id = 0;
   Transfer* transfer = parts_.take(event.message, id) ? stores_.transfers.find(id) : nullptr;
   if (transfer == nullptr) throw MalformedMessage("a completion of nothing that was posted");

@@ -143,6 +143,8 @@ struct SoftwareCosts {
   Time publish;
   Time poll;
   Time clock_read;
+  Time doorbell;
+  Time eager_completion;  // zero: nothing is reported of a copied message
   std::int64_t eager_limit_bytes = 0;
   std::int64_t copy_bytes_per_second = 0;  // rate of the node's memory; 0: a copy takes no time
   Time gpu_copy_latency;

@@ -92,6 +92,9 @@ struct PutNotice {
   }
 };
 
+// In place of a notice: the request is a copied message, of whose way out the library only takes note.
+inline constexpr std::uint64_t copied_message = std::uint64_t{0xff} << 56U;
+
 [[nodiscard]] inline bool is_ready(MessageKind kind) {
   return kind == MessageKind::ready_tagged || kind == MessageKind::ready_plain;
 }

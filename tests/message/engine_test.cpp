@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "message/toy_transport.hpp"
 
@@ -68,6 +69,73 @@ TEST_F(EngineTest, AnEagerSendFreesItsBufferAtOnce) {
     EXPECT_EQ(network[1].engine.waiting(), 0U);
     reported(1).clear();
   }
+}
+
+// The library learns of each copied message that it has left, and of no other by this cost.
+TEST(Engine, TheCompletionOfACopiedMessageIsTakenAndBelongsToNoOperation) {
+  message::SoftwareCosts costs = ToyNetwork::small_eager_limit();
+  costs.send = Time::from_ns(1000);
+  costs.completion = Time::from_ns(100);
+  for (const std::int64_t eager_completion_ns : {0, 7}) {
+    costs.eager_completion = Time::from_ns(eager_completion_ns);
+    ToyNetwork network(2, costs);
+    const auto charged = [&network] { return std::exchange(network[0].transport.charged, Time::zero()); };
+    for (const std::size_t length : {50U, 200U}) {
+      const Bytes sent = bytes_from(1, length);
+      SendCall call;
+      call.buffer = buffer_of(sent);
+      call.target = 1;
+      EXPECT_TRUE(network[0].engine.send(network[0].inbox, call));
+      network.run();
+      EXPECT_EQ(charged(), costs.send + costs.eager_completion);
+    }
+    EXPECT_TRUE(network[0].transport.reported.empty());
+    EXPECT_EQ(network[0].engine.unfinished(), 0U);
+    // A rendezvous: its request to send and its put are posted, and one completion is taken.
+    const Bytes sent = bytes_from(1, 300);
+    Bytes got(300);
+    ReceiveCall receive;
+    receive.buffer = buffer_of(got);
+    for (int taken = 0; taken < 3; ++taken) network[1].engine.receive(network[1].inbox, receive);
+    SendCall call;
+    call.buffer = buffer_of(sent);
+    call.target = 1;
+    EXPECT_FALSE(network[0].engine.send(network[0].inbox, call));
+    network.run();
+    EXPECT_EQ(charged(), costs.send * 2 + costs.completion);
+    EXPECT_EQ(got, sent);
+  }
+}
+
+TEST(Engine, ADoorbellCostsTimeUnlessTheProcessorWritesTheMessageToTheCard) {
+  message::SoftwareCosts costs = ToyNetwork::small_eager_limit();
+  costs.send = Time::from_ns(1000);
+  costs.doorbell = Time::from_ns(30);
+  message::CardLimits card;
+  card.max_pio_bytes = 74;  // a header and 50 bytes
+  ToyNetwork network(2, costs, card);
+  const auto charged = [&network] { return std::exchange(network[0].transport.charged, Time::zero()); };
+  SendCall call;
+  call.target = 1;
+  for (const std::size_t length : {50U, 51U}) {
+    const Bytes sent = bytes_from(1, length);
+    call.buffer = buffer_of(sent);
+    EXPECT_TRUE(network[0].engine.send(network[0].inbox, call));
+    EXPECT_EQ(charged(), length == 50 ? costs.send : costs.send + costs.doorbell);
+  }
+  // The card reads the payload of a put, but not the short request of a rendezvous.
+  const Bytes sent = bytes_from(1, 300);
+  Bytes got(300);
+  ReceiveCall receive;
+  receive.buffer = buffer_of(got);
+  receive.wanted = {.source = 0};
+  call.buffer = buffer_of(sent);
+  network.run();
+  EXPECT_FALSE(network[0].engine.send(network[0].inbox, call));
+  EXPECT_EQ(charged(), costs.send);
+  for (int taken = 0; taken < 3; ++taken) network[1].engine.receive(network[1].inbox, receive);
+  network.run();
+  EXPECT_EQ(charged(), costs.send + costs.doorbell);
 }
 
 TEST_F(EngineTest, AMessageWithoutAReceiveIsKept) {

@@ -245,6 +245,7 @@ inline void ToyNetwork::post(std::uint32_t source, const message::Request& reque
     message::Event sent;
     sent.kind = message::EventKind::sent;
     sent.message = request.message;
+    sent.immediate = request.immediate;
     report(source, sent);
   });
 }

@@ -92,6 +92,27 @@ TEST_F(HcaTest, ASmallInlinePayloadIsWrittenToTheCardByTheProcessor) {
   EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + payload_16 + completion);
 }
 
+TEST_F(HcaTest, LinesOfAnEntryLeaveTheProcessorOneAfterAnother) {
+  MachineDescription description = round_hca();
+  card_of(description).blueflame_interval = Time::from_ns(70);
+  card_of(description).max_inline_bytes = card_of(description).blueflame_bytes = 128;
+  wire(description);
+  // Entries of 64, 64 + 1 and 64 + 65 bytes: one, two and three lines. No entry overtakes another.
+  machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 0, .message = 1});
+  machine->post(Time::from_ns(10'000),
+                {.source = 0, .target = 1, .from_cpu = true, .bytes = 1, .message = 2});
+  machine->post(Time::from_ns(20'000),
+                {.source = 0, .target = 1, .from_cpu = true, .bytes = 65, .message = 3});
+  machine->post(Time::from_ns(20'001),
+                {.source = 0, .target = 1, .from_cpu = true, .bytes = 0, .message = 4});
+  simulation.run();
+  const std::int64_t header_in = doorbell + process + crossing + receive;
+  EXPECT_EQ(completed_ns(Kind::arrived, 0), header_in + completion);
+  EXPECT_EQ(completed_ns(Kind::arrived, 1), 10'000 + 70 + header_in + 110 + completion);
+  EXPECT_EQ(completed_ns(Kind::arrived, 2), 20'000 + 140 + header_in + 190 + completion);
+  EXPECT_GT(completed_ns(Kind::arrived, 3), completed_ns(Kind::arrived, 2));
+}
+
 TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
   wire(round_hca());
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 64});

@@ -39,6 +39,7 @@ struct Description {
   Time receive_repost;
   Time rnr_timer;
   Time context_miss;
+  Time blueflame_interval;
 };
 
 inline void list_fields(schema::Fields& fields, Description& card) {
@@ -92,6 +93,8 @@ inline void list_fields(schema::Fields& fields, Description& card) {
          "from a visible completion until its receive buffer is posted again");
   fields("rnr_timer_us", card.rnr_timer, positive, "from \"receiver not ready\" to the next attempt");
   fields("context_miss_ns", card.context_miss, not_negative, "time to fetch a context from host memory");
+  fields("blueflame_interval_ns", card.blueflame_interval, not_negative.optional(),
+         "between two lines of 64 bytes of an entry that the processor writes to the card");
 }
 
 void validate(const Description& card);

@@ -11,6 +11,7 @@ namespace {
 // Upper byte of bus tags and event arguments.
 enum RequesterTag : std::uint8_t {
   doorbell_written,  // which: doorbell_name()
+  entry_stored,
   entry_written,
   entry_fetched,
   entry_processed,    // which: connection
@@ -80,8 +81,7 @@ void Requester::doorbell(MessageId message) {
       work.has_payload ? descriptor.bytes <= card.blueflame_bytes : card.is_blueflame_for_all;
   if (is_blueflame && queue.in_host_memory.empty() && has_place(queue)) {
     take_to_card(queue, work);
-    card_.all.state.entries.push(state_.written_entries, {id, work.number});
-    card_.written_by_processor(entry_bytes(work), *this, make_tag(entry_written, 0));
+    store_entry({id, work.number}, entry_bytes(work));
     return;
   }
   if (queue.posted - queue.retired > card_.all.description.send_queue_entries)
@@ -89,6 +89,26 @@ void Requester::doorbell(MessageId message) {
   card_.all.state.works.push(queue.in_host_memory, work);
   card_.written_by_processor(card_.all.description.doorbell_bytes, *this,
                              make_tag(doorbell_written, doorbell_name(id, message)));
+}
+
+// The doorbell's time is that of the entry's first line. The other lines leave the processor's
+// write-combining buffers one after another, and the card begins with the last one. Entries keep their order.
+void Requester::store_entry(const EntryName& name, std::int64_t bytes) {
+  constexpr std::int64_t line_bytes = 64;
+  const Time interval = card_.all.description.blueflame_interval;
+  if (interval == Time::zero()) {
+    entry_stored_now(name, bytes);
+    return;
+  }
+  state_.stored_at = std::max(state_.stored_at, card_.now() + interval * ((bytes - 1) / line_bytes));
+  card_.all.state.entries.push(state_.stored_entries, name);
+  card_.all.simulation.schedule(card_.state.source, state_.stored_at, *this,
+                                make_tag(entry_stored, static_cast<std::uint64_t>(bytes)));
+}
+
+void Requester::entry_stored_now(const EntryName& name, std::int64_t bytes) {
+  card_.all.state.entries.push(state_.written_entries, name);
+  card_.written_by_processor(bytes, *this, make_tag(entry_written, 0));
 }
 
 void Requester::take_to_card(SendQueue& queue, const Work& work) {
@@ -339,6 +359,9 @@ void Requester::handle_event(const Event& event) {
       fetch_entries(id);
       break;
     }
+    case entry_stored:
+      entry_stored_now(card_.all.state.entries.pop(state_.stored_entries), std::int64_t{which});
+      break;
     case entry_processed:
       processed(which);
       break;

@@ -37,6 +37,8 @@ class Requester final : public PacketSource, private BusClient, private EventHan
 
   struct State {
     Time engine_free_at;
+    Time stored_at;                               // the last line of an entry has left the processor
+    QueuePool<EntryName>::Queue stored_entries;   // entries whose lines leave the processor, in this order
     QueuePool<EntryName>::Queue written_entries;  // entries crossing the bus, in bus order
     QueuePool<EntryName>::Queue fetched_entries;
   };
@@ -48,6 +50,8 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   [[nodiscard]] Work make_work(MessageId id, SendQueue& queue);
   [[nodiscard]] std::int64_t entry_bytes(const Work& work) const;
   [[nodiscard]] bool has_place(const SendQueue& queue) const;
+  void store_entry(const EntryName& name, std::int64_t bytes);
+  void entry_stored_now(const EntryName& name, std::int64_t bytes);
   void take_to_card(SendQueue& queue, const Work& work);
   void fetch_entries(ConnectionId connection);
   void entry_granted(const EntryName& name, const BusGrant& grant);
