@@ -94,13 +94,13 @@ class CriticalPath:
 
     @property
     def length(self) -> Integers:
-        """Of each part, in picoseconds."""
+        """The length of each part, in picoseconds."""
         lengths: Integers = self.until - self.start
         return lengths
 
     @cached_property
     def bytes(self) -> Integers:
-        """Of the message of each part; 0 for computation and software."""
+        """The bytes of each part's message; 0 for computation and software."""
         found = np.zeros(len(self), dtype=np.int64)
         is_message = self._wait >= 0
         found[is_message] = self._timed.waits.bytes[self._wait[is_message]]

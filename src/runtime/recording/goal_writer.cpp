@@ -108,7 +108,7 @@ class GoalWriter {
   // The message that a receive matched.
   struct Match {
     std::int64_t bytes = 0;
-    std::uint64_t address = 0;  // of the buffer
+    std::uint64_t address = 0;  // where the buffer begins
     std::uint32_t source = 0;
     std::uint32_t tag = 0;
     std::uint8_t rail = 0;

@@ -42,7 +42,7 @@ __attribute__((visibility("hidden"), used)) void* apenet_look_up(void* library, 
       own != nullptr &&
       apenet::shim::object_of(own) == apenet::shim::object_of(reinterpret_cast<void*>(&apenet_look_up));
   if (is_of_shim && own != found && apenet::shim::is_replaced(found, name)) found = own;
-  dlerror();  // of the other lookups
+  dlerror();  // forgets errors of the other lookups
   return found;
 }
 }

@@ -9,7 +9,7 @@ ENTRY = np.dtype(
     "u1, u1, u1, u1, u4, u4, u2, u2, u8, i8, u8, u8"  # as ipc::RecordingEntry
 )
 SENT, RECEIVED, MATCHED, ENDED, CLOSED = 1, 2, 3, 6, 7
-MESSAGES = 400_000  # of each of two ranks to the other
+MESSAGES = 400_000  # each of two ranks sends so many to the other
 IN_CHUNK = 340
 WRITE = """
 import resource, sys
