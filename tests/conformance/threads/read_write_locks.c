@@ -1,4 +1,4 @@
-// What kind a read-write lock is decides who goes first: readers, or a writer that waits. The times
+// The kind of a read-write lock decides who goes first: readers, or a writer that waits. The times
 // follow by hand, as the C library orders them.
 #define _GNU_SOURCE
 #include <errno.h>

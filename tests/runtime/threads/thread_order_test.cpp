@@ -215,7 +215,7 @@ TEST(ThreadOrder, NobodyActsBesideAThreadThatLivesInACall) {
   EXPECT_EQ(seen_changing, 0);
 }
 
-// What a library does with a lock, beside another thread that acts once at the same time. Each string names
+// A library uses a lock while another thread acts once at the same time. Each string names
 // an action.
 std::vector<std::string> acts_beside(const std::vector<std::string>& of_library) {
   const auto order = std::make_unique<ThreadOrder>();
