@@ -147,6 +147,7 @@ struct Session::Parts {
   void prove_path(SessionReport& report) const;
   [[nodiscard]] std::string find_bypass(SessionReport& report) const;
   [[nodiscard]] static std::string find_lost_shim(const SessionReport& report);
+  [[nodiscard]] static std::string find_own_worlds(const SessionReport& report);
 
   SessionOptions options;
   std::uint32_t process_count;
@@ -373,6 +374,7 @@ std::string Session::Parts::find_bypass(SessionReport& report) const {
            "against "
            "an MPI library that the simulator does not know";
   }
+  if (std::string world = find_own_worlds(report); !world.empty()) return world;
   if (is_parallel && any([](const RankReport& rank) { return rank.initialised && !rank.used_network; })) {
     return "the MPI library did not open the provider 'apenet', so its messages bypassed the simulated "
            "network: "
@@ -388,6 +390,24 @@ std::string Session::Parts::find_bypass(SessionReport& report) const {
     report.warnings.emplace_back("no rank sent a message: nothing crossed the simulated network");
   } else if (!any_network && !any_mpi) {
     report.warnings.emplace_back("no rank opened an endpoint: nothing crossed the simulated network");
+  }
+  return {};
+}
+
+// Which rank was a world of its own, in an MPI that only its process knows.
+std::string Session::Parts::find_own_worlds(const SessionReport& report) {
+  if (report.ranks.size() == 1) return {};
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const RankReport& rank = report.ranks[i];
+    if (rank.own_mpi.empty() || rank.initialised || rank.used_network) continue;
+    return "rank " + std::to_string(i) + " has not used the simulated network. '" + rank.own_mpi +
+           "' brings an MPI of its own (MPI_Init is linked into it, or is of a stub library for one "
+           "process), "
+           "so the " +
+           std::to_string(report.ranks.size()) +
+           " processes know nothing of each other\n"
+           "  expected: a program that is linked with MPICH, Open MPI or Intel MPI as a shared library, or "
+           "-n 1";
   }
   return {};
 }

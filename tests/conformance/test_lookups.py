@@ -64,7 +64,8 @@ def test_functions_of_the_c_library_are_in_virtual_time(apenet, flags):
 
 @pytest.mark.parametrize("flags", [os.RTLD_NOW, os.RTLD_NOW | os.RTLD_DEEPBIND, os.RTLD_NOW | os.RTLD_GLOBAL])
 @pytest.mark.parametrize("library", ["mpich", "openmpi"])
-def test_an_mpi_library_that_is_opened_by_name_has_one_world(apenet, library, flags):
+@pytest.mark.parametrize("prefix", ["", "P"])
+def test_an_mpi_library_that_is_opened_by_name_has_one_world(apenet, prefix, library, flags):
     if library == "openmpi":
         found = sorted(OPENMPI.glob("lib/**/libmpi.so.40"))
         if not found:
@@ -72,7 +73,7 @@ def test_an_mpi_library_that_is_opened_by_name_has_one_world(apenet, library, fl
         file = found[0]
     else:
         file = MPICH
-    command = [sys.executable, LOOKUPS, file, str(flags)]
+    command = [sys.executable, LOOKUPS, file, str(flags), prefix]
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", *command)
     assert lines_of(done) == [f"{rank} of 2: 0.500 s, 2005, ape16-{rank}-0-0" for rank in range(2)]
 

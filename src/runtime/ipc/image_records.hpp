@@ -39,15 +39,16 @@ struct ImageRecord {
   char path[224] = {};         // the program's path; without its beginning if it is too long
 };
 
-// What a process of the rank has found out when it waited for a child. The worst is kept.
+// What a process of the rank has found out about itself, or when it waited for a child. The worst is kept.
 struct StartFinding {
   enum class Kind : std::uint32_t {
     none,
+    own_mpi,     // the process brings an MPI of its own (shim/own_mpi.hpp)
     unfollowed,  // the child was a program into which no shim can be loaded
     raw,         // the child has become a program without the shim, by a system call
   };
   Kind kind = Kind::none;
-  char path[252] = {};  // path of the unfollowed program, or of the one that made the system call
+  char path[252] = {};  // path of the program of which the kind tells
 };
 
 // Semaphores and segments that the processes of a rank have made and not removed, in the host's folder of
@@ -91,6 +92,7 @@ class ImageRecords {
   // Finds the simulation by the path of its header.
   void find(const char* mapping);
   [[nodiscard]] bool is_found() const { return paths_.process_count != 0; }
+  [[nodiscard]] std::uint32_t process_count() const { return paths_.process_count; }
 
   void write(const ImageRecord& record) const;
   // Returns a record of state unknown if nothing is known of the process.

@@ -113,10 +113,11 @@ void ImageWatch::report(SessionReport& report) const {
       own.started_raw = quoted(path) + " has started a program by a system call of its own";
     }
     if (const auto gone = vanished_.find(rank); gone != vanished_.end()) own.vanished = gone->second;
+    if (finding.kind == StartFinding::Kind::own_mpi) own.own_mpi = path;
     if (finding.kind == StartFinding::Kind::unfollowed) own.started_unfollowed = describe_unfollowed(path);
     const auto alone = alone_.find(rank);
     const bool is_alone =
-        alone != alone_.end() && !has_strangers_ && finding.kind == StartFinding::Kind::none;
+        alone != alone_.end() && !has_strangers_ && finding.kind < StartFinding::Kind::unfollowed;
     if (is_alone && !may_use_mpi(alone->second)) own.ran_alone = describe_unfollowed(alone->second);
   }
 }

@@ -97,6 +97,7 @@ struct RankReport {
   // it has started no other; with the reasons.
   std::string started_unfollowed;
   std::string ran_alone;
+  std::string own_mpi;  // a program of the rank that brings an MPI of its own
 };
 
 struct SessionReport {

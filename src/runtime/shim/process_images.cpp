@@ -29,6 +29,7 @@
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/own_mpi.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/run_environment.hpp"
 
@@ -124,6 +125,15 @@ void write_path(ImageRecord& record, const char* path) {
   ipc::copy_end(record.path, std::string_view(whole.data(), length + given.size()));
 }
 
+// A run of one rank is what such a program expects.
+void note_own_mpi() {
+  const std::uint32_t rank = own_rank();
+  if (records.process_count() == 1 || rank == UINT32_MAX || !has_own_mpi()) return;
+  ipc::StartFinding finding{.kind = ipc::StartFinding::Kind::own_mpi};
+  ipc::copy_end(finding.path, own_path());
+  records.note(rank, finding);
+}
+
 }  // namespace
 
 std::uint32_t own_rank() {
@@ -144,6 +154,7 @@ void begin_image_records() {
   if (!records.is_found()) return;
   faults_at_begin = ipc::child_faults();
   record_own_image();
+  note_own_mpi();
   at_quick_exit([] { note_exit(); });
   pthread_atfork([] { note_library_start(); }, nullptr,
                  [] {

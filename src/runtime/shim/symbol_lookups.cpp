@@ -24,8 +24,9 @@ const void* object_of(const void* function) {
 // Whether this is the function that the shim's function of the same name stands for, and not one of a library
 // that has its own.
 bool is_replaced(const void* found, const char* name) {
-  if (!std::string_view(name).starts_with("MPI_")) return next_symbol(name) == found;
-  const void* profiling = find_profiling_symbol(("P" + std::string(name)).c_str());
+  const bool is_mpi = std::string_view(name).starts_with("MPI_");
+  if (!is_mpi && !std::string_view(name).starts_with("PMPI_")) return next_symbol(name) == found;
+  const void* profiling = find_profiling_symbol(((is_mpi ? "P" : "") + std::string(name)).c_str());
   return profiling != nullptr && object_of(profiling) == object_of(found);
 }
 

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace apenet::shim {
+
+// Whether this program brings an MPI of its own instead of using a library that the simulator knows: a stub
+// of MPI for one process, or an MPI library that is linked into it. Call before the program begins.
+[[nodiscard]] bool has_own_mpi();
+
+}  // namespace apenet::shim
