@@ -1,5 +1,6 @@
 """Detection of what a run leaves behind; mpi4py's test suite, from its source distribution."""
 
+import contextlib
 import importlib.metadata
 import os
 import shutil
@@ -9,6 +10,7 @@ import tarfile
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,11 +57,15 @@ def mpi4py_suite() -> Path:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Environment of one run, with a mark by which its remaining processes are recognised."""
+    """Environment of one run, with a mark by which its remaining processes are recognised.
+
+    group: the group of the run's processes, and so of the segments that they make; None if this user may not choose it.
+    """
 
     mark: str
     folder: Path
     shared_memory: frozenset[str]
+    group: int | None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -78,10 +84,16 @@ class Surroundings:
         return left
 
     def segments_left(self) -> list[str]:
-        """Segments that no process has mapped; other programs' segments are in use."""
-        new = {path.name for path in Path("/dev/shm").iterdir()} - self.shared_memory
+        """The run's segments that no process has mapped; other runs leave some, too, or have not mapped theirs yet."""
+        new = {path.name: path for path in Path("/dev/shm").iterdir() if path.name not in self.shared_memory}
         mapped = b"".join(self._maps())
-        return [name for name in new if name.encode() not in mapped]
+        return [name for name, path in new.items() if name.encode() not in mapped and self._is_own(path)]
+
+    def _is_own(self, segment: Path) -> bool:
+        try:
+            return self.group is None or segment.stat().st_gid == self.group
+        except FileNotFoundError:
+            return False
 
     @staticmethod
     def _maps() -> list[bytes]:
@@ -103,11 +115,28 @@ class Surroundings:
         assert list(self.folder.iterdir()) == []
 
 
+@contextlib.contextmanager
+def group_of_its_own() -> Iterator[int | None]:
+    """Gives this process, and all that it starts, a group that no other test has."""
+    before = os.getresgid()
+    group = 20_000 + os.getpid() % 40_000
+    try:
+        os.setresgid(group, group, before[0])
+    except OSError:
+        yield None
+        return
+    try:
+        yield group
+    finally:
+        os.setresgid(*before)
+
+
 @pytest.fixture
 def surroundings(tmp_path):
     folder = tmp_path / "tmp"
     folder.mkdir()
     before = frozenset(path.name for path in Path("/dev/shm").iterdir())
-    here = Surroundings(uuid.uuid4().hex, folder, before)
-    yield here
-    here.check_nothing_left()
+    with group_of_its_own() as group:
+        here = Surroundings(uuid.uuid4().hex, folder, before, group)
+        yield here
+        here.check_nothing_left()
