@@ -11,7 +11,7 @@ HEAD_BYTES = 512
 
 GOAL_TRACE = "a GOAL trace"
 TOML = "TOML"
-_TRACES = "apenet replay reads the text form of GOAL, as apenet run --record writes it"
+_TRACES = "apenet replay reads the text form of GOAL, as apenet run --record writes it, OTF2 and Chakra"
 _COMPRESSED = "unpack it first with"
 
 
@@ -55,8 +55,8 @@ _BEGINNINGS: tuple[tuple[bytes, Foreign], ...] = (
     (b"\xff\xfe", Foreign("text in UTF-16", "iconv -f UTF-16 -t UTF-8 converts it")),
     (b"\xfe\xff", Foreign("text in UTF-16", "iconv -f UTF-16 -t UTF-8 converts it")),
 )
-_OTF2 = Foreign("the anchor file of an OTF2 trace", f"{_TRACES}; otf2-print shows what is in it")
-_CHAKRA = Foreign("an execution trace of Chakra (.et)", f"{_TRACES}; Chakra's chakra_jsonizer shows what is in it")
+OTF2 = Foreign("the anchor file of an OTF2 trace", "apenet replay reads it")
+CHAKRA = Foreign("an execution trace of Chakra (.et)", "apenet replay reads it")
 _TAR = Foreign("a tar archive", f"{_COMPRESSED} tar -x")
 _TAR_MARK = slice(257, 262)
 
@@ -67,16 +67,16 @@ def recognise_bytes(head: bytes) -> Foreign | None:
         if head.startswith(beginning):
             return foreign
     if b"OTF2\0" in head[:8]:
-        return _OTF2
+        return OTF2
     if head[_TAR_MARK] == b"ustar":
         return _TAR
-    return _CHAKRA if _is_chakra(head) else None
+    return CHAKRA if _is_chakra(head) else None
 
 
 def _is_chakra(head: bytes) -> bool:
     """Whether it begins with Chakra's metadata: a message with its length, whose first field is a version."""
-    found = re.match(rb"[\x01-\x7f]\x0a([\x05-\x20])(\d+\.\d+\.\d+)", head)
-    return found is not None and len(found[2]) <= found[1][0]
+    found = re.match(rb"[\x01-\x7f]\x0a([\x05-\x20])", head)
+    return found is not None and re.fullmatch(rb"\d+\.\d+\.\d+.*", head[3 : 3 + found[1][0]]) is not None
 
 
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|!--|/?[a-zA-Z])", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""apenet replay: a GOAL trace on a simulated machine."""
+"""apenet replay: a trace on a simulated machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,11 @@ from apenet.run.replay import replay as replay_trace
 def replay(
     trace: Annotated[
         Path,
-        typer.Argument(metavar="FILE", parser=path_of("trace", "a GOAL file"), help="A trace in the GOAL format."),
+        typer.Argument(
+            metavar="FILE",
+            parser=path_of("trace", "a trace"),
+            help="A trace: GOAL, OTF2 (its anchor file), or Chakra (the file of a rank, NAME.0.et).",
+        ),
     ],
     machine: MachineOption = "ape16",
     settings: SetOption = None,
@@ -66,7 +70,10 @@ def replay(
     check_settings: CheckSettingsOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay a trace on a simulated machine. The trace is one of apenet run --record, or any in the GOAL format."""
+    """Replay a trace on a simulated machine.
+
+    The trace is one of apenet run --record or any in the GOAL format, or an OTF2 or Chakra trace of a real machine.
+    """
     failure: NotWrittenError | None = None
     said = ""
     with progress_bar(f"{trace} on {machine}", None), ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Replays GOAL traces on simulated machines, without the programs that made them."""
+"""Replays traces on simulated machines, without the programs that made them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from apenet.run.long_runs import require_ends, require_soon
 from apenet.run.results import RanksResult, Request, checked_engine, ranks_results, show_size, show_time, with_flit_time
 from apenet.run.settings_effect import MOST_MESSAGES, warnings_of
 from apenet.run.trace_file import trace_filter
+from apenet.traces.convert import converted, is_foreign
 
 MOST_UNPACKED_BYTES = 2**36
 """The most bytes of a trace packed by gzip, which is unpacked to a temporary file."""
@@ -71,7 +72,7 @@ def replay(
     faults: Sequence[str] = (),
     allow_long: bool = False,
 ) -> ReplayResult:
-    """Replays a GOAL trace, with ranks placed as by `apenet.run`.
+    """Replays a trace (GOAL, OTF2 or Chakra), with ranks placed as by `apenet.run`.
 
     `out`, `trace_out` and `faults` correspond to `out`, `trace` and `faults` of `apenet.run`, `trace_ranks`,
     `trace_from`, `trace_to` and `trace_least` to those of the same name. Raises InputError for a
@@ -84,7 +85,7 @@ def replay(
     seed = checked_seed(seed)
     began = time.monotonic()
     file = Path(trace)
-    schedule = read_trace(file)
+    schedule, notes = _read(file)
     nodes = map_ranks(chosen, schedule.rank_count, ranks_per_node, map)
     sent = schedule.traffic()[3] if not chosen.topology.has_routers else ()
     require_ends(chosen, int(max(sent, default=0)), "trace", printable(file))
@@ -105,6 +106,7 @@ def replay(
     inputs = {"the GOAL file": file, "machine": chosen.path, "map": map_file(map)}
     with runfolder.Outputs(request, out=out, trace=trace_out, trace_filter=chosen_events, inputs=inputs) as outputs:
         result = _replayed(request, schedule, outputs.observation, began)
+        result = replace(result, warnings=(*result.warnings, *notes))
         if engine == BOTH:
             flit = _replayed(replace(request, engine=ENGINES[1]), schedule, _core.ObservationOptions(), began)
             result = with_flit_time(result, flit.virtual_time_us)
@@ -112,17 +114,24 @@ def replay(
 
 
 def read_trace(trace: str | Path) -> _core.GoalSchedule:
-    """Reads a GOAL trace. Raises InputError, which names the line."""
-    file = Path(trace)
+    """Reads a trace: GOAL, OTF2 or Chakra. Raises InputError, which names the line."""
+    return _read(Path(trace))[0]
+
+
+def _read(file: Path) -> tuple[_core.GoalSchedule, list[str]]:
+    """A trace, and what it leaves open."""
+    if is_foreign(file):
+        with converted(file) as (goal, notes):
+            return _core.read_goal(goal, printable(file)), notes
     try:
         with opened_file(file, MOST_UNPACKED_BYTES) as opened:
-            return _core.read_goal(opened, printable(file))
+            return _core.read_goal(opened, printable(file)), []
     except UnreadableError as error:
-        raise InputError("trace", str(trace), f"a GOAL file that can be read ({error})") from error
+        raise InputError("trace", str(file), f"a GOAL file that can be read ({error})") from error
     except ValueError as error:
         found = _other_content(file)
         if found is not None:
-            raise InputError("trace", str(trace), f"a GOAL file: {found}") from error
+            raise InputError("trace", str(file), f"a GOAL file: {found}") from error
         raise from_core(error) from error
 
 

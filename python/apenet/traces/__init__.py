@@ -1,0 +1,1 @@
+"""Traces of other tools, as operations that a replay executes."""
