@@ -22,8 +22,6 @@
 namespace apenet::ipc {
 namespace {
 
-constexpr char tasks_path[] = "/proc/self/task/";
-
 // A read or write of a file waits for a disk, not for another thread.
 bool is_of_disk(const SystemCall& call) {
   switch (call.number) {
@@ -44,32 +42,6 @@ bool is_of_disk(const SystemCall& call) {
   }
 }
 
-struct Seen {
-  ThreadState state = ThreadState::ended;
-  SystemCall call;
-};
-
-// Allocates nothing: the program may sleep in a signal handler.
-Seen read_thread(std::int32_t id) {
-  std::array<char, 64> path{};
-  std::memcpy(path.data(), tasks_path, sizeof tasks_path - 1);
-  char* const end = std::to_chars(path.data() + sizeof tasks_path - 1, path.data() + 40, id).ptr;
-  std::memcpy(end, "/syscall", sizeof "/syscall");
-  const int file = host_call(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  std::array<char, 256> text{};
-  const int length = host_call(SYS_read, file, text.data(), text.size());
-  host_call(SYS_close, file, 0);
-  // The first thread is shown until the last has ended, without a stack.
-  constexpr std::string_view of_ended = "-1 0x0 0x0";
-  const std::string_view shown(text.data(), static_cast<std::size_t>(std::max(length, 0)));
-  if (shown.empty() || shown.starts_with(of_ended)) return {};
-  Seen seen{ThreadState::runs, parse_system_call(shown)};
-  if (seen.call.number < 0 || is_of_disk(seen.call)) return seen;
-  seen.state = has_time_limit(seen.call) ? ThreadState::limited : ThreadState::blocked;
-  return seen;
-}
-
 // How often the other threads of the process have stopped to run, for whatever reason.
 std::int64_t switches_of_others() {
   rusage all{};
@@ -77,26 +49,6 @@ std::int64_t switches_of_others() {
   host_call(SYS_getrusage, RUSAGE_SELF, &all);
   host_call(SYS_getrusage, RUSAGE_THREAD, &own);
   return all.ru_nvcsw + all.ru_nivcsw - own.ru_nvcsw - own.ru_nivcsw;
-}
-
-// Calls use(id) for each thread of the process until it returns false.
-template <typename Use>
-void for_each_thread(Use use) {
-  const int folder = host_call(SYS_openat, AT_FDCWD, tasks_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  alignas(dirent64) std::array<char, 2048> entries{};
-  bool goes_on = true;
-  for (int bytes = 1; goes_on && bytes > 0;) {
-    bytes = host_call(SYS_getdents64, folder, entries.data(), entries.size());
-    for (int at = 0; goes_on && at < bytes;) {
-      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
-      at += entry->d_reclen;
-      std::int32_t id = 0;
-      const char* const name = entry->d_name;
-      if (std::from_chars(name, name + std::strlen(name), id).ec == std::errc()) goes_on = use(id);
-    }
-  }
-  host_call(SYS_close, folder, 0);
 }
 
 // The first bytes of a file of /proc/PID/task/TID, or of /proc/PID if there is no thread.
@@ -127,23 +79,95 @@ std::string_view field_behind_name(std::string_view stat, int number) {
   return stat.substr(0, stat.find(' '));
 }
 
+// Calls use(id) for each thread of the process until it returns false.
+template <typename Use>
+void for_each_thread(std::int32_t process, Use use) {
+  std::array<char, 64> path{};
+  char* const end = std::to_chars(std::copy_n("/proc/", 6, path.data()), path.data() + 40, process).ptr;
+  std::copy_n("/task", 5, end);
+  const int folder = host_call(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  alignas(dirent64) std::array<char, 2048> entries{};
+  bool goes_on = true;
+  for (int bytes = 1; goes_on && bytes > 0;) {
+    bytes = host_call(SYS_getdents64, folder, entries.data(), entries.size());
+    for (int at = 0; goes_on && at < bytes;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      at += entry->d_reclen;
+      std::int32_t id = 0;
+      const char* const name = entry->d_name;
+      if (std::from_chars(name, name + std::strlen(name), id).ec == std::errc()) goes_on = use(id);
+    }
+  }
+  host_call(SYS_close, folder, 0);
+}
+
 bool is_end(char state) {
   return state == 'Z' || state == 'X';
 }
 
-}  // namespace
+std::int32_t process_of_caller() {
+  return host_call(SYS_getpid, 0, 0);
+}
 
-OtherThread read_thread_of(std::int32_t process, std::int32_t id) {
+// The clock's number is the inverted id, shifted left, with the bits of a scheduler clock.
+std::int64_t scheduler_clock_ns(std::int32_t id, std::uint32_t bits) {
+  const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(id) << 3U) | bits);
+  timespec used{};
+  host_call(SYS_clock_gettime, clock, &used);
+  return used.tv_sec * std::int64_t{1'000'000'000} + used.tv_nsec;
+}
+
+// Without the CPU time.
+SeenThread see_state(std::int32_t process, std::int32_t id) {
   ShownText text{};
   const std::string_view state = field_behind_name(shown_of(process, id, "/stat", text), 0);
   if (state.empty() || is_end(state.front())) return {};
   const char letter = state.front();
-  const bool is_stopped = letter == 'T' || letter == 't';
-  OtherThread seen{.state = letter == 'S' || is_stopped ? ThreadState::blocked : ThreadState::runs,
-                   .is_stopped = is_stopped};
-  const std::string_view used = shown_of(process, id, "/schedstat", text);
-  std::from_chars(used.data(), used.data() + used.size(), seen.cpu_ns);
+  if (letter == 'T' || letter == 't') return {.state = ThreadState::blocked, .is_stopped = true};
+  const bool is_own = process == process_of_caller();
+  // A vfork() waits for what its child executes, in the state of those that wait for a disk.
+  if (letter != 'S' && (!is_own || letter != 'D')) return {.state = ThreadState::runs};
+  const std::string_view shown = shown_of(process, id, "/syscall", text);
+  if (shown.empty()) return {.state = ThreadState::limited};
+  const SystemCall call = parse_system_call(shown);
+  const bool is_of_vfork = call.number == SYS_vfork || call.number == SYS_clone || call.number == SYS_clone3;
+  if (call.number < 0 || (letter == 'D' && !is_of_vfork) || (is_own && is_of_disk(call)))
+    return {.state = ThreadState::runs};
+  return {.state = has_time_limit(call) ? ThreadState::limited : ThreadState::blocked,
+          .is_in_futex = call.number == SYS_futex};
+}
+
+}  // namespace
+
+SeenThread see_thread(std::int32_t process, std::int32_t id) {
+  SeenThread seen = see_state(process, id);
+  if (seen.state == ThreadState::ended) return seen;
+  constexpr std::uint32_t of_thread = 6;
+  if (process == process_of_caller()) {
+    seen.cpu_ns = scheduler_clock_ns(id, of_thread);
+  } else {
+    ShownText text{};
+    const std::string_view used = shown_of(process, id, "/schedstat", text);
+    std::from_chars(used.data(), used.data() + used.size(), seen.cpu_ns);
+  }
   return seen;
+}
+
+std::int64_t process_cpu_ns_of(std::int32_t process) {
+  constexpr std::uint32_t of_process = 2;
+  return scheduler_clock_ns(process, of_process);
+}
+
+ThreadState liveliest_of(std::int32_t process, ThreadChoice& chosen) {
+  ThreadState liveliest = ThreadState::blocked;
+  for_each_thread(process, [&](std::int32_t id) {
+    if (!chosen.has(id)) return true;
+    const ThreadState state = see_state(process, id).state;
+    if (state != ThreadState::ended) liveliest = std::min(liveliest, state);
+    return liveliest != ThreadState::runs;
+  });
+  return liveliest;
 }
 
 // The first thread is shown as ended before the others are.
@@ -156,22 +180,15 @@ bool has_process_ended(std::uint32_t process) {
   return is_end(state.front()) && (threads == "1" || threads == "0");
 }
 
-ThreadState state_of_thread(std::int32_t id) {
-  return read_thread(id).state;
-}
-
-bool waits_for_thread(std::int32_t id) {
-  return read_thread(id).call.number == SYS_futex;
-}
-
 // A thread that was found blocked may have been woken since by one that was not yet checked. Then that one
 // has stopped to run meanwhile, which the host counts.
 bool are_others_blocked() {
   const std::int32_t own = own_thread_id();
   const std::int64_t switches = switches_of_others();
   bool are_blocked = true;
-  for_each_thread([&](std::int32_t id) {
-    if (id != own && read_thread(id).state == ThreadState::runs) are_blocked = false;
+  const std::int32_t process = process_of_caller();
+  for_each_thread(process, [&](std::int32_t id) {
+    if (id != own && see_state(process, id).state == ThreadState::runs) are_blocked = false;
     return are_blocked;
   });
   return are_blocked && switches == switches_of_others();
@@ -179,15 +196,6 @@ bool are_others_blocked() {
 
 std::int32_t own_thread_id() {
   return host_call(SYS_gettid, 0, 0);
-}
-
-// The clock's number is the inverted id, shifted left, with the bits of a thread's scheduler clock.
-std::int64_t cpu_ns_of(std::int32_t id) {
-  constexpr std::uint32_t of_thread = 6;
-  const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(id) << 3U) | of_thread);
-  timespec used{};
-  host_call(SYS_clock_gettime, clock, &used);
-  return used.tv_sec * std::int64_t{1'000'000'000} + used.tv_nsec;
 }
 
 std::int64_t host_now_ns() {

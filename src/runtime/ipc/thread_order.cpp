@@ -332,8 +332,8 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
         grant(own, Woken::no);
         break;
       }
-      if ((is_next || is_last) && table_->has_started) check_thread(least());
-      if (is_file_next || awaits_call) check_thread(acting());
+      if ((is_next || is_last) && table_->has_started) check_thread(least(), pause_ns);
+      if (is_file_next || awaits_call) check_thread(acting(), pause_ns);
       if (checks) pause_ns = std::min(2 * pause_ns, longest_ns);
     }
   }

@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "runtime/ipc/order_files.hpp"
+#include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/progress.hpp"
 
 namespace apenet::ipc {
@@ -138,7 +139,9 @@ struct OrderedThread {
   ActionKey checked_key{};
   std::uint64_t checked_actions = 0;
   std::int64_t cpu_ns = -1;
-  std::uint32_t checks = 0;  // in a row that found it blocked
+  std::uint32_t checks = 0;        // in a row that found it blocked, and nobody who may wake it
+  std::int64_t others_cpu_ns = 0;  // CPU time of its process's other threads when it was last seen to run
+  std::int64_t limited_ns = 0;     // that it, or who may wake it, has slept in the host
 };
 
 // The threads of a rank and of the processes that it has started. Zero bytes are an empty one, but for what
@@ -380,7 +383,10 @@ class ThreadOrder {
   [[nodiscard]] bool may_any_act();
   void wake_paced();
   Woken park(OrderedThread& own, Guard& guard);
-  void check_thread(OrderedThread* thread);
+  // thread_order_checks.cpp. pause_ns: since the last check.
+  void check_thread(OrderedThread* thread, std::int64_t pause_ns);
+  [[nodiscard]] bool is_left(OrderedThread& thread, const SeenThread& seen, std::int64_t pause_ns);
+  void note_thread_ended(OrderedThread& thread);
   [[nodiscard]] bool awaits_file_of_other(const OrderedThread& own);
   [[nodiscard]] OrderedThread* first_running(const OrderedThread* besides);
   void note_settled();
@@ -434,7 +440,6 @@ class ThreadOrder {
   void wake_parents(std::uint32_t parent);
   void wake_readers(const ActionKey& from);
   void change_files(const ActionKey& from);
-  void check_other_process(OrderedThread& first);
   void check_ended(const OrderedThread& own);
   void repair();
   [[nodiscard]] bool is_child(const OrderedThread& thread, std::uint32_t process);

@@ -25,9 +25,12 @@ inline constexpr std::int64_t first_process_pause_ns = 250'000;
 inline constexpr std::int64_t most_process_pause_ns = 4'000'000;
 // Checks in a row that must find a thread blocked, without CPU time between them.
 inline constexpr std::uint32_t checks_until_blocked = 3;
-// A thread that runs for so long without an action may spin until another one changes memory.
+// A thread that runs for so long without an action may spin until another one changes memory. Other threads
+// that run for so long while one is blocked do not wake it.
 inline constexpr std::int64_t most_cpu_ns = 10'000'000'000;
-// The same in a call of a library, where all other threads wait for it.
+// A thread that sleeps in the host without a word to the order is waited for so long.
+inline constexpr std::int64_t most_limited_ns = 1'000'000'000;
+// The CPU time of a thread in a call of a library, where all other threads wait for it.
 inline constexpr std::int64_t most_call_cpu_ns = 1'000'000'000;
 // Who waits for the lock makes sure, at such intervals, that the process lives that holds it.
 inline constexpr timespec lock_pause{.tv_sec = 0, .tv_nsec = 100'000'000};

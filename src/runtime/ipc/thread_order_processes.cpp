@@ -20,9 +20,6 @@ constexpr std::uint64_t end_of_child = 1;
 constexpr timespec join_pause{.tv_sec = 0, .tv_nsec = 100'000};
 constexpr int most_join_pauses = 20'000;
 
-// A process that has been stopped is waited for, some two seconds: whoever has stopped it may let it go on.
-constexpr std::uint32_t checks_until_stopped = 500;
-
 // The first thread of the rank, or of a process that another one has started.
 bool is_first(const OrderedThread& thread) {
   return thread.leads || thread.key.number == 0;
@@ -432,38 +429,6 @@ void ThreadOrder::check_ended(const OrderedThread& own) {
     if (!is_over && is_checked && count < ended.size() && has_ended(thread)) ended[count++] = thread.process;
   });
   for (std::size_t i = 0; i < count; ++i) note_process_ended(ended[i]);
-}
-
-// A thread of another process.
-void ThreadOrder::check_other_process(OrderedThread& first) {
-  const OtherThread seen = read_thread_of(static_cast<std::int32_t>(first.process), first.id);
-  if (seen.state == ThreadState::ended) {
-    if (has_process_ended(first.process)) {
-      note_process_ended(first.process);
-    } else if (!first.leads) {
-      drop(first);
-      dispatch();
-    } else if (++first.checks >= checks_until_blocked) {  // the process may be about to end
-      note_outside(first);                                // its other threads go on
-    }
-    return;
-  }
-  const bool is_same = first.checked_key == first.key && first.cpu_ns >= 0;
-  const std::int64_t used_ns = is_same ? seen.cpu_ns - first.cpu_ns : 0;
-  const bool is_blocked = seen.state != ThreadState::runs;
-  if (!is_same || (is_blocked && used_ns > 0)) first.checks = 0;
-  if (!is_same || is_blocked) first.cpu_ns = seen.cpu_ns;
-  first.checked_key = first.key;
-  const std::uint32_t most_checks = seen.is_stopped ? checks_until_stopped : checks_until_blocked;
-  if (is_blocked ? ++first.checks < most_checks : used_ns < most_cpu_ns) return;
-  if (!first.is_known_outside) first.awaits_host = is_blocked;
-  note_left(first, is_blocked);
-  if (first.acts != ThreadActs::outside) return;
-  table_->process_changes.fetch_add(1);
-  // Who waits for what it may do waits in the host.
-  wake_parents(first.parent);
-  wake_blocked(name_of(&table_->files), UINT32_MAX, ActionKey{});
-  dispatch();
 }
 
 // The process that held the lock has ended, maybe in the midst of a change.

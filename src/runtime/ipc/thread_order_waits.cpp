@@ -18,60 +18,6 @@ bool ThreadOrder::is_between_actions_of_call(const OrderedThread& thread) {
   return thread.acts == ThreadActs::acting && thread.call_depth > 0 && thread.depth == 0;
 }
 
-// Asks the host about a thread for which others wait.
-void ThreadOrder::check_thread(OrderedThread* first) {
-  const bool may_wait = first != nullptr && (first->acts == ThreadActs::running || first->may_wait_at_file ||
-                                             is_between_actions_of_call(*first));
-  if (!may_wait || first->id == 0) return;
-  if (first->process != own_process()) {
-    check_other_process(*first);
-    return;
-  }
-  const ThreadState state = state_of_thread(first->id);
-  if (state == ThreadState::ended) {  // the first thread of the process, which no function of ours began
-    if (first->leads) {
-      note_outside(*first);  // its other threads go on
-    } else {
-      drop(*first);
-      dispatch();
-    }
-    return;
-  }
-  const std::int64_t cpu_ns = cpu_ns_of(first->id);
-  const bool is_same =
-      first->checked_key == first->key && first->checked_actions == first->actions && first->cpu_ns >= 0;
-  const std::int64_t used_ns = is_same ? cpu_ns - first->cpu_ns : 0;
-  if (!is_same || (state != ThreadState::runs && used_ns > 0)) first->checks = 0;
-  if (!is_same || state != ThreadState::runs) first->cpu_ns = cpu_ns;
-  first->checked_key = first->key;
-  first->checked_actions = first->actions;
-  const bool is_blocked = state == ThreadState::blocked || state == ThreadState::limited;
-  const bool is_in_call = is_between_actions_of_call(*first);
-  if (is_blocked && is_in_call && !first->may_wait_at_file) return;
-  const std::int64_t most_ns = is_in_call ? most_call_cpu_ns : most_cpu_ns;
-  if (is_blocked ? ++first->checks < checks_until_blocked : used_ns < most_ns) return;
-  if (!first->is_known_outside) first->awaits_host = is_blocked && !waits_for_thread(first->id);
-  note_left(*first, is_blocked);
-}
-
-// It is blocked, or runs without end.
-void ThreadOrder::note_left(OrderedThread& thread, bool is_blocked) {
-  if (is_acting(thread) && !is_blocked && !is_between_actions_of_call(thread)) return;
-  if (is_acting(thread)) table_->acting = 0;
-  if (!thread.may_wait_at_file || !is_blocked) return note_outside(thread);
-  thread.acts = ThreadActs::at_file;
-  wake_readers(thread.key);  // it may have written before
-  note_settled();
-  dispatch();
-}
-
-// The others go on without the thread.
-void ThreadOrder::note_outside(OrderedThread& thread) {
-  thread.acts = ThreadActs::outside;
-  note_settled();
-  dispatch();
-}
-
 OrderedThread* ThreadOrder::first_running(const OrderedThread* besides) {
   OrderedThread* first = nullptr;
   for_each([&](OrderedThread& thread) {
@@ -99,7 +45,7 @@ void ThreadOrder::settle_others(OrderedThread& own) {
     const bool has_changed = futex_wait(word, before, &pause) == 0;
     guard.lock();
     if (has_changed) continue;
-    check_thread(first);
+    check_thread(first, pause_ns);
     pause_ns = std::min(2 * pause_ns, most_pause_ns);
   }
   table_->is_settling = false;

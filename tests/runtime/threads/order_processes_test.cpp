@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -96,9 +97,10 @@ class Processes {
   Shared* shared_;
 };
 
-// A process that sleeps in the host would count as one outside the order.
+// Some sleep in the host for longer than the order takes to find a process blocked.
 void delay(std::uint32_t yields) {
   for (std::uint32_t i = 0; i < yields; ++i) std::this_thread::yield();
+  if (yields % 8 == 7) std::this_thread::sleep_for(std::chrono::milliseconds(6));
 }
 
 void lock(ThreadOrder& order, Shared& shared, OrderedThread& own, int number) {
@@ -204,7 +206,7 @@ TEST(OrderProcesses, AReaderGetsTheTimesOfTheWriters) {
   });
   for (const int number : {3, 1, 2}) {
     works.emplace_back([number](ThreadOrder& order, Shared& shared, OrderedThread& own) {
-      delay(static_cast<std::uint32_t>(1000 * (4 - number)));  // the latest comes first
+      std::this_thread::sleep_for(std::chrono::milliseconds(20 * (4 - number)));  // the latest comes first
       order.enter_at(own, 10 * number, WaitEnds::by_thread);
       order.begin_file_change(own);
       ++shared.written;
