@@ -12,7 +12,9 @@ from apenet.base.outfiles import keep_apart
 from apenet.cli.common import JsonOption, output, path_of, print_json, print_tables, progress_bar
 from apenet.cli.difference import table_of
 from apenet.compare.difference import difference
+from apenet.explain.folder import read_folder
 from apenet.explain.measurement import measurement, read_measurement
+from apenet.explain.otf2_archive import write_otf2
 from apenet.explain.report import DEFAULT, ReportFile
 from apenet.explain.report import explain as explain_run
 from apenet.run.folder import RECORDING
@@ -51,6 +53,15 @@ def explain(
             help="The run's recording, if it is not in its folder.",
         ),
     ] = None,
+    otf2: Annotated[
+        Path | None,
+        typer.Option(
+            "--otf2",
+            metavar="DIR",
+            parser=path_of("otf2", "a folder"),
+            help="Also write the run as an OTF2 archive, for Vampir; a new folder.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Explain what a run waits for. Replays measure how much time each change would save. Writes a page.
@@ -58,7 +69,7 @@ def explain(
     With two runs: whether they are equal, the first event that differs and why, and what has changed.
     """
     if other is not None:
-        for name, given in (("report", report), ("recording", recording)):
+        for name, given in (("report", report), ("recording", recording), ("otf2", otf2)):
             if given is not None:
                 raise InputError(name, given, f"one run with --{name}; two are compared by their folders alone")
         with progress_bar(f"replaying {run} and {other}", None):
@@ -68,6 +79,9 @@ def explain(
         else:
             print_tables(table_of(found))
         return
+    if otf2 is not None:
+        with progress_bar(f"writing {otf2}", None):
+            write_otf2(read_folder(run, recording), otf2)
     if run.is_file():
         _explain_measured(run, report, recording, as_json=as_json)
         return

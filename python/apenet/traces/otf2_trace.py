@@ -178,7 +178,7 @@ class Otf2Trace:
             rank, read = self._rank_of.get(location.group), readers.get(kind)
             if kind in _ONE_SIDED:
                 self.left_out["one-sided operations"] += 1
-            if rank is None or read is None or rank.has_ended:
+            if rank is None or read is None:
                 continue
             if kind in ("Enter", "Leave") and event.region not in mpi_regions:
                 continue
@@ -220,14 +220,15 @@ class Otf2Trace:
             thread.call = event.region.name
         if thread.depth > 1 or event.region.name.startswith("MPI_Init"):
             return
-        rank.items.append(_Item(thread.number, max(self._ns(event.time) - thread.left_ns, 0)))
-        rank.has_ended = event.region.name == "MPI_Finalize"
+        if not rank.has_ended:
+            rank.items.append(_Item(thread.number, max(self._ns(event.time) - thread.left_ns, 0)))
 
     def _leave(self, rank: _Rank, thread: _Thread, event: Any) -> None:  # noqa: ANN401
         thread.depth = max(thread.depth - 1, 0)
         if thread.depth > 0:
             return
         thread.left_ns = self._ns(event.time)
+        rank.has_ended = rank.has_ended or event.region.name == "MPI_Finalize"
         if event.region.name.startswith("MPI_Init"):
             rank.start_ns = thread.left_ns
         if thread.blocking:
