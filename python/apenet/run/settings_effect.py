@@ -14,6 +14,7 @@ from typing import Self
 
 from apenet import _core
 from apenet.base.errors import ApenetError, NotWrittenError
+from apenet.base.gather import NO_EFFECT
 from apenet.base.outfiles import Held
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
@@ -71,7 +72,7 @@ def warnings_of(request: Request, schedule: _core.GoalSchedule, trace_hash: str)
         if given is None or f"{given[0]:016x}" != trace_hash:
             return ()
         if _events(replace(request, machine=machine), schedule) == given:
-            found.append(f"--set {setting} had no effect on any event of this run")
+            found.append(f"--set {setting} {NO_EFFECT}")
     return tuple(found)
 
 

@@ -91,6 +91,17 @@ def test_a_sweep_gives_each_warning_once():
     assert gather_warnings([["a 1", "a 2", "b"], [], ["a 5", "c", "a 1"]]) == ("a 5", "a 2", "b", "c")
 
 
+def test_a_setting_without_effect_on_one_point_only_is_not_called_so():
+    idle, busy = (f"--set {key}=1 had no effect on any event of this run" for key in ("a", "b"))
+    assert gather_warnings([[idle, busy], [busy]]) == (busy,)
+    # One neighbour uses one FIFO, whatever the rule; six do not.
+    by_queue = apenet.bench.fanout(
+        apenet.machine("torus-slice", ["router.injection_rule=queue"]), sizes=[65536], neighbors=[1, 6]
+    )
+    assert by_queue.bandwidths_mib_s[1] < 4 * by_queue.bandwidths_mib_s[0]
+    assert not [words for words in by_queue.warnings if "no effect" in words]
+
+
 def test_the_same_twice():
     first, second = (apenet.bench.bidirectional("ape16", sizes="16:64K").to_json() for _ in range(2))
     assert first == second
