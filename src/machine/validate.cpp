@@ -54,6 +54,20 @@ std::uint32_t count_nodes(const MachineDescription& description, const std::vect
 
 namespace {
 
+const char* rule_in_quotes(InjectionRule rule) {
+  switch (rule) {
+    case InjectionRule::direction:
+      return "\"direction\"";
+    case InjectionRule::destination:
+      return "\"destination\"";
+    case InjectionRule::queue:
+      return "\"queue\"";
+    case InjectionRule::least_loaded:
+      break;
+  }
+  return "\"least-loaded\"";
+}
+
 void require_fifos_of_card(const NetworkDescription& network, const CardTraits& card) {
   const std::int64_t fifos = network.injection_fifos;
   require_at_most("router.injection_fifos", fifos, card.max_injection_fifos, card.injection_fifos_reason);
@@ -63,8 +77,7 @@ void require_fifos_of_card(const NetworkDescription& network, const CardTraits& 
                  "a divisor of " + std::to_string(card.max_injection_fifos) + card.injection_fifos_reason);
   }
   if (network.injection_rule != InjectionRule::queue) {
-    refuse_value("router.injection_rule",
-                 network.injection_rule == InjectionRule::direction ? "\"direction\"" : "\"destination\"",
+    refuse_value("router.injection_rule", rule_in_quotes(network.injection_rule),
                  "\"queue\" on this card, whose queues are " + std::string(card.queues_are));
   }
 }

@@ -71,9 +71,9 @@ void list_fields(schema::Fields& fields, RouterKeys& router) {
   fields("injection_fifos", network.injection_fifos, count.optional(),
          "injection FIFOs of a node, for each channel of the card; each has a port of the router");
   fields("injection_rule", network.injection_rule,
-         schema::Choice{"direction", "destination", "queue"}.optional(),
-         "which of several injection FIFOs a packet takes: by its first link, its destination, or its queue "
-         "of the card");
+         schema::Choice{"direction", "destination", "queue", "least-loaded"}.optional(),
+         "which of several injection FIFOs a packet takes: by its first link, its destination, its queue of "
+         "the card, or the one with the fewest bytes");
   fields("ejection_ports", network.ejection_ports, count.optional(),
          "ejection ports of a node; a packet takes the one of the link by which it comes");
   fields("flit_bytes", pipeline.flit_bytes, count.or_another_key(),

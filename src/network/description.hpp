@@ -48,7 +48,7 @@ struct RouterPipeline {
 };
 
 // Which of its node's injection FIFOs a packet takes, where there are several (docs/models/network.md).
-enum class InjectionRule : std::uint8_t { direction, destination, queue };
+enum class InjectionRule : std::uint8_t { direction, destination, queue, least_loaded };
 
 struct NetworkDescription {
   enum class Engine : std::uint8_t { packet, flit };

@@ -127,6 +127,14 @@ TEST(InjectionFifos, FollowTheirRules) {
   EXPECT_EQ(InjectionFifos(network, 2).channel(5, 10, 3, 1), 10 % 6 * 2 + 1);
   network.injection_rule = InjectionRule::queue;
   EXPECT_EQ(InjectionFifos(network, 2).channel(5, 10, 9, 1), 9 % 6 * 2 + 1);
+  network.injection_rule = InjectionRule::least_loaded;
+  const InjectionFifos least_loaded(network, 2);
+  const std::int64_t loads[] = {9, 4, 8, 4, 7, 4};
+  EXPECT_EQ(least_loaded.least_loaded(1, [&](std::uint16_t channel) { return loads[channel / 2]; }), 3)
+      << "the first of FIFOs 1, 3 and 5, on channel 1";
+  EXPECT_EQ(least_loaded.channel(5, 10, 9, 1), 9 % 6 * 2 + 1) << "what no descriptor asks for";
+  network.injection_fifos = 1;
+  EXPECT_FALSE(InjectionFifos(network, 2).is_least_loaded()) << "there is nothing to choose";
 }
 
 // A dimension of two nodes is one direction, a dimension of one is none.
@@ -152,8 +160,10 @@ TEST_P(InjectionContract, DeliversEveryPacketOnceAndInOrder) {
       NetworkDescription& description = parameters.description;
       description.injection_fifos = static_cast<std::uint32_t>(1 + random.below(6));
       description.ejection_ports = static_cast<std::uint32_t>(1 + random.below(6));
-      // Their ejection ports differ: by FIFO, and by link.
-      description.injection_rule = random.below(2) == 0 ? InjectionRule::queue : InjectionRule::destination;
+      // Their ejection ports differ: by FIFO, and by link with the other two.
+      constexpr InjectionRule rules[] = {InjectionRule::queue, InjectionRule::destination,
+                                         InjectionRule::least_loaded};
+      description.injection_rule = rules[random.below(3)];
       const bool is_pipelined = GetParam() == NetworkDescription::Engine::flit && random.below(2) == 0;
       if (is_pipelined) draw_pipeline(parameters, random);
       if (random.below(3) == 0) description.channel_selection = NetworkDescription::ChannelSelection::any;

@@ -1,9 +1,11 @@
 // The mechanisms of the host channel adapter, against times calculated by hand (docs/models/hca.md).
 #include <gtest/gtest.h>
 
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "kernel/random.hpp"
@@ -291,6 +293,78 @@ TEST_F(HcaTest, MessagesAfterARefusedOneAreSentAgainInOrder) {
   }
 }
 
+// Nodes 1 and 4 are the neighbours of node 0 on a ring of five, behind slow links. Of three FIFOs both take
+// number 1 by destination, and by queue pair those that come first and fourth share one.
+TEST(HcaFifos, QueuePairsTakeTheLeastLoadedOne) {
+  const auto run = [](InjectionRule rule, bool has_second) {
+    MachineDescription description = round_hca();
+    NetworkDescription& network = description.network;
+    network.topology = TorusDescription({5});
+    network.links = {{{1, 8, 1'000'000'000}, Time::from_ns(50)}};
+    network.injection_fifos = 3;
+    network.injection_rule = rule;
+    Simulation simulation;
+    test::Recorder recorder(simulation);
+    Machine machine(simulation, description, {0, 1, 4, 2, 3});
+    machine.set_sink(recorder);
+    // In order of first use: 1, 2, 3 and 4; all are idle when the long messages come.
+    std::uint64_t message = 0;
+    for (const ProcessId target : {1U, 3U, 4U, 2U}) {
+      machine.post(Time::from_ns(static_cast<std::int64_t>(message) * 20'000),
+                   {.source = 0, .target = target, .bytes = 16, .message = message});
+      ++message;
+    }
+    machine.post(Time::from_ns(200'000), {.source = 0, .target = 1, .bytes = 100'000, .message = 4});
+    if (has_second)
+      machine.post(Time::from_ns(200'000), {.source = 0, .target = 2, .bytes = 100'000, .message = 5});
+    simulation.run();
+    return (recorder.of(Kind::arrived).back().time - Time::from_ns(200'000)).ps();
+  };
+  const auto alone = static_cast<double>(run(InjectionRule::least_loaded, false));
+  EXPECT_LT(static_cast<double>(run(InjectionRule::least_loaded, true)), 1.02 * alone);
+  EXPECT_GT(static_cast<double>(run(InjectionRule::destination, true)), 1.9 * alone);
+  EXPECT_GT(static_cast<double>(run(InjectionRule::queue, true)), 1.9 * alone);
+}
+
+// A queue pair whose packets were refused may not change its FIFO before they are sent again.
+TEST(HcaFifos, TheLeastLoadedOneKeepsTheOrderOfAQueuePair) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(16); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomStream random(seed, 1);
+    MachineDescription description = round_hca();
+    card_of(description).receive_queue_entries = static_cast<std::int64_t>(1 + random.below(3));
+    card_of(description).rnr_timer = Time::from_ns(static_cast<std::int64_t>(1 + random.below(3000)));
+    description.network.topology = TorusDescription({5});
+    description.network.links = {{{1, 4, 1'000'000'000}, Time::from_ns(50)}};
+    description.network.injection_fifos = static_cast<std::uint32_t>(2 + random.below(4));
+    description.network.injection_rule = InjectionRule::least_loaded;
+    Simulation simulation;
+    test::Recorder recorder(simulation);
+    Machine machine(simulation, description, {0, 1, 2, 3, 4});
+    machine.set_sink(recorder);
+    constexpr std::uint64_t messages = 300;
+    Time when;
+    for (std::uint64_t message = 0; message < messages; ++message) {
+      when += Time::from_ns(static_cast<std::int64_t>(random.below(2000)));
+      const auto source = static_cast<ProcessId>(random.below(5));
+      machine.post(when, {.verb = Verb::send,
+                          .source = source,
+                          .target = static_cast<ProcessId>((source + 1 + random.below(4)) % 5),
+                          .bytes = static_cast<std::int64_t>(random.below(1500)),
+                          .message = message});
+    }
+    simulation.run();
+    EXPECT_EQ(recorder.landed.size(), messages);
+    std::map<std::pair<ProcessId, ProcessId>, std::uint64_t> last;
+    for (const test::Record& record : recorder.records) {
+      if (record.completion.kind != Kind::arrived) continue;
+      std::uint64_t& before = last[{record.completion.source, record.completion.process}];
+      EXPECT_GE(record.completion.message, before);
+      before = record.completion.message;
+    }
+  }
+}
+
 TEST_F(HcaTest, AContextThatIsNotOnTheCardIsFetched) {
   MachineDescription description = round_hca();
   card_of(description).context_cache_entries = 1;
@@ -358,6 +432,9 @@ TEST(HcaProperties, AnyDescriptionDeliversEverything) {
     description.network.buffer_bytes = buffer;
     description.network.injection_buffer_bytes = buffer;
     description.network.ejection_buffer_bytes = buffer;
+    description.network.injection_fifos = static_cast<std::uint32_t>(up_to(3));
+    description.network.injection_rule =
+        random.below(2) == 0 ? InjectionRule::queue : InjectionRule::least_loaded;
 
     Simulation simulation;
     test::Recorder recorder(simulation);

@@ -73,6 +73,7 @@ std::uint32_t InjectionFifos::fifo(NodeId source, NodeId destination, std::uint3
     case InjectionRule::destination:
       return destination % count_;
     case InjectionRule::queue:
+    case InjectionRule::least_loaded:
       break;
   }
   return queue % count_;

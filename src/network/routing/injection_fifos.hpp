@@ -13,18 +13,38 @@
 namespace apenet {
 
 // The rule of the machine file (NetworkDescription::injection_rule). All packets that a node sends to another
-// one from one queue of its card take one FIFO, so that they keep their order.
+// one from one queue of its card take one FIFO, so that they keep their order. With rule least_loaded the
+// caller sees to that: it asks again only when the earlier packets of that queue have arrived.
 //
 //   direction    a FIFO for each direction in which links leave the node: that of the packet's first link in
 //                dimension order
 //   destination  destination mod FIFOs
 //   queue        mod FIFOs, the number of the card's queue; each card says what its queues are
+//   least_loaded the FIFO with the fewest bytes, of equal ones the first. Only packets of descriptors choose;
+//                those that the card makes by itself, such as acknowledgements, follow rule queue
 class InjectionFifos {
  public:
   // card_channels: NetworkParameters. Requires that require_injection() accepts the network.
   InjectionFifos(const NetworkDescription& network, std::uint32_t card_channels);
 
   [[nodiscard]] std::uint32_t count() const { return count_; }
+  // Whether descriptors choose by least_loaded() instead of channel().
+  [[nodiscard]] bool is_least_loaded() const { return count_ > 1 && rule_ == InjectionRule::least_loaded; }
+  // load_of(channel): the bytes in a FIFO and in front of it, or what differs from them by a constant.
+  template <typename LoadOf>
+  [[nodiscard]] std::uint16_t least_loaded(std::uint16_t card_channel, const LoadOf& load_of) const {
+    std::uint16_t least = card_channel;
+    std::int64_t least_load = load_of(least);
+    for (std::uint32_t fifo = 1; fifo < count_; ++fifo) {
+      const auto channel = static_cast<std::uint16_t>(fifo * card_channels_ + card_channel);
+      const std::int64_t load = load_of(channel);
+      if (load < least_load) {
+        least = channel;
+        least_load = load;
+      }
+    }
+    return least;
+  }
   // Packet::channel of a packet on this channel of its card.
   [[nodiscard]] std::uint16_t channel(NodeId source, NodeId destination, std::uint32_t queue,
                                       std::uint16_t card_channel) const {

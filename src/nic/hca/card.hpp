@@ -103,8 +103,11 @@ struct Card {
   State state;
 
   [[nodiscard]] Time now() const { return all.simulation.now(); }
-  // The injection FIFO (Packet::channel) of this node's packets of a connection. Its queue pairs are the
-  // queues of InjectionRule::queue.
+  // The injection FIFO (Packet::channel) of the requests that this node sends on a connection.
+  [[nodiscard]] std::uint16_t request_fifo(ConnectionId id) const {
+    return all.fifos.is_least_loaded() ? all.connections[id].send.fifo : fifo(id);
+  }
+  // The FIFO of its answers. The queue pairs are the queues of InjectionRule::queue.
   [[nodiscard]] std::uint16_t fifo(ConnectionId id) const {
     const Connection& connection = all.connections[id];
     if (all.fifos.count() == 1) return connection.channel;

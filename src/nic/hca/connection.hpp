@@ -57,6 +57,8 @@ struct SendQueue {
   std::uint32_t reads_issued = 0;
   std::uint32_t reads_completed = 0;
   std::uint32_t since_asked = 0;  // entries since the last one that asks for an acknowledgement
+  std::uint32_t unsent = 0;       // no packet of entries with this number or higher has left
+  std::uint16_t fifo = 0;         // where its requests go, with InjectionRule::least_loaded
   bool is_processing = false;     // the first entry in on_card is being processed
   bool is_ready = false;          // is queued in the scheduler
   bool is_held = false;           // waits after "receiver not ready"

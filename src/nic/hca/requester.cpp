@@ -55,8 +55,10 @@ Work Requester::make_work(MessageId id, SendQueue& queue) {
   work.has_payload = descriptor.from_cpu && !work.is_read;
   work.is_signalled = work.is_read || wants_sent(descriptor) || wants_remote_done(descriptor);
   ++queue.since_asked;
+  // choose_fifo() waits for it.
+  const bool is_awaited = work.is_signalled || card_.all.fifos.is_least_loaded();
   work.asks_ack =
-      !work.is_read && (work.is_signalled || queue.since_asked >= card_.all.description.messages_per_ack);
+      !work.is_read && (is_awaited || queue.since_asked >= card_.all.description.messages_per_ack);
   if (work.asks_ack) queue.since_asked = 0;
   return work;
 }
@@ -169,8 +171,27 @@ void Requester::advance(ConnectionId id) {
     first.is_held_back = true;
     return;
   }
+  if (card_.all.fifos.is_least_loaded()) [[unlikely]]
+    choose_fifo(queue, first, card_.all.connections[id].channel);
   queue.is_ready = true;
   transmitter_.ready({id, false});
+}
+
+// Payload of the first entry on the card that has not left. A read's request has none.
+std::int64_t Requester::unsent_bytes(const SendQueue& queue) const {
+  const Work& first = card_.all.state.works.front(queue.on_card);
+  if (first.is_read) return 0;
+  const std::int64_t sent = queue.next_packet * card_.all.description.mtu_bytes;
+  return std::max(std::int64_t{0}, card_.all.messages.descriptor(first.id).bytes - sent);
+}
+
+// The queue pair may take another FIFO only when none of its packets can be in the network: all entries
+// before the first one are retired, and this one has not been sent and refused. Packets could otherwise
+// overtake each other.
+void Requester::choose_fifo(SendQueue& queue, const Work& first, std::uint16_t lane) {
+  if (queue.unacknowledged.empty() && !is_below(first.number, queue.unsent))
+    queue.fifo = transmitter_.least_loaded(lane);
+  transmitter_.add_waiting(queue.fifo, unsent_bytes(queue));
 }
 
 void Requester::processed(ConnectionId id) {
@@ -205,7 +226,7 @@ PacketSource::Next Requester::next_packet(ConnectionId id) const {
                            .role = work.is_read ? Role::read_request : Role::request,
                            .asks_ack = work.asks_ack});
   packet.sequence = sequence;
-  packet.channel = card_.fifo(id);
+  packet.channel = card_.request_fifo(id);
   packet.last = is_last;
   const std::int64_t payload = work.is_read ? 0 : payload_of(card, descriptor.bytes, sequence);
   set_sizes(packet, card, payload, extended);
@@ -216,6 +237,8 @@ PacketSource::Next Requester::next_packet(ConnectionId id) const {
 bool Requester::packet_issued(ConnectionId id) {
   SendQueue& queue = card_.all.connections[id].send;
   Work& first = card_.all.state.works.front(queue.on_card);
+  if (card_.all.fifos.is_least_loaded()) [[unlikely]]
+    leave_fifo(queue, first);
   ++queue.next_packet;
   if (!first.is_read &&
       queue.next_packet < packets_of(card_.all.description, card_.all.messages.descriptor(first.id).bytes))
@@ -228,6 +251,13 @@ bool Requester::packet_issued(ConnectionId id) {
   fetch_entries(id);
   advance(id);
   return false;
+}
+
+// The next packet of the first entry has been taken from the FIFO's backlog.
+void Requester::leave_fifo(SendQueue& queue, const Work& first) {
+  const std::int64_t bytes = first.is_read ? 0 : card_.all.messages.descriptor(first.id).bytes;
+  transmitter_.add_waiting(queue.fifo, -payload_of(card_.all.description, bytes, queue.next_packet));
+  if (!is_below(first.number, queue.unsent)) queue.unsent = first.number + 1;
 }
 
 void Requester::acknowledged(ConnectionId id, std::uint32_t executed, Time usable) {
@@ -307,6 +337,8 @@ void Requester::rewind(Connection& connection) {
   SendQueue::Queue before;
   SendQueue::Queue again;
   bool is_behind = false;
+  if (queue.is_ready && card_.all.fifos.is_least_loaded())
+    transmitter_.add_waiting(queue.fifo, -unsent_bytes(queue));
   while (!queue.unacknowledged.empty()) {
     Work work = works.pop(queue.unacknowledged);
     is_behind = is_behind || work.number == target.received;

@@ -56,6 +56,9 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   void fetch_entries(ConnectionId connection);
   void entry_granted(const EntryName& name, const BusGrant& grant);
   void advance(ConnectionId connection);
+  void choose_fifo(SendQueue& queue, const Work& first, std::uint16_t lane);
+  void leave_fifo(SendQueue& queue, const Work& first);
+  [[nodiscard]] std::int64_t unsent_bytes(const SendQueue& queue) const;
   void processed(ConnectionId connection);
   void rewind(Connection& connection);
   [[nodiscard]] static bool is_done(const SendQueue& queue, const Work& work);

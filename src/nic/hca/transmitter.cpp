@@ -10,7 +10,8 @@ Transmitter::Transmitter(Card& card, PacketSource& requests, PacketSource& respo
 }
 
 void Transmitter::ready(const Stream& stream) {
-  const std::uint16_t fifo = card_.fifo(stream.connection);
+  const std::uint16_t fifo =
+      stream.is_response ? card_.fifo(stream.connection) : card_.request_fifo(stream.connection);
   card_.all.state.streams.push(state_.fifos[fifo].streams, stream);
   state_.busy_fifos |= std::uint64_t{1} << fifo;
   pump();
@@ -21,6 +22,13 @@ void Transmitter::send_control(const Control& control) {
   card_.all.state.controls.push(state_.fifos[fifo].controls, control);
   state_.busy_fifos |= std::uint64_t{1} << fifo;
   pump();
+}
+
+std::uint16_t Transmitter::least_loaded(std::uint16_t lane) const {
+  return card_.all.fifos.least_loaded(lane, [this](std::uint16_t fifo) {
+    const std::int64_t room = card_.all.network.injection_room(card_.node, fifo);
+    return state_.fifos[fifo].waiting_bytes + state_.fifos[fifo].reserved_bytes - room;
+  });
 }
 
 // Serves the FIFOs in turn. A FIFO that is refused stays refused until space or a read becomes free, so it is
@@ -61,6 +69,11 @@ bool Transmitter::issue(std::uint16_t number) {
     return true;
   }
   const PacketSource::Next next = source.next_packet(stream.connection);
+  // The queue pair has taken another FIFO since, in which it is queued too.
+  if (next.packet.channel != number) [[unlikely]] {
+    card_.all.state.streams.pop(fifo.streams);
+    return true;
+  }
   const MessageId id = header_of(next.packet).id;
   if (!has_room(number, next.packet.wire_bytes)) {
     card_.all.messages.enter(id, Stage::queue_full);

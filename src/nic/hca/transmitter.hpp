@@ -42,6 +42,9 @@ class Transmitter final : private BusClient, private EventHandler {
   // The stream has a packet. It stays in the rotation until it has none.
   void ready(const Stream& stream);
   void send_control(const Control& control);
+  // For InjectionRule::least_loaded: the FIFO of a lane with the fewest bytes in it and in front of it.
+  [[nodiscard]] std::uint16_t least_loaded(std::uint16_t lane) const;
+  void add_waiting(std::uint16_t fifo, std::int64_t bytes) { state_.fifos[fifo].waiting_bytes += bytes; }
   void injection_freed() { pump(); }
 
   struct Fifo {
@@ -50,6 +53,8 @@ class Transmitter final : private BusClient, private EventHandler {
     QueuePool<Pending>::Queue pending;  // in injection order; the first always waits for its data
     // Space of the injection buffer reserved for packets whose payload is still being read.
     std::int64_t reserved_bytes = 0;
+    // Payload of the requests in front of it. Counted for InjectionRule::least_loaded only.
+    std::int64_t waiting_bytes = 0;
   };
   struct State {
     std::vector<Fifo> fifos;

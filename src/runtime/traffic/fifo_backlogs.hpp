@@ -39,6 +39,9 @@ class FifoBacklogs {
     }
     busy_.resize(stay);
   }
+  [[nodiscard]] std::size_t size(NodeId node, std::uint16_t fifo) const {
+    return queues_[number(node, fifo)].size();
+  }
   [[nodiscard]] bool is_empty(NodeId node, std::uint16_t fifo) const {
     return queues_[number(node, fifo)].empty();
   }

@@ -136,11 +136,19 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
     const NodeId target = destination(node, source.choice);
     const FifoBacklogs::Waiting packet{static_cast<std::uint64_t>(source.next) * sources_of_node_ + queue,
                                        target};
-    const std::uint16_t fifo = fifos_.channel(node, target, queue, 0);
+    const std::uint16_t fifo =
+        fifos_.is_least_loaded() ? least_loaded(node) : fifos_.channel(node, target, queue, 0);
     if (!backlogs_.is_empty(node, fifo) || !try_inject(node, fifo, packet))
       backlogs_.push(node, fifo, packet);
   }
   set_due(number, source.next);
+}
+
+std::uint16_t TrafficRun::least_loaded(NodeId node) const {
+  return fifos_.least_loaded(0, [this, node](std::uint16_t fifo) {
+    const auto packets = static_cast<std::int64_t>(backlogs_.size(node, fifo));
+    return packets * packet_bytes_ - network_->injection_room(node, fifo);
+  });
 }
 
 bool TrafficRun::try_inject(NodeId node, std::uint16_t fifo, const FifoBacklogs::Waiting& waiting) {

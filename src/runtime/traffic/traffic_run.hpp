@@ -66,6 +66,7 @@ class TrafficRun final : private EventHandler {
   void generate(std::uint32_t number);
   void drain_backlogs();
   [[nodiscard]] bool try_inject(NodeId node, std::uint16_t fifo, const FifoBacklogs::Waiting& waiting);
+  [[nodiscard]] std::uint16_t least_loaded(NodeId node) const;
   [[nodiscard]] std::int64_t generated_at(std::uint64_t message) const {
     return static_cast<std::int64_t>(sources_of_node_ == 1 ? message : message / sources_of_node_);
   }

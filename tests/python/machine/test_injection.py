@@ -27,6 +27,11 @@ QUEUE = "router.injection_rule=queue"
         ),
         ("torus-slice", ("router.injection_fifos=5",), "1, or at least the 6 directions of a node"),
         ("torus-slice", ("router.injection_fifos=0",), "router.injection_fifos = 0"),
+        (
+            "extoll-64",
+            ("router.injection_rule=least-loaded",),
+            'router.injection_rule = "least-loaded": expected "queue" on this card',
+        ),
         ("torus-slice", ("router.injection_rule=directions",), "router.injection_rule"),
         ("torus-slice", ("card.virtual_lanes=11",), "router.injection_fifos = 6: expected at most 5"),
         ("pax", ("router.injection_fifos=2", QUEUE), "router.injection_fifos = 2: expected 1 on a network.topology"),
@@ -47,6 +52,19 @@ def test_the_cards_of_the_shipped_machines_take_several_fifos():
             settings = (f"router.injection_fifos={count}", QUEUE, f"router.ejection_ports={count}")
             times.append(apenet.bench.pingpong(read_machine(machine, settings), sizes=[512]).times_us[0])
         assert times[0] == times[1]
+
+
+@pytest.mark.parametrize("engine", ["packet", "flit"])
+def test_the_least_loaded_fifo_separates_what_other_rules_join(engine):
+    """By queue pair and by destination two of the six streams share a FIFO; five FIFOs are too few for directions."""
+    sent = {}
+    for rule, fifos in (("direction", 6), ("least-loaded", 6), ("least-loaded", 5), ("queue", 6), ("destination", 6)):
+        machine = read_machine("torus-slice", (f"router.injection_rule={rule}", f"router.injection_fifos={fifos}"))
+        result = apenet.bench.fanout(machine, sizes=[4 << 20], neighbors=[6], engine=engine)
+        sent[rule, fifos] = result.bandwidths_mib_s[0]
+    assert sent["least-loaded", 6] == pytest.approx(sent["direction", 6], rel=0.01)
+    assert sent["least-loaded", 5] < 0.9 * sent["direction", 6]
+    assert max(sent["queue", 6], sent["destination", 6]) < 0.6 * sent["direction", 6]
 
 
 @pytest.mark.parametrize("engine", ["packet", "flit"])

@@ -30,7 +30,7 @@ NetworkDescription drawn_network(RandomStream& random) {
   network.pipeline.flit_bytes = 16;
   network.virtual_channels = 4;
   network.buffer_bytes = 2048;
-  network.injection_rule = static_cast<InjectionRule>(random.below(3));
+  network.injection_rule = static_cast<InjectionRule>(random.below(4));
   const bool is_by_direction = network.injection_rule == InjectionRule::direction;
   network.injection_fifos = static_cast<std::uint32_t>(is_by_direction ? 6 : 1 + random.below(6));
   network.ejection_ports = static_cast<std::uint32_t>(1 + random.below(6));
@@ -77,6 +77,25 @@ TEST(SeveralFifos, LoadsAboveOneFlitAreCarried) {
     EXPECT_NEAR(several.accepted, 1.2, 0.04);
     network.injection_fifos = network.ejection_ports = 1;
     EXPECT_THROW(static_cast<void>(run_traffic(network, options)), std::invalid_argument);
+  }
+}
+
+// Node 1 of a ring of 3 sends to 0, to 2 and to itself. Of two FIFOs, by destination, the first carries the
+// first two, a flit per flit time for both together.
+TEST(SeveralFifos, TheLeastLoadedOneSpreadsWhatDestinationsShare) {
+  for (const auto engine : {NetworkDescription::Engine::packet, NetworkDescription::Engine::flit}) {
+    RandomStream random(1, 54);
+    NetworkDescription network = drawn_network(random);
+    network.engine = engine;
+    network.topology = TorusDescription({3});
+    network.links.resize(1);
+    network.injection_fifos = network.ejection_ports = 2;
+    const TrafficOptions options{
+        .load = 1.8, .packet_flits = 16, .warmup_cycles = 2000, .measure_cycles = 20000};
+    network.injection_rule = InjectionRule::destination;
+    const double joined = run_traffic(network, options).accepted;
+    network.injection_rule = InjectionRule::least_loaded;
+    EXPECT_GT(run_traffic(network, options).accepted, 1.08 * joined);
   }
 }
 
