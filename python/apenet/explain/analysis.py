@@ -16,7 +16,7 @@ from apenet.explain.critical_path import CriticalPath, Part
 from apenet.explain.deadlock import cycle
 from apenet.explain.efficiency import efficiencies, explained
 from apenet.explain.folder import RunFolder
-from apenet.explain.timed import SEND, Operations, Timed, operations_of, timed
+from apenet.explain.timed import CALC, SEND, Operations, Timed, operations_of, timed
 from apenet.explain.timeline import timeline
 from apenet.explain.verdict import percent, verdict
 from apenet.run.folder import RECORDING
@@ -214,6 +214,12 @@ def _waiting_text(replay: Timed, pieces: waiting.CausedWaits) -> str:
     total = replay.time_ps * replay.operations.ranks
     causes = waiting.by_cause(pieces)
     if not causes or not total:
+        operations = replay.operations
+        if (operations.cpu[operations.kind != CALC] > 0).any():
+            return (
+                "The first processor of no rank waits for the network; other processors move the messages, and what "
+                "they wait for is not known"
+            )
         return "No rank waits for the network"
     cause, longest = max(causes.items(), key=lambda one: one[1])
     share = sum(causes.values()) / total

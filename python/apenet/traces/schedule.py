@@ -28,9 +28,7 @@ class RankOperations:
 
     def write(self, rank: int, file: TextIO) -> None:
         """Writes the rank's part of a trace."""
-        file.write(f"rank {rank} {{\n")
-        file.writelines(f"{line}\n" for line in self._lines)
-        file.write("}\n")
+        file.write("\n".join([f"rank {rank} {{", *self._lines, "}\n"]))
 
 
 class Chain:

@@ -106,3 +106,15 @@ def test_what_cannot_be_improved_gets_no_advice(explained):
     assert content["verdict"]["advice"] is None
     assert content["verdict"]["limit"] is None
     assert content["verdict"]["text"].endswith("There is nothing to gain from the network.")
+
+
+def test_waits_of_other_processors_are_said_to_be_unknown(tmp_path):
+    """Chakra's traces communicate beside the processor that computes; so did this say that no rank waits."""
+    trace = tmp_path / "beside.goal"
+    trace.write_text(
+        "num_ranks 2\nrank 0 {\nl1: send 1000000b to 1 tag 0 cpu 1\n}\n"
+        "rank 1 {\nl1: recv 1000000b from 0 tag 0 cpu 1\nl2: calc 1000\nl2 requires l1\n}\n"
+    )
+    apenet.replay(trace, machine="ape16", out=tmp_path / "run")
+    text = apenet.explain(tmp_path / "run")["verdict"]["text"]
+    assert text.startswith("The first processor of no rank waits for the network; other processors move the messages")
