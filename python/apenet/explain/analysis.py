@@ -267,7 +267,7 @@ def _hot_link(replay: Timed, users: dict[str, list[tuple[int, int]]]) -> dict[st
     """The busiest link and the pairs of ranks that use it; None if it is not busy."""
     links = replay.report.links
     busiest = max(range(len(links)), key=lambda number: links[number].busy_ps, default=None)
-    if busiest is None or links[busiest].busy_ps < _HOT * replay.time_ps:
+    if busiest is None or replay.time_ps == 0 or links[busiest].busy_ps < _HOT * replay.time_ps:
         return None
     share = links[busiest].busy_ps / replay.time_ps
     name = links[busiest].name

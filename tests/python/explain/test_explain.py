@@ -232,6 +232,13 @@ class TestCommand:
         assert done.exit_code == 0
         assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
+    def test_run_with_a_report_in_which_no_time_passes(self, tmp_path):
+        report = tmp_path / "why.html"
+        done = CliRunner().invoke(app, ["run", "-n", "2", "--report", str(report), "--", "hostname"])
+        assert done.exit_code == 0, done.output
+        assert "No rank waits for the network" in done.output + done.stderr
+        assert report.exists()
+
     def test_run_with_a_report_keeps_the_recording_in_its_folder(self, slow, tmp_path):
         out = tmp_path / "run"
         arguments = [
