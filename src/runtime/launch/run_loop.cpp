@@ -50,6 +50,7 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process
       server_(shared, scheduler, process_ids, verdict_, options, ranks, supervisor_fd, manager),
       drain_(view_, server_, options.drain_cpu_ms, count_),
       idle_(options),
+      polls_(view_, options),
       start_(view_.ranks, server_, options, lines_),
       stopped_(server_, options),
       strays_(process_ids),
@@ -155,6 +156,8 @@ void RunLoop::step() {
     return;
   }
   server_.pass_output();
+  if (const std::string notice = polls_.check(); !notice.empty())
+    dprintf(options_.error_fd, "%s%s", notice.c_str(), describe_waiting().c_str());
   // Not earlier: before virtual time, the processes start up independently, which is faster on all cores.
   if (!was_started && view_.ranks.started()) cores_.begin(process_ids_.all_running());
   if (outcome == Scheduler::Outcome::woken) cores_.note_round(view_.grants.last_woken().size());

@@ -10,6 +10,7 @@
 #include "runtime/launch/drain.hpp"
 #include "runtime/launch/host_deadlock.hpp"
 #include "runtime/launch/idle_watch.hpp"
+#include "runtime/launch/poll_watch.hpp"
 #include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_options.hpp"
 #include "runtime/launch/source_lines.hpp"
@@ -63,6 +64,7 @@ class RunLoop {
   RankServer server_;
   Drain drain_;
   IdleWatch idle_;
+  PollWatch polls_;
   StartWatch start_;
   StoppedWatch stopped_;
   StrayWatch strays_;

@@ -12,6 +12,8 @@ namespace {
 // A thread that polls a few times a second uses less CPU time than this. A thread that works but has to share
 // the processor is found in state R.
 constexpr std::int64_t least_share_per_mille = 10;
+// The same of a thread that waits in the simulation, where it checks the processes that it waits for.
+constexpr std::int64_t least_share_in_simulation_per_mille = 100;
 // It wakes from time to time, so its share shows only over a longer time than that of two checks.
 constexpr std::int64_t span_ns = 1'000'000'000;
 
@@ -90,15 +92,15 @@ bool StallWatch::contends(const Thread& thread, std::uint64_t used_ns) {
   return ++tries_[thread.thread_id] <= most_tries;
 }
 
-bool StallWatch::uses_processor(int thread_id, std::uint64_t used_ns, bool uses_now) {
+bool StallWatch::uses_processor(int thread_id, std::uint64_t used_ns, std::int64_t share_per_mille,
+                                bool uses_now) {
   const std::int64_t now = now_ns();
   const auto [entry, is_new] = spans_.try_emplace(thread_id, Span{.since_ns = now, .used_ns = used_ns});
   Span& span = entry->second;
   if (const std::int64_t passed_ns = now - span.since_ns; passed_ns >= span_ns) {
     const auto used_since_ns = static_cast<std::int64_t>(used_ns - span.used_ns);
-    span = {.since_ns = now,
-            .used_ns = used_ns,
-            .worked = used_since_ns * 1000 >= passed_ns * least_share_per_mille};
+    span = {
+        .since_ns = now, .used_ns = used_ns, .worked = used_since_ns * 1000 >= passed_ns * share_per_mille};
   }
   return uses_now && span.worked;
 }
@@ -134,7 +136,9 @@ StallWatch::Finding StallWatch::end() {
       }
     }
     if (contends(task.thread, task.used_ns)) task.thread.finding = Finding::contends;
-    if (uses_processor(thread_id, task.used_ns, used_ns * 1000 >= passed_ns * least_share_per_mille))
+    const bool waits_here = task.thread.finding == Finding::blocked && is_in_simulation(task.thread);
+    const std::int64_t share = waits_here ? least_share_in_simulation_per_mille : least_share_per_mille;
+    if (uses_processor(thread_id, task.used_ns, share, used_ns * 1000 >= passed_ns * share))
       task.thread.finding = Finding::works;
     if (task.thread.finding != Finding::blocked) threads_.push_back(task.thread);
   }

@@ -63,8 +63,9 @@ class StallWatch {
   [[nodiscard]] std::map<int, Task> read_tasks() const;
   [[nodiscard]] bool is_stopped_by_run(int process_id, char state,
                                        const std::map<int, std::uint32_t>& family) const;
-  // used_ns: CPU time of the thread. uses_now: it has had its share since begin().
-  [[nodiscard]] bool uses_processor(int thread_id, std::uint64_t used_ns, bool uses_now);
+  // used_ns: CPU time of the thread. uses_now: it has had this share since begin().
+  [[nodiscard]] bool uses_processor(int thread_id, std::uint64_t used_ns, std::int64_t share_per_mille,
+                                    bool uses_now);
   [[nodiscard]] bool contends(const Thread& thread, std::uint64_t used_ns);
   [[nodiscard]] bool is_in_simulation(const Thread& thread);
 

@@ -16,6 +16,7 @@
 #include "runtime/shim/large_counts.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/own_probes.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/shared_windows.hpp"
 
@@ -109,6 +110,11 @@ class StartsOne : Progresses {
 
 // Starts persistent requests: (count, requests).
 struct StartsEach : Progresses {
+  using Progresses::Progresses;
+};
+
+// Waits for a message without receiving it.
+struct Probes : Progresses {
   using Progresses::Progresses;
 };
 
@@ -213,6 +219,9 @@ int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments
   if constexpr (std::is_same_v<Meaning, StartsEach>) {
     const bool can_start = client != nullptr && request_at(first[1], 0) != 0;
     result = can_start ? start_each(*client, arguments...) : call_original(called.original, arguments...);
+  } else if constexpr (std::is_same_v<Meaning, Probes>) {
+    const bool is_own = client != nullptr && spins_at(std::array{arguments...}[2]);
+    result = is_own ? probe_own(*client, arguments...) : call_original(called.original, arguments...);
   } else {
     result = call_original(called.original, arguments...);
   }
