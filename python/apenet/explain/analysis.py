@@ -19,6 +19,7 @@ from apenet.explain.folder import RunFolder
 from apenet.explain.timed import CALC, SEND, Operations, Timed, operations_of, timed
 from apenet.explain.timeline import timeline
 from apenet.explain.verdict import percent, verdict
+from apenet.machine.picture import placed
 from apenet.run.folder import RECORDING
 
 SCHEMA = 1
@@ -27,6 +28,7 @@ _MOST_PATH_PARTS = 2000
 _MOST_PAIRS_OF_LINKS = 512
 _HOT = 0.5  # busy share of a link that is worth a sentence
 _MOST_PAIRS = 60_000
+_MOST_DRAWN_DIMENSIONS = 3  # by torus.js
 
 
 def analysed(run: RunFolder) -> dict[str, Any]:
@@ -110,11 +112,31 @@ def _frame(run: RunFolder) -> dict[str, Any]:
         },
         "links": [[link["name"], link["utilisation"], link["wire_bytes"], link["packets"]] for link in result["links"]],
         "link_history": _link_history(run),
+        "graph": _graph(run),
         "ports": list(result["ports"]),
         "cpu": _cpu(run),
         "rank_times": [
             {"waiting_us": rank["waiting_us"], "compute_us": rank["compute_us"]} for rank in result["ranks"]
         ],
+    }
+
+
+def _graph(run: RunFolder) -> dict[str, Any] | None:
+    """Places of the switches and nodes of a network that is no torus or mesh of up to three dimensions, and its cables.
+
+    A cable is two switches and the links in both directions of all cables between them.
+    """
+    if not run.machine.topology.has_routers or 0 < len(run.machine.dims) <= _MOST_DRAWN_DIMENSIONS:
+        return None
+    wiring = _core.wiring(run.request.description().network)
+    routers, nodes, _ = placed((), wiring)
+    cables: dict[tuple[int, int], list[str]] = {}
+    for name, one, other in wiring.links:
+        cables.setdefault((min(one, other), max(one, other)), []).append(name)
+    return {
+        "routers": [[*place, name] for place, name in zip(routers, wiring.routers, strict=True)],
+        "nodes": [[*place, router] for place, router in zip(nodes, wiring.routers_of_nodes, strict=True)],
+        "cables": [[one, other, names] for (one, other), names in cables.items()],
     }
 
 

@@ -19,7 +19,7 @@ from apenet.run.results import Result
 
 MARK = b"<!-- apenet explain -->"
 DEFAULT = "report.html"
-_SCRIPTS = ("parts.js", "torus.js", "timeline.js", "exchange.js", "explain.js")
+_SCRIPTS = ("parts.js", "torus.js", "graph.js", "timeline.js", "exchange.js", "explain.js")
 
 
 class ReportFile(Held):

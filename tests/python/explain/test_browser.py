@@ -50,19 +50,20 @@ def checked(page: Path, width: int, tmp_path: Path):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-@pytest.mark.parametrize("case", ["recorded", "hostile", "without recording", "failed"])
+@pytest.mark.parametrize("case", ["recorded", "tree", "hostile", "without recording", "failed"])
 def test_a_page_can_be_read(slow, tmp_path, case, width):
     out = tmp_path / "run"
     options = {"record": out / "recording.goal"} if case != "without recording" else {}
     program = "deadlock" if case == "failed" else "imbalance"
     arguments = [program, HOSTILE] if case == "hostile" else [program]
-    apenet.run([slow, *arguments], n=16, out=out, capture=True, check=False, **options)
+    machine = "my-cluster" if case == "tree" else "ape16"
+    apenet.run([slow, *arguments], n=16, machine=machine, out=out, capture=True, check=False, **options)
     found = checked(apenet.report(out), width, tmp_path)
     assert found["failures"] == []
     assert found["width"] == width
     assert found["canvases"] == {"without recording": 1, "failed": 0}.get(case, 3)
     assert found["sections"] >= 2
-    assert found["chooses"] == (case in ("recorded", "hostile"))
+    assert found["chooses"] == (case in ("recorded", "tree", "hostile"))
 
 
 @pytest.mark.parametrize("width", [1400, 390])

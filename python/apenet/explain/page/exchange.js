@@ -7,8 +7,9 @@ class Exchange {
     const parts = [];
     if (data.pairs && data.pairs.length) parts.push(this.matrix());
     const loads = Exchange.loads();
-    if (loads) {
-      this.world = new World([loads]);
+    if (loads) this.world = new World([loads]);
+    else if (data.graph && data.links.length) this.world = new Graph(data.graph, Exchange.busy());
+    if (this.world) {
       if (data.link_history) this.world.element.append(this.overTime(loads));
       parts.push(this.world.element);
     } else if (data.links.length) parts.push(make("div", { class: "panel" }, make("h3", {}, "links"), Exchange.hottest()));
@@ -16,7 +17,7 @@ class Exchange {
     const found = section("exchange", "Who sends to whom, and over which links", "", make("div", { class: "two" }, ...parts));
     if (data.hot_link && data.hot_link.pairs.length) found.append(Exchange.hot());
     if (data.pairs && Object.keys(data.link_users || {}).length) found.append(this.users());
-    if (loads && data.links.length) found.append(make("details", {}, make("summary", {}, "the busiest links"), Exchange.hottest()));
+    if (this.world && data.links.length) found.append(make("details", {}, make("summary", {}, "the busiest links"), Exchange.hottest()));
   }
 
   static hot() {
@@ -28,9 +29,18 @@ class Exchange {
     return pairs.slice(0, 24).map(([from, to]) => `${from} → ${to}`).join(", ") + (pairs.length > 24 ? ` and ${pairs.length - 24} more` : "");
   }
 
+  // The busy share of each link, by its name.
+  static busy() {
+    return new Map(data.links.map(([name, share]) => [name, share]));
+  }
+
+  markLinks(names) {
+    if (this.world) this.world.markLinks(this.world instanceof Graph ? names : Exchange.placed(names));
+  }
+
   // Choosing a link marks the pairs whose messages cross it.
   users() {
-    const busy = new Map(data.links.map(([name, share]) => [name, share]));
+    const busy = Exchange.busy();
     const names = Object.keys(data.link_users).sort((one, other) => (busy.get(other) || 0) - (busy.get(one) || 0));
     const said = make("p", { class: "quiet", "aria-live": "polite" });
     const choice = make("select", { "aria-label": "link whose users are marked" },
@@ -38,7 +48,7 @@ class Exchange {
     choice.addEventListener("change", () => {
       this.marked = data.link_users[choice.value] || null;
       said.textContent = this.marked ? `Link ${choice.value} carries messages of ${Exchange.pairs(this.marked)}.` : "";
-      if (this.world) this.world.markLinks(this.marked ? Exchange.placed([choice.value]) : []);
+      this.markLinks(this.marked ? [choice.value] : []);
       this.draw();
     });
     return make("div", { class: "tools" }, make("label", {}, "mark the users of ", choice), said);
@@ -46,7 +56,7 @@ class Exchange {
 
   // Links by name: node, dimension, direction and busy share. Fewer dimensions make a plane or a line.
   static placed(names) {
-    const busy = new Map(data.links.map(([name, share]) => [name, share]));
+    const busy = Exchange.busy();
     const links = [];
     for (const name of names) {
       const found = /^\(([0-9]+(?:,[0-9]+){0,2})\)([+-])([xyz])$/.exec(name);
@@ -75,9 +85,14 @@ class Exchange {
     const slider = make("input", { type: "range", min: -1, max: bins - 1, value: -1, "aria-label": "time of the link loads" });
     slider.addEventListener("input", () => {
       const bin = Number(slider.value);
+      said.textContent = bin < 0 ? "whole run" : `${time(bin * history.bin_us)} to ${time((bin + 1) * history.bin_us)}`;
+      if (!loads) {
+        const then = Object.entries(history.links).map(([name, shares]) => [name, shares[bin] || 0]);
+        this.world.show(bin < 0 ? Exchange.busy() : new Map(then), bin < 0 ? undefined : most);
+        return;
+      }
       const name = (link) => `(${link.slice(0, data.machine.dims.length)})${link[4] > 0 ? "+" : "-"}${"xyz"[link[3]]}`;
       const links = loads.links.map((link) => [...link.slice(0, 5), bin < 0 ? link[5] : (history.links[name(link)] || [])[bin] || 0]);
-      said.textContent = bin < 0 ? "whole run" : `${time(bin * history.bin_us)} to ${time((bin + 1) * history.bin_us)}`;
       this.world.loads = [{ ...loads, links }];
       this.world.fixed = bin < 0 ? undefined : most;
       this.world.touched = true;
@@ -128,7 +143,7 @@ class Exchange {
     if (this.world) {
       this.world.mark(data.nodes[rank]);
       const crossed = Object.entries(data.link_users || {}).filter(([, pairs]) => pairs.some(([from]) => from === rank));
-      this.world.markLinks(Exchange.placed(crossed.map(([name]) => name)));
+      this.markLinks(crossed.map(([name]) => name));
     }
     this.draw();
   }
