@@ -21,6 +21,22 @@ def run(apenet, build):
     return run
 
 
+def test_a_thread_reads_from_a_file_of_the_process_when_another_one_writes(apenet, build):
+    """However long the host takes to let it go on. Each of 21 times the writer sleeps 30 times."""
+    program = build(HERE / "threads" / "read_files.c")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", program)
+    assert done.returncode == 0, done.stderr
+    assert WARNING not in done.stderr
+    clock_us = 0.05
+    block_us = 21 * 30 * (1 + clock_us) + 20 * clock_us
+    for block, (name, at_end) in enumerate({"pipe": 0, "socket pair": 0, "eventfd": 8}.items()):
+        now_us = (block + 1) * (block_us + clock_us)
+        line = f"{name}: later by {clock_us:.2f} us, at the end {at_end}, now {now_us:.3f} us"
+        assert done.stdout.splitlines().count(line) == 2, done.stdout
+    again = apenet("run", "-n", "2", "--machine", "ape16", "--no-pin", "--", program)
+    assert again.stdout == done.stdout
+
+
 @pytest.mark.parametrize("wait", ["sleep", "poll", "condition", "semaphore"])
 def test_a_thread_beats_in_virtual_time(run, wait):
     """Beside a thread that waits in MPI, and beside one that sleeps."""

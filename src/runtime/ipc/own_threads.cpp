@@ -111,7 +111,7 @@ std::int32_t process_of_caller() {
 }
 
 // The clock's number is the inverted id, shifted left, with the bits of a scheduler clock.
-std::int64_t scheduler_clock_ns(std::int32_t id, std::uint32_t bits) {
+std::int64_t scheduled_ns_of(std::int32_t id, std::uint32_t bits) {
   const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(id) << 3U) | bits);
   timespec used{};
   host_call(SYS_clock_gettime, clock, &used);
@@ -145,7 +145,7 @@ SeenThread see_thread(std::int32_t process, std::int32_t id) {
   if (seen.state == ThreadState::ended) return seen;
   constexpr std::uint32_t of_thread = 6;
   if (process == process_of_caller()) {
-    seen.cpu_ns = scheduler_clock_ns(id, of_thread);
+    seen.cpu_ns = scheduled_ns_of(id, of_thread);
   } else {
     ShownText text{};
     const std::string_view used = shown_of(process, id, "/schedstat", text);
@@ -156,7 +156,7 @@ SeenThread see_thread(std::int32_t process, std::int32_t id) {
 
 std::int64_t process_cpu_ns_of(std::int32_t process) {
   constexpr std::uint32_t of_process = 2;
-  return scheduler_clock_ns(process, of_process);
+  return scheduled_ns_of(process, of_process);
 }
 
 ThreadState liveliest_of(std::int32_t process, ThreadChoice& chosen) {

@@ -274,6 +274,13 @@ class ThreadOrder {
   // Within an action that is about to change such a file: threads that the host has blocked there may go on
   // at once, not before this action.
   void begin_file_change(const OrderedThread& own);
+  // Likewise, after the change: those of this process that the host has not let go on still wait.
+  void end_file_change(const OrderedThread& own);
+  // Ends an action: the thread waits in the host, from now on, for a file that only threads of this process
+  // make ready. Returns false if the action goes on, because it is part of another one.
+  bool leave_to_file(OrderedThread& own);
+  // That wait has ended.
+  void come_from_file_wait(OrderedThread& own);
   // Within an action: its next call may wait in the host for such a file. Another thread acts then, until one
   // changes a file.
   void begin_file_wait(OrderedThread& own);

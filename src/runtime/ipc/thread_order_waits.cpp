@@ -115,6 +115,35 @@ void ThreadOrder::release_at_file(OrderedThread& thread, ActionKey from) {
   thread.cpu_ns = -1;
 }
 
+// A write wakes those that wait for it at once, so who is blocked after it does not wait for it.
+void ThreadOrder::end_file_change(const OrderedThread& own) {
+  Guard guard(*this);
+  for_each([&](OrderedThread& thread) {
+    const bool was_released = thread.acts == ThreadActs::running && thread.may_wait_at_file;
+    if (!was_released || thread.process != own.process) return;
+    const SeenThread seen = see_thread(static_cast<std::int32_t>(thread.process), thread.id);
+    if (seen.state == ThreadState::blocked) thread.acts = ThreadActs::at_file;
+  });
+  note_settled();
+}
+
+bool ThreadOrder::leave_to_file(OrderedThread& own) {
+  Guard guard(*this);
+  if (!is_acting(own) || own.depth > 0 || own.call_depth > 0) return false;
+  end_action(own, own.key.clock_ps, true);
+  own.acts = ThreadActs::at_file;
+  own.may_wait_at_file = true;
+  note_settled();
+  dispatch();
+  return true;
+}
+
+void ThreadOrder::come_from_file_wait(OrderedThread& own) {
+  Guard guard(*this);
+  own.may_wait_at_file = false;
+  if (own.acts == ThreadActs::at_file) come_from_file(own);
+}
+
 void ThreadOrder::begin_file_wait(OrderedThread& own) {
   Guard guard(*this);
   if (!is_acting(own) || own.depth > 0 || own.call_depth > 0) return;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/file_names.hpp"
@@ -158,9 +159,10 @@ OrderedThread* user_of_order(int file) {
 }
 
 OrderedThread* closer_of_order(int file) {
-  if (!thread_order().has_processes() || host_calls > 0) return nullptr;
+  if (!thread_order().in_use() || host_calls > 0) return nullptr;
   const int error = errno;
-  const bool is = find_made(name_of_file(file)) != nullptr;
+  const bool is_of_processes = thread_order().has_processes() && find_made(name_of_file(file)) != nullptr;
+  const bool is = is_of_processes || (!ipc::is_single_threaded() && is_own_file(file));
   errno = error;
   return is ? ordered_thread() : nullptr;
 }
@@ -195,6 +197,7 @@ class FileClose {
   ~FileClose() {
     if (own_ == nullptr) return;
     const int error = errno;
+    thread_order().end_file_change(*own_);
     thread_order().wake(thread_order().files(), every_thread, own_);
     thread_order().leave(*own_, !is_in_call());
     errno = error;

@@ -98,12 +98,10 @@ FileChange::FileChange(int file, std::size_t bytes) : own_(ordered_thread()) {
   const auto has_room = [&] {
     return bytes <= PIPE_BUF && real_poll(&room, 1, 0) == 1 && room.revents == POLLOUT;
   };
-  is_action_ = is_drained(file) || is_nonblocking(file) || has_room();
-  if (is_action_) {
-    thread_order().begin_file_change(*own_);
-  } else {
-    thread_order().leave(*own_, !is_in_call());
-  }
+  const bool has_readers = !is_drained(file);
+  is_action_ = !has_readers || is_nonblocking(file) || has_room();
+  if (has_readers) thread_order().begin_file_change(*own_);
+  if (!is_action_) thread_order().leave(*own_, !is_in_call());
   errno = error;
 }
 
@@ -116,6 +114,7 @@ FileChange::~FileChange() {
   const int error = errno;
   if (is_action_ || thread_order().count_blocked(object) > 0) {
     if (!is_action_) thread_order().enter(*own_);
+    thread_order().end_file_change(*own_);
     thread_order().wake(object, every_thread, own_);
     thread_order().leave(*own_, !is_in_call());
   }

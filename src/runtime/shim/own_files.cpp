@@ -261,9 +261,12 @@ InsideWait::InsideWait(int file) {
   const int error = errno;
   thread_order().enter(*own_);
   is_action_ = does_not_wait(file);
-  if (!is_action_) thread_order().leave(*own_, !is_in_call());
+  // A signal of a timer may have to end the wait.
+  const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
+  is_at_file_ = !is_action_ && !has_timer && thread_order().leave_to_file(*own_);
+  if (!is_action_ && !is_at_file_) thread_order().leave(*own_, !is_in_call());
   errno = error;
-  if (!is_action_) begin();
+  if (!is_action_ && !is_at_file_) begin();
 }
 
 void InsideWait::begin() {
@@ -281,6 +284,8 @@ InsideWait::~InsideWait() {
   const int error = errno;
   if (is_action_) {
     thread_order().leave(*own_, !is_in_call());
+  } else if (is_at_file_) {
+    thread_order().come_from_file_wait(*own_);
   } else {
     thread_order().come_inside(*own_);
   }

@@ -47,8 +47,8 @@ class PolledFiles final : public ipc::HostReadiness {
 };
 
 // A call that reads a file which only this process, or others of its order, can make ready. If it need not
-// wait in the host, it is an action of the thread. Otherwise sleeps of other threads take no real time beside
-// it.
+// wait in the host, it is an action of the thread. Otherwise the action of another thread that changes a file
+// lets it go on, and sleeps of other threads take no real time beside it.
 class InsideWait {
  public:
   // The caller knows the files.
@@ -69,6 +69,7 @@ class InsideWait {
   std::optional<OrderedFiles> ordered_;
   ipc::OrderedThread* own_ = nullptr;
   bool is_action_ = false;
+  bool is_at_file_ = false;
 };
 
 }  // namespace apenet::shim
