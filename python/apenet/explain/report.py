@@ -35,7 +35,7 @@ class ReportFile(Held):
 
     def keep(self, content: dict[str, Any]) -> None:
         """Writes the page. Raises NotWrittenError."""
-        Path(self._file.writable).write_text(page(content), encoding="utf-8")
+        self._file.write(page(content).encode())
         self._file.keep()
 
 

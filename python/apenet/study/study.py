@@ -102,56 +102,69 @@ class Study:
     @property
     def command(self) -> tuple[str, ...]:
         """The command that was swept."""
-        return tuple(json.loads(self._value("command")))
+        return tuple(self._parsed(self._value("command")))
 
     @property
     def axis_names(self) -> tuple[str, ...]:
         """What was varied."""
-        return tuple(json.loads(self._value("axes")))
+        return tuple(self._parsed(self._value("axes")))
 
     @property
     def version(self) -> str:
         """That of the package which began the study."""
         return self._value("version")
 
+    def _read(self, statement: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a SELECT. Raises InputError for a damaged file."""
+        try:
+            yield from self._database.execute(statement, values)
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+
+    def _parsed(self, text: str) -> Any:  # noqa: ANN401 (whatever stands there)
+        try:
+            return json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> InputError:
+        return InputError("study", self.path, f"the file of a study that is whole: {error}")
+
     def _value(self, name: str) -> str:
-        found = self._database.execute("SELECT value FROM study WHERE name = ?", (name,)).fetchone()
+        found = next(self._read("SELECT value FROM study WHERE name = ?", (name,)), None)
         if found is None:
             raise InputError("study", self.path, f"the file of a study: {name} is missing in it")
         return str(found[0])
 
     def counts(self) -> dict[State, int]:
         """How many points are in each state."""
-        found = dict(self._database.execute("SELECT state, count(*) FROM point GROUP BY state").fetchall())
+        found = dict(self._read("SELECT state, count(*) FROM point GROUP BY state"))
         return {state: found.get(str(state), 0) for state in State}
 
     def reasons(self, state: State, most: int) -> list[tuple[str, str]]:
         """The first points in a state: values of the axes, and why."""
-        rows = self._database.execute(
-            "SELECT axes, reason FROM point WHERE state = ? ORDER BY number LIMIT ?", (str(state), most)
-        )
-        return [(shown_axes(json.loads(axes)), reason) for axes, reason in rows]
+        rows = self._read("SELECT axes, reason FROM point WHERE state = ? ORDER BY number LIMIT ?", (str(state), most))
+        return [(shown_axes(self._parsed(axes)), reason) for axes, reason in rows]
 
     def rows(self) -> Iterator[Row]:
         """The results, in the order of the plan: one row a point, or one for each size or load that it measured."""
-        cursor = self._database.execute("SELECT axes, result FROM point WHERE state = 'done' ORDER BY number")
-        for axes, result in cursor:
-            yield from row_values(json.loads(axes), json.loads(result))
+        for axes, result in self._read("SELECT axes, result FROM point WHERE state = 'done' ORDER BY number"):
+            yield from row_values(self._parsed(axes), self._parsed(result))
 
     @property
     def draw_method(self) -> str | None:
         """How numbers were drawn, one of `METHODS` or `ENDS`; None if none were."""
-        draws = json.loads(self._value("draws"))
+        draws = self._parsed(self._value("draws"))
         return None if draws is None else str(draws["method"])
 
     def drawn_values(self) -> dict[str, dict[int, dict[str, float]]]:
         """For each machine and draw, the numbers that were drawn."""
         found: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
-        for arguments, axes in self._database.execute("SELECT arguments, axes FROM point ORDER BY number"):
-            values = json.loads(axes)
+        for arguments, axes in self._read("SELECT arguments, axes FROM point ORDER BY number"):
+            values = self._parsed(axes)
             if DRAW in values:
                 draws = found[values[MACHINE]]
-                draws.setdefault(int(values[DRAW]), drawn_numbers(json.loads(arguments), self.axis_names))
+                draws.setdefault(int(values[DRAW]), drawn_numbers(self._parsed(arguments), self.axis_names))
         return found
 
     def frame(self) -> Any:  # noqa: ANN401 (pandas is not a dependency)
@@ -199,8 +212,8 @@ class SweptStudy(Study):
 
     def _require_unchanged(self, plan: Plan) -> None:
         """All results are those of one program, and for each machine of one file. A study without results takes any."""
-        known = json.loads(self._value("sources"))
-        machines = json.loads(self._value("machines"))
+        known = self._parsed(self._value("sources"))
+        machines = self._parsed(self._value("machines"))
         changed = [what for what in {**known, **plan.sources} if known.get(what) != plan.sources.get(what)]
         changed += [
             f"machine {name}" for name, digest in plan.machine_digests.items() if machines.get(name, digest) != digest

@@ -85,6 +85,28 @@ def test_the_output_of_ranks_that_ignore_a_full_disk(on_a_full_disk):
     assert again.endswith("status 0\n")
 
 
+def test_the_page_of_a_run(tmp_path):
+    """The disk has room for the page's file, but not for the page."""
+    script = """
+    mount -t tmpfs -o size=96k none "$0" || exit 77
+    cd "$0"
+    dd if=/dev/zero of=filling bs=4k count=21 2> /dev/null
+    "$@"; echo "status $?"; find . -name '*.html'
+    """
+    command = [APENET, "run", "-n", "1", "--report", "why.html", "--", "true"]
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, tmp_path, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"no mount namespace: {done.stderr}")
+    assert done.stdout == "status 2\n"
+    assert 'apenet: report = "why.html": could not be written: No space left on device' in done.stderr
+
+
 def test_a_recording_that_fails_in_the_middle_of_a_run(on_a_full_disk):
     """The ranks write 16 KiB per 340 records: the disk is full long before they end, and they go on."""
     program = """

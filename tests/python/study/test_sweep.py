@@ -54,6 +54,28 @@ def test_each_point_is_what_the_command_prints(serial):
         assert json.loads(alone.stdout)["points"][0]["time_us"] == row["time_us"]
 
 
+@pytest.mark.parametrize("damage", ["page", "text", "table"])
+def test_a_damaged_study_is_refused(serial, tmp_path, damage):
+    path = tmp_path / "damaged.sqlite"
+    content = bytearray((serial[0] / "study.sqlite").read_bytes())
+    if damage == "page":
+        content[4096:] = bytes(255 for _ in content[4096:])
+    path.write_bytes(content)
+    if damage != "page":
+        database = sqlite3.connect(path)
+        database.execute("UPDATE point SET result = '{'" if damage == "text" else "DROP TABLE point")
+        database.commit()
+        database.close()
+    for words in (
+        ("study", "show", path),
+        ("study", "query", path, "SELECT * FROM rows"),
+        ("study", "compare", path, path),
+    ):
+        done = command(*words, folder=tmp_path)
+        assert done.returncode == 2
+        assert f'apenet: study = "{path}": expected the file of a study that is whole: ' in done.stderr
+
+
 def workers_of(process):
     """The process ids of a sweep's workers. One that is starting does not show its name yet."""
     try:
