@@ -127,7 +127,7 @@ nb::tuple traffic_of(const GoalSchedule& schedule) {
   std::map<std::pair<std::int64_t, std::int64_t>, Sum> sums;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     for (const GoalOperation& operation : schedule.ranks[rank].operations) {
-      if (operation.kind != GoalOperation::Kind::send) continue;
+      if (operation.kind != GoalOperationKind::send) continue;
       Sum& sum = sums[{static_cast<std::int64_t>(rank), operation.peer}];
       ++sum.messages;
       sum.bytes += operation.amount;

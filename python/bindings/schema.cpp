@@ -31,13 +31,13 @@ void bind_schema(nb::module_& module) {
       "units", [] { return std::vector<schema::Unit>(schema::units().begin(), schema::units().end()); },
       "Every unit that a key may name.");
 
-  nb::enum_<schema::Kind>(module, "FieldKind")
-      .value("whole", schema::Kind::whole)
-      .value("measured", schema::Kind::measured)
-      .value("probability", schema::Kind::probability)
-      .value("choice", schema::Kind::choice)
-      .value("text", schema::Kind::text)
-      .value("file", schema::Kind::file);
+  nb::enum_<schema::FieldKind>(module, "FieldKind")
+      .value("whole", schema::FieldKind::whole)
+      .value("measured", schema::FieldKind::measured)
+      .value("probability", schema::FieldKind::probability)
+      .value("choice", schema::FieldKind::choice)
+      .value("text", schema::FieldKind::text)
+      .value("file", schema::FieldKind::file);
   nb::class_<schema::ListedField>(module, "Field")
       .def_ro("key", &schema::ListedField::key)
       .def_ro("kind", &schema::ListedField::kind)

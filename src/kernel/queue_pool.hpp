@@ -30,7 +30,7 @@ class QueuePool {
   // the processor's store buffer.
   [[gnu::always_inline]] void push(Queue& queue, const T& item) {
     const std::uint32_t index = free_ == none ? entries_.add({}) : take_free();
-    Entry& entry = entries_[index];
+    QueuedItem& entry = entries_[index];
     entry.item = item;
     entry.next = none;
     append(queue, index);
@@ -38,7 +38,7 @@ class QueuePool {
   // Moves the first entry of one queue to the end of another. Requires !from.empty().
   void move_first(Queue& from, Queue& to) {
     const std::uint32_t index = from.first;
-    Entry& entry = entries_[index];
+    QueuedItem& entry = entries_[index];
     from.first = entry.next;
     entry.next = none;
     append(to, index);
@@ -49,7 +49,7 @@ class QueuePool {
   bool take_first(Queue& queue, const IsWanted& is_wanted, T& item) {
     std::uint32_t before = none;
     for (std::uint32_t index = queue.first; index != none; index = entries_[index].next) {
-      Entry& entry = entries_[index];
+      QueuedItem& entry = entries_[index];
       if (is_wanted(entry.item)) {
         item = entry.item;
         (before == none ? queue.first : entries_[before].next) = entry.next;
@@ -90,7 +90,7 @@ class QueuePool {
   }
 
  private:
-  struct Entry {
+  struct QueuedItem {
     T item;
     std::uint32_t next = none;
   };
@@ -112,7 +112,7 @@ class QueuePool {
     return index;
   }
 
-  GrowingArray<Entry> entries_;
+  GrowingArray<QueuedItem> entries_;
   std::uint32_t free_ = none;
 };
 

@@ -311,7 +311,7 @@ ProgrammedRoutes& Machine::routes(std::uint8_t rail) {
   move_every_packet();
   Rail& at = parts_->rails[rail];
   if (!at.network)
-    throw RouteRefusal(RouteRefusal::Kind::unsupported, "this machine has no network of routers");
+    throw RouteRefusal(RouteRefusalKind::unsupported, "this machine has no network of routers");
   if (!at.routes) at.routes = std::make_unique<ProgrammedRoutes>(at.description.network, *at.network);
   return *at.routes;
 }

@@ -42,18 +42,18 @@ static_assert(static_cast<int>(message::RequestVerb::credit) == static_cast<int>
   return descriptor;
 }
 
-[[nodiscard]] inline message::EventKind event_kind(Completion::Kind kind, message::RequestVerb verb) {
+[[nodiscard]] inline message::EventKind event_kind(CompletionKind kind, message::RequestVerb verb) {
   switch (kind) {
-    case Completion::Kind::sent:
+    case CompletionKind::sent:
       return message::EventKind::sent;
-    case Completion::Kind::arrived:
+    case CompletionKind::arrived:
       return verb == message::RequestVerb::put ? message::EventKind::put_arrived
                                                : message::EventKind::arrived;
-    case Completion::Kind::remote_done:
+    case CompletionKind::remote_done:
       return message::EventKind::remote_done;
-    case Completion::Kind::served:
+    case CompletionKind::served:
       return message::EventKind::served;
-    case Completion::Kind::got:
+    case CompletionKind::got:
       break;
   }
   return message::EventKind::got;

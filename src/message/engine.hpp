@@ -64,12 +64,13 @@ struct AccessCall {
   Owner owner;
 };
 
+enum class TransferKind : std::uint8_t { message, write, read };
+
 // An operation that lasts until the card has reported all its parts.
 struct Transfer {
-  enum class Kind : std::uint8_t { message, write, read };
   Hook<Transfer> in_order;
   std::uint32_t id = 0;
-  Kind kind = Kind::message;
+  TransferKind kind = TransferKind::message;
   bool tagged = false;
   bool cleared = false;     // message: the receiver has answered
   bool last_waits = false;  // write that notifies its target: its last part does, so it goes alone
@@ -253,8 +254,8 @@ class Engine {
   void post_eager(MessageHeader header, const SendCall& call, const Buffer& part);
   [[nodiscard]] Request eager_request(MessageHeader header, std::uint32_t target, const Buffer& buffer);
   void start_rendezvous(Inbox& from, const SendCall& call);
-  Transfer& begin(Inbox& from, Transfer::Kind kind, const Buffer& buffer, bool inject, const Owner& owner);
-  Transfer& begin_access(Inbox& from, Transfer::Kind kind, const AccessCall& call);
+  Transfer& begin(Inbox& from, TransferKind kind, const Buffer& buffer, bool inject, const Owner& owner);
+  Transfer& begin_access(Inbox& from, TransferKind kind, const AccessCall& call);
   void post_part(Transfer& transfer, RequestVerb verb, std::uint64_t local, const Segment& remote,
                  const PartOptions& options);
   void post_send(Request& request);

@@ -214,7 +214,7 @@ void Engine<P>::give_rings_back() {
 template <typename P>
 void Engine<P>::put_arrived(const Event& event) {
   const PutNotice notice = PutNotice::decode(event.immediate);
-  if (notice.kind != PutNotice::Kind::rendezvous) {
+  if (notice.kind != PutNoticeKind::rendezvous) {
     transport_.charge(transport_.costs(rail_).completion);
     transport_.written(transport_.inbox(notice.endpoint), event, notice);
     return;

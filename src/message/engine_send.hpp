@@ -131,7 +131,7 @@ bool Engine<P>::send_direct(Inbox& from, const SendCall& call) {
   if constexpr (P::moves_bytes) {
     if (sizeof(MessageHeader) + length > inline_bytes && !transport_.frees_slots(1)) return false;
   }
-  Transfer& transfer = begin(from, Transfer::Kind::message, call.buffer, false, call.owner);
+  Transfer& transfer = begin(from, TransferKind::message, call.buffer, false, call.owner);
   transfer.target = call.target;
   transfer.tagged = call.tagged;
   transfer.tag = call.tag;
@@ -231,7 +231,7 @@ void Engine<P>::charge_staging(const Buffer& buffer, std::uint32_t peer) {
 }
 
 template <typename P>
-Transfer& Engine<P>::begin(Inbox& from, Transfer::Kind kind, const Buffer& buffer, bool inject,
+Transfer& Engine<P>::begin(Inbox& from, TransferKind kind, const Buffer& buffer, bool inject,
                            const Owner& owner) {
   Transfer& transfer = *stores_.transfers.take();
   transfer.kind = kind;
@@ -249,13 +249,13 @@ Transfer& Engine<P>::begin(Inbox& from, Transfer::Kind kind, const Buffer& buffe
   }
   transfers_.push_back(&transfer);
   ++unfinished_;
-  if (kind != Transfer::Kind::message) ++accesses_;
+  if (kind != TransferKind::message) ++accesses_;
   return transfer;
 }
 
 template <typename P>
 void Engine<P>::start_rendezvous(Inbox& from, const SendCall& call) {
-  Transfer& transfer = begin(from, Transfer::Kind::message, call.buffer, call.inject, call.owner);
+  Transfer& transfer = begin(from, TransferKind::message, call.buffer, call.inject, call.owner);
   transfer.target = call.target;
   transfer.target_endpoint = call.target_endpoint;
   transfer.tagged = call.tagged;
@@ -272,7 +272,7 @@ template <typename P>
 void Engine<P>::cleared(const Message& message) {
   const ClearBody body = decode_clear({message.payload, message.payload_bytes});
   Transfer* transfer = stores_.transfers.find(body.transfer);
-  if (transfer == nullptr || transfer->kind != Transfer::Kind::message || transfer->cleared ||
+  if (transfer == nullptr || transfer->kind != TransferKind::message || transfer->cleared ||
       transfer->target != message.source) {
     throw MalformedMessage("a clear to send for nothing that was announced");
   }
@@ -280,7 +280,7 @@ void Engine<P>::cleared(const Message& message) {
   transport_.works_for(transfer->owner);
   charge_receive(message);
   transport_.charge(transport_.costs(rail_).rendezvous);
-  const PutNotice notice{PutNotice::Kind::rendezvous, transfer->target_endpoint, body.receive};
+  const PutNotice notice{PutNoticeKind::rendezvous, transfer->target_endpoint, body.receive};
   if (body.segment_count > 0) charge_staging(transfer->buffer, transfer->target);
   Parts parts(transfer->buffer, {body.segments.data(), body.segment_count}, body.gpu_segments,
               part_limit_bytes_);
@@ -296,7 +296,7 @@ void Engine<P>::cleared(const Message& message) {
 }
 
 template <typename P>
-Transfer& Engine<P>::begin_access(Inbox& from, Transfer::Kind kind, const AccessCall& call) {
+Transfer& Engine<P>::begin_access(Inbox& from, TransferKind kind, const AccessCall& call) {
   transport_.works_for(call.owner);
   Transfer& transfer = begin(from, kind, call.buffer, call.inject, call.owner);
   transfer.target = call.target;
@@ -311,7 +311,7 @@ Transfer& Engine<P>::begin_access(Inbox& from, Transfer::Kind kind, const Access
 
 template <typename P>
 void Engine<P>::write(Inbox& from, const AccessCall& call) {
-  Transfer& transfer = begin_access(from, Transfer::Kind::write, call);
+  Transfer& transfer = begin_access(from, TransferKind::write, call);
   std::uint64_t local = 0;
   Segment remote;
   charge_staging(transfer.buffer, transfer.target);
@@ -347,7 +347,7 @@ void Engine<P>::write(Inbox& from, const AccessCall& call) {
 
 template <typename P>
 void Engine<P>::read(Inbox& from, const AccessCall& call) {
-  Transfer& transfer = begin_access(from, Transfer::Kind::read, call);
+  Transfer& transfer = begin_access(from, TransferKind::read, call);
   std::uint64_t local = 0;
   Segment remote;
   Parts parts(transfer.buffer, call.remote, 0, part_limit_bytes_);
@@ -399,8 +399,7 @@ void Engine<P>::reported(const Event& event) {
 template <typename P>
 void Engine<P>::post_last(Transfer& transfer) {
   transfer.last_waits = false;
-  const PutNotice::Kind kind =
-      transfer.has_data ? PutNotice::Kind::remote_data : PutNotice::Kind::remote_write;
+  const PutNoticeKind kind = transfer.has_data ? PutNoticeKind::remote_data : PutNoticeKind::remote_write;
   const PutNotice notice{kind, transfer.target_endpoint, transfer.has_data ? transfer.data : 0};
   const int want = transfer.delivered ? want_remote : want_local;
   // A put of nothing touches no memory.
@@ -417,8 +416,8 @@ void Engine<P>::finish(Transfer& transfer) {
     post_last(transfer);
     return;
   }
-  if (transfer.kind == Transfer::Kind::read) charge_staging(transfer.buffer, transfer.target);
-  const bool tells_of_read = transfer.kind == Transfer::Kind::read && transfer.notifies;
+  if (transfer.kind == TransferKind::read) charge_staging(transfer.buffer, transfer.target);
+  const bool tells_of_read = transfer.kind == TransferKind::read && transfer.notifies;
   if (tells_of_read && transfer.fault == AccessFault::none && transfer.inbox != nullptr) {
     MessageHeader header;
     header.kind = MessageKind::read_notice;
@@ -430,7 +429,7 @@ void Engine<P>::finish(Transfer& transfer) {
   transport_.ended(transfer);
   transfers_.remove(&transfer);
   --unfinished_;
-  if (transfer.kind != Transfer::Kind::message) --accesses_;
+  if (transfer.kind != TransferKind::message) --accesses_;
   stores_.transfers.give_back(&transfer);
 }
 

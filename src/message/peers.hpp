@@ -25,13 +25,13 @@ class Peers {
   Peers() : places_(8) {}
 
   [[nodiscard]] std::uint32_t number_of(std::uint32_t rank) {
-    const Place& first = places_[home(rank)];
+    const NumberedRank& first = places_[home(rank)];
     return first.rank_plus_1 == rank + 1 ? first.number : find_or_add(rank);
   }
   [[nodiscard]] Conversation& operator[](std::uint32_t number) { return conversations_[number]; }
 
  private:
-  struct Place {
+  struct NumberedRank {
     std::uint32_t rank_plus_1 = 0;  // 0: nobody
     std::uint32_t number = 0;
   };
@@ -50,22 +50,22 @@ class Peers {
     const auto number = static_cast<std::uint32_t>(conversations_.size());
     conversations_.emplace_back();
     if (conversations_.size() * 2 > places_.size()) {
-      std::vector<Place> old(places_.size() * 2);
+      std::vector<NumberedRank> old(places_.size() * 2);
       old.swap(places_);
-      for (const Place& place : old) {
+      for (const NumberedRank& place : old) {
         if (place.rank_plus_1 != 0) insert(place);
       }
     }
     insert({rank + 1, number});
     return number;
   }
-  void insert(const Place& place) {
+  void insert(const NumberedRank& place) {
     std::size_t at = home(place.rank_plus_1 - 1);
     while (places_[at].rank_plus_1 != 0) at = (at + 1) & (places_.size() - 1);
     places_[at] = place;
   }
 
-  std::vector<Place> places_;  // size: a power of two
+  std::vector<NumberedRank> places_;  // size: a power of two
   std::vector<Conversation> conversations_;
 };
 

@@ -130,7 +130,7 @@ class MessageMap {
   [[nodiscard]] std::size_t size() const { return count_; }
 
  private:
-  struct Entry {
+  struct NumberedValue {
     std::uint64_t message = 0;  // 0: empty; the numbers start at 1
     std::uint32_t value = 0;
   };
@@ -150,15 +150,15 @@ class MessageMap {
     entries_[gap] = {};
   }
   void grow() {
-    std::vector<Entry> old(std::max(entries_.size() * 2, initial_size));
+    std::vector<NumberedValue> old(std::max(entries_.size() * 2, initial_size));
     old.swap(entries_);
     count_ = 0;
-    for (const Entry& entry : old) {
+    for (const NumberedValue& entry : old) {
       if (entry.message != 0) insert(entry.message, entry.value);
     }
   }
 
-  std::vector<Entry> entries_;
+  std::vector<NumberedValue> entries_;
   std::size_t count_ = 0;
 };
 

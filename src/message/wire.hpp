@@ -72,10 +72,11 @@ struct ClearBody {
 static_assert(sizeof(ClearBody) == 16 + segment_limit * sizeof(Segment));
 static_assert(sizeof(MessageHeader) + sizeof(ClearBody) == control_bytes);
 
+enum class PutNoticeKind : std::uint8_t { rendezvous = 1, remote_data = 2, remote_write = 3 };
+
 // Content of the 64 bits that the card carries beside the data of a put.
 struct PutNotice {
-  enum class Kind : std::uint8_t { rendezvous = 1, remote_data = 2, remote_write = 3 };
-  Kind kind = Kind::rendezvous;
+  PutNoticeKind kind = PutNoticeKind::rendezvous;
   std::uint16_t endpoint = 0;
   std::uint32_t value = 0;  // rendezvous: the receiver's number; remote_data: the program's data; else 0
 
@@ -87,7 +88,7 @@ struct PutNotice {
     if (kind_byte < 1 || kind_byte > 3 || (immediate >> 48 & 0xff) != 0) {
       throw MalformedMessage("a put with an unknown notice");
     }
-    return {static_cast<Kind>(kind_byte), static_cast<std::uint16_t>(immediate >> 32 & 0xffff),
+    return {static_cast<PutNoticeKind>(kind_byte), static_cast<std::uint16_t>(immediate >> 32 & 0xffff),
             static_cast<std::uint32_t>(immediate)};
   }
 };

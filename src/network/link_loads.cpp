@@ -14,13 +14,13 @@ namespace {
 
 // Where a share of a flow is, and how it came there. A map orders these, so that sums do not depend on
 // hashes.
-struct Place {
+struct FlowPosition {
   RouterId router = 0;
   std::uint32_t input_port = 0;
   std::uint32_t input_class = 0;
   bool is_injected = false;
 
-  bool operator<(const Place& other) const {
+  bool operator<(const FlowPosition& other) const {
     return std::tie(router, input_port, input_class, is_injected) <
            std::tie(other.router, other.input_port, other.input_class, other.is_injected);
   }
@@ -36,12 +36,12 @@ class LoadWalk {
   // Returns the average number of links that a packet crosses.
   double add(const Flow& flow) {
     const PortRef source = topology_.attachment(flow.from);
-    std::map<Place, double> now{{{source.router, source.port, 0, true}, 1.0}};
+    std::map<FlowPosition, double> now{{{source.router, source.port, 0, true}, 1.0}};
     double hops = 0;
     for (std::uint64_t step = 0; !now.empty(); ++step) {
       // A routing without deadlock visits each virtual channel at most once.
       if (step > std::uint64_t{bytes_.size()} * routing_.class_count() + 1) refuse_unreachable(flow);
-      std::map<Place, double> next;
+      std::map<FlowPosition, double> next;
       for (const auto& [place, share] : now) hops += advance(flow, place, share, next);
       now.swap(next);
     }
@@ -75,7 +75,8 @@ class LoadWalk {
   }
 
   // Moves a share of the flow over one link. Returns the links crossed: the share, or 0 at the destination.
-  double advance(const Flow& flow, const Place& place, double share, std::map<Place, double>& next) {
+  double advance(const Flow& flow, const FlowPosition& place, double share,
+                 std::map<FlowPosition, double>& next) {
     routing_.route({place.router, flow.to, place.input_port, place.input_class, place.is_injected, 0},
                    steps_);
     if (steps_.count() == 0) refuse_unreachable(flow);

@@ -11,17 +11,15 @@ namespace apenet {
 
 namespace {
 
-using Kind = RouteRefusal::Kind;
-
 [[noreturn]] void refuse_route(const std::string& why) {
-  throw RouteRefusal(Kind::bad_route, why);
+  throw RouteRefusal(RouteRefusalKind::bad_route, why);
 }
 
 Topology topology_of_cube(const NetworkDescription& description) {
   const bool is_cube = description.topology.as<TorusDescription>() != nullptr ||
                        description.topology.as<MeshDescription>() != nullptr;
   if (!is_cube)
-    throw RouteRefusal(Kind::unsupported,
+    throw RouteRefusal(RouteRefusalKind::unsupported,
                        "routes are directions of a torus or mesh, and this network is none");
   return make_topology(description);
 }
@@ -33,10 +31,11 @@ ProgrammedRoutes::ProgrammedRoutes(const NetworkDescription& description, Networ
       topology_(topology_of_cube(description)),
       own_(make_routing(description, topology_)) {
   if (!description.faults.empty())
-    throw RouteRefusal(Kind::unsupported, "the routes of a network with faults change by themselves");
+    throw RouteRefusal(RouteRefusalKind::unsupported,
+                       "the routes of a network with faults change by themselves");
   if (!own_->is_memoryless() || !own_->keeps_order()) {
-    throw RouteRefusal(Kind::unsupported, "network.routing = \"" + description.routing +
-                                              "\" has no table: its packets have no one path");
+    throw RouteRefusal(RouteRefusalKind::unsupported, "network.routing = \"" + description.routing +
+                                                          "\" has no table: its packets have no one path");
   }
   const auto* torus = description.topology.as<TorusDescription>();
   if (torus != nullptr && own_->class_count() >= 2) torus_.emplace(torus->dims);
@@ -62,7 +61,8 @@ void ProgrammedRoutes::program(std::span<const ProgrammedRoute> routes) {
     for (const ProgrammedRoute& route : routes) enter(route, *table, is_programmed);
     const std::string cycle = find_dependency_cycle(topology_, *table);
     if (!cycle.empty())
-      throw RouteRefusal(Kind::deadlock, "packets could wait for each other in a cycle: " + cycle);
+      throw RouteRefusal(RouteRefusalKind::deadlock,
+                         "packets could wait for each other in a cycle: " + cycle);
   }
   network_.take_routes(table.get());
   table_ = std::move(table);
@@ -73,7 +73,7 @@ std::unique_ptr<RouteTable> ProgrammedRoutes::own_table() const {
   try {
     table = std::make_unique<RouteTable>(topology_);
   } catch (const std::invalid_argument& too_large) {
-    throw RouteRefusal(Kind::unsupported, too_large.what());
+    throw RouteRefusal(RouteRefusalKind::unsupported, too_large.what());
   }
   RouteSteps steps;
   for (RouterId router = 0; router < topology_.router_count(); ++router) {

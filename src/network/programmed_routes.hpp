@@ -16,15 +16,16 @@
 
 namespace apenet {
 
+enum class RouteRefusalKind : std::uint8_t { unsupported, bad_route, deadlock };
+
 // Why routes are not read or not taken. The message says it.
 class RouteRefusal : public std::runtime_error {
  public:
-  enum class Kind : std::uint8_t { unsupported, bad_route, deadlock };
-  RouteRefusal(Kind kind, const std::string& why) : std::runtime_error(why), kind_(kind) {}
-  [[nodiscard]] Kind kind() const { return kind_; }
+  RouteRefusal(RouteRefusalKind kind, const std::string& why) : std::runtime_error(why), kind_(kind) {}
+  [[nodiscard]] RouteRefusalKind kind() const { return kind_; }
 
  private:
-  Kind kind_;
+  RouteRefusalKind kind_;
 };
 
 // The path of packets from one node to another: the port of each hop, 2 x dimension, and 1 more for the

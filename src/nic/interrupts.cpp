@@ -34,7 +34,7 @@ Interrupts::Interrupts(Simulation& simulation, MessageTable& messages, const Pla
     state_.vectors[process].source = {EventKind::host, first_source + process, 0};
 }
 
-bool Interrupts::defers(MessageId id, const Descriptor& descriptor, Completion::Kind kind, ProcessId process,
+bool Interrupts::defers(MessageId id, const Descriptor& descriptor, CompletionKind kind, ProcessId process,
                         std::uint32_t mailbox_packets) {
   if (placement_.node(descriptor.source) == placement_.node(descriptor.target)) return false;
   Vector& vector = state_.vectors[process];

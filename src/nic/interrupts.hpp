@@ -55,7 +55,7 @@ class Interrupts final : private EventHandler {
 
   // Call when an event of the process is in its memory. Returns true if an interrupt will tell the process
   // (MessageTable::tell), and false for a message within a node, which passes no card.
-  [[nodiscard]] bool defers(MessageId id, const Descriptor& descriptor, Completion::Kind kind,
+  [[nodiscard]] bool defers(MessageId id, const Descriptor& descriptor, CompletionKind kind,
                             ProcessId process, std::uint32_t mailbox_packets);
   void count(std::vector<Counter>& counters) const;
 
@@ -63,7 +63,7 @@ class Interrupts final : private EventHandler {
   enum class Step : std::uint64_t { coalesced, taken };
   struct Waiting {
     MessageId id;
-    Completion::Kind kind;
+    CompletionKind kind;
     std::uint32_t mailbox_packets;
   };
   struct Vector {

@@ -35,17 +35,17 @@ void MessageTable::trace(CardTrace what, ProcessId place, MessageId id) const {
        .b = static_cast<std::uint64_t>(descriptor.bytes) << 2 | static_cast<std::uint64_t>(descriptor.verb)});
 }
 
-void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process,
+void MessageTable::report(MessageId id, CompletionKind kind, ProcessId process,
                           std::uint32_t mailbox_packets) {
   const Descriptor& descriptor = state_.messages[id];
-  static_assert(static_cast<int>(CardTrace::served) == static_cast<int>(Completion::Kind::served));
+  static_assert(static_cast<int>(CardTrace::served) == static_cast<int>(CompletionKind::served));
   trace(static_cast<CardTrace>(kind), process, id);
   state_.reported = id;
   sink_->complete({kind, process, descriptor.source, descriptor.message, simulation_.now(), mailbox_packets});
   state_.reported = none;
 }
 
-void MessageTable::notify(MessageId id, Completion::Kind kind, ProcessId process,
+void MessageTable::notify(MessageId id, CompletionKind kind, ProcessId process,
                           std::uint32_t mailbox_packets) {
   if (!interrupts_.empty()) {
     const Descriptor& descriptor = state_.messages[id];
@@ -59,9 +59,9 @@ void MessageTable::notify(MessageId id, Completion::Kind kind, ProcessId process
   settle(id);
 }
 
-void MessageTable::tell(MessageId id, Completion::Kind kind, std::uint32_t mailbox_packets) {
+void MessageTable::tell(MessageId id, CompletionKind kind, std::uint32_t mailbox_packets) {
   const Descriptor& descriptor = state_.messages[id];
-  const bool is_target = kind == Completion::Kind::arrived || kind == Completion::Kind::served;
+  const bool is_target = kind == CompletionKind::arrived || kind == CompletionKind::served;
   report(id, kind, is_target ? descriptor.target : descriptor.source, mailbox_packets);
   settle(id);
 }
@@ -72,7 +72,7 @@ void MessageTable::settle(MessageId id) {
 }
 
 void MessageTable::sent(MessageId id) {
-  if (!is_kept_back(id, CardTrace::sent)) report(id, Completion::Kind::sent, state_.messages[id].source);
+  if (!is_kept_back(id, CardTrace::sent)) report(id, CompletionKind::sent, state_.messages[id].source);
   settle(id);
 }
 
@@ -86,7 +86,7 @@ void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
   if (descriptor.remote_memory != Memory::none) sink_->deliver_payload(descriptor.source, descriptor.message);
   if (wants_delivered(descriptor)) {
     const bool is_get = descriptor.verb == Verb::get;
-    notify(id, is_get ? Completion::Kind::got : Completion::Kind::arrived,
+    notify(id, is_get ? CompletionKind::got : CompletionKind::arrived,
            is_get ? descriptor.source : descriptor.target, mailbox_packets);
   } else {
     settle(id);
@@ -97,7 +97,7 @@ void MessageTable::served(MessageId id) {
   if (is_kept_back(id, CardTrace::served))
     settle(id);
   else
-    notify(id, Completion::Kind::served, state_.messages[id].target);
+    notify(id, CompletionKind::served, state_.messages[id].target);
 }
 
 void MessageTable::execute(MessageId id) {
@@ -108,7 +108,7 @@ void MessageTable::remote_done(MessageId id) {
   if (is_kept_back(id, CardTrace::remote_done))
     settle(id);
   else
-    notify(id, Completion::Kind::remote_done, state_.messages[id].source);
+    notify(id, CompletionKind::remote_done, state_.messages[id].source);
 }
 
 }  // namespace apenet

@@ -114,7 +114,7 @@ class MessageTable {
   // A get: its target's memory has been read, or the lock's word changed.
   void served(MessageId id);
   // Call when the process has taken the interrupt of an event that Interrupts::defers() has deferred.
-  void tell(MessageId id, Completion::Kind kind, std::uint32_t mailbox_packets);
+  void tell(MessageId id, CompletionKind kind, std::uint32_t mailbox_packets);
   // Call when a lock takes effect at its target.
   void execute(MessageId id);
 
@@ -135,12 +135,12 @@ class MessageTable {
   void note_stage(MessageId id, Stage stage, Time when) const {
     note(id, CardTrace::stage, when, static_cast<std::uint64_t>(stage));
   }
-  void report(MessageId id, Completion::Kind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
+  void report(MessageId id, CompletionKind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
   [[nodiscard]] bool is_kept_back(MessageId id, CardTrace what, std::uint32_t mailbox_packets = 0) {
     return watcher_ != nullptr && watcher_->keeps_back(id, what, mailbox_packets);
   }
   // Reports at once, or leaves that to an interrupt.
-  void notify(MessageId id, Completion::Kind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
+  void notify(MessageId id, CompletionKind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
   void settle(MessageId id);
   void trace(CardTrace what, ProcessId place, MessageId id) const;
 

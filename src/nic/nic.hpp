@@ -39,11 +39,11 @@ struct Descriptor {
   std::uint16_t channel = 0;  // virtual channel or hardware queue of the card
   // The CPU writes the payload with the descriptor (PIO); false: the card reads it by DMA.
   bool from_cpu = false;
-  bool want_local = false;  // report Completion::Kind::sent: the source buffer may be reused
-  // Report Completion::Kind::remote_done to the source when the data of a put is visible in the target's
+  bool want_local = false;  // report CompletionKind::sent: the source buffer may be reused
+  // Report CompletionKind::remote_done to the source when the data of a put is visible in the target's
   // memory.
   bool want_remote = false;
-  bool notify_target = true;  // put: also report Completion::Kind::arrived to the target
+  bool notify_target = true;  // put: also report CompletionKind::arrived to the target
   Memory local_memory = Memory::host;
   Memory remote_memory = Memory::host;
   std::uint8_t rail = 0;  // number of the node's card that carries it
@@ -70,15 +70,16 @@ struct SendTimes {
   Time by_card;
 };
 
+enum class CompletionKind : std::uint8_t {
+  sent,         // to the source: its buffer is free (on a reliable connection: acknowledged)
+  arrived,      // to the target: a send or put is complete in its memory
+  remote_done,  // to the source: the put is complete in the target's memory
+  got,          // to the source of a get: the data is in its memory
+  served,       // to the target of a get: its memory has been read
+};
+
 struct Completion {
-  enum class Kind : std::uint8_t {
-    sent,         // to the source: its buffer is free (on a reliable connection: acknowledged)
-    arrived,      // to the target: a send or put is complete in its memory
-    remote_done,  // to the source: the put is complete in the target's memory
-    got,          // to the source of a get: the data is in its memory
-    served,       // to the target of a get: its memory has been read
-  };
-  Kind kind = Kind::sent;
+  CompletionKind kind = CompletionKind::sent;
   ProcessId process = 0;  // the process notified
   ProcessId source = 0;   // (source, message) identifies the descriptor
   std::uint64_t message = 0;

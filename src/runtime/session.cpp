@@ -48,7 +48,7 @@ std::string host_name(const Machine& machine, NodeId node) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') c = '-';
   }
   for (const std::uint32_t coordinate : machine.coordinates(node)) name += "-" + std::to_string(coordinate);
-  constexpr std::size_t room = sizeof(ipc::Place::host_name) - 1;
+  constexpr std::size_t room = sizeof(ipc::RankNode::host_name) - 1;
   return name.size() > room ? name.substr(name.size() - room) : name;
 }
 
@@ -123,7 +123,7 @@ struct Session::Parts {
     header.outside_patience_ns = std::int64_t{options.stall_timeout_ms} * 1'000'000;
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {
-      ipc::Place& place = shared.block(rank).place;
+      ipc::RankNode& place = shared.block(rank).place;
       place.node = place_in(options.partition, machine.node_of(rank));
       const std::string name = host_name(machine, machine.node_of(rank));
       std::memcpy(place.host_name, name.c_str(), name.size() + 1);

@@ -7,7 +7,7 @@ namespace apenet::schema {
 namespace {
 
 void limit(ListedField& field, const Range& range) {
-  field.kind = is_measured(unit_of(field.key).dimension) ? Kind::measured : Kind::whole;
+  field.kind = is_measured(unit_of(field.key).dimension) ? FieldKind::measured : FieldKind::whole;
   field.least = range.least;
   if (range.most != Range{}.most) field.most = range.most;
 }
@@ -27,17 +27,17 @@ void list(ListedField& entry, const NumbersField& numbers) {
 }
 
 void list(ListedField& entry, const ChoiceField& choice) {
-  entry.kind = Kind::choice;
+  entry.kind = FieldKind::choice;
   entry.choices.assign(choice.allowed.names.begin(), choice.allowed.names.end());
   if (entry.is_optional) entry.default_value = entry.choices.at(choice.value);
 }
 
 void list(ListedField& entry, const TextField& text) {
-  entry.kind = text.allowed.is_file ? Kind::file : Kind::text;
+  entry.kind = text.allowed.is_file ? FieldKind::file : FieldKind::text;
 }
 
 void list(ListedField& entry, const RatioField& ratio) {
-  entry.kind = Kind::probability;
+  entry.kind = FieldKind::probability;
   if (entry.is_optional) entry.default_value = ratio.value == 0 ? "0" : std::to_string(ratio.value);
 }
 

@@ -13,12 +13,12 @@
 
 namespace apenet::schema {
 
-enum class Kind : std::uint8_t { whole, measured, probability, choice, text, file };
+enum class FieldKind : std::uint8_t { whole, measured, probability, choice, text, file };
 
 // One key of a section, as a machine file writes it.
 struct ListedField {
   std::string key;
-  Kind kind = Kind::whole;
+  FieldKind kind = FieldKind::whole;
   std::string unit;  // as it is printed; empty where the key names none
   std::string meaning;
   std::int64_t least = 0;  // least whole number; for measured numbers, 1 means more than zero

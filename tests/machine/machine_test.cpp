@@ -17,8 +17,6 @@ namespace apenet {
 namespace {
 
 using test::Recorder;
-using Kind = Completion::Kind;
-
 std::string refusal(const MachineDescription& description, const std::vector<NodeId>& nodes) {
   try {
     Simulation simulation;
@@ -164,8 +162,8 @@ TEST_F(LocalMessages, FromAProcessToItselfArrive) {
   machine.set_sink(recorder);
   machine.post(Time::zero(), {.source = 1, .target = 1, .bytes = 8});
   simulation.run();
-  ASSERT_EQ(recorder.of(Kind::arrived).size(), 1U);
-  EXPECT_EQ(recorder.of(Kind::arrived)[0].process, 1U);
+  ASSERT_EQ(recorder.of(CompletionKind::arrived).size(), 1U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived)[0].process, 1U);
 }
 
 TEST(MachineTest, LookaheadIsTheEarliestEffectOfAPost) {
@@ -202,8 +200,8 @@ TEST(MachineTest, TheIdealCardCostsLatencyAndBytesOverRate) {
     machine.post(Time::from_ns(10'000),
                  {.verb = Verb::get, .source = 0, .target = 1, .bytes = 500, .message = 1});
     simulation.run();
-    EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(1500));
-    EXPECT_EQ(recorder.of(Kind::got).at(0).time, Time::from_ns(12'500));
+    EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, Time::from_ns(1500));
+    EXPECT_EQ(recorder.of(CompletionKind::got).at(0).time, Time::from_ns(12'500));
   }
 }
 

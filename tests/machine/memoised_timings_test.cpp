@@ -26,7 +26,7 @@ class Side final : public CompletionSink {
 
   void complete(const Completion& completion) override {
     recorder.complete(completion);
-    if (completion.kind != Completion::Kind::arrived || answers == 0) return;
+    if (completion.kind != CompletionKind::arrived || answers == 0) return;
     --answers;
     Descriptor answer = answer_with;
     answer.source = completion.process;

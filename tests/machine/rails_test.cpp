@@ -18,8 +18,6 @@ namespace apenet {
 namespace {
 
 using test::Recorder;
-using Kind = Completion::Kind;
-
 constexpr std::int64_t large_bytes = std::int64_t{1} << 20;
 
 std::string refusal(const MachineDescription& description) {
@@ -50,7 +48,8 @@ std::vector<Time> arrivals(const MachineDescription& description, const std::vec
   }
   machine.run_to_end();
   std::map<std::uint64_t, Time> found;
-  for (const Completion& arrived : recorder.of(Kind::arrived)) found[arrived.message] = arrived.time;
+  for (const Completion& arrived : recorder.of(CompletionKind::arrived))
+    found[arrived.message] = arrived.time;
   std::vector<Time> times;
   for (const auto& [number, time] : found) times.push_back(time);
   return times;
@@ -139,7 +138,7 @@ TEST(Rails, GiveTheSameRunTwice) {
                     .message = message});
     }
     simulation.run();
-    EXPECT_EQ(recorder.of(Kind::arrived).size(), messages);
+    EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), messages);
     return trace.value();
   };
   EXPECT_EQ(hash(), hash());

@@ -475,7 +475,7 @@ TEST_F(EngineTest, WhatNoEngineSendsIsRefused) {
   event.kind = message::EventKind::sent;
   EXPECT_EQ(refusal(event), "a completion of nothing that was posted");
   event.kind = message::EventKind::put_arrived;
-  event.immediate = message::PutNotice{message::PutNotice::Kind::rendezvous, 0, 42}.encode();
+  event.immediate = message::PutNotice{message::PutNoticeKind::rendezvous, 0, 42}.encode();
   EXPECT_EQ(refusal(event), "a put for no receive that was announced");
 
   message::MessageHeader header;

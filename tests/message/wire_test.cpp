@@ -55,7 +55,7 @@ TEST(Wire, ClearHasAsManyBytesAsItsSegmentsNeed) {
 
 TEST(Wire, NoticesAreUnchangedByEncodingAndDecoding) {
   for (const auto kind :
-       {PutNotice::Kind::rendezvous, PutNotice::Kind::remote_data, PutNotice::Kind::remote_write}) {
+       {PutNoticeKind::rendezvous, PutNoticeKind::remote_data, PutNoticeKind::remote_write}) {
     const PutNotice notice = PutNotice::decode(PutNotice{kind, 0xfffe, 0x80000001}.encode());
     EXPECT_EQ(notice.kind, kind);
     EXPECT_EQ(notice.endpoint, 0xfffeU);

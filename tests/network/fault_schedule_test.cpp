@@ -34,7 +34,7 @@ std::string refusal_of(const Topology& topology, const std::string& text) {
 
 TEST(Fault, IsParsedFromItsText) {
   const Fault fault = parse_fault("link  (0,0,0)+x down @10us up @2ms down @2.5ms up @1s");
-  EXPECT_EQ(fault.kind, Fault::Kind::link);
+  EXPECT_EQ(fault.kind, FaultKind::link);
   EXPECT_EQ(fault.name, "(0,0,0)+x");
   ASSERT_EQ(fault.changes.size(), 4U);
   const std::int64_t times_ps[] = {10'000'000, 2'000'000'000, 2'500'000'000, 1'000'000'000'000};
@@ -43,7 +43,7 @@ TEST(Fault, IsParsedFromItsText) {
     EXPECT_EQ(fault.changes[i].is_up, i % 2 == 1);
   }
   EXPECT_EQ(parse_fault("node 7 down @0ns").changes[0].time, Time::zero());
-  EXPECT_EQ(parse_fault("switch leaf3 down @7ps").kind, Fault::Kind::router);
+  EXPECT_EQ(parse_fault("switch leaf3 down @7ps").kind, FaultKind::router);
   EXPECT_EQ(parse_fault("switch leaf3 down @0.001ns").changes[0].time.ps(), 1);
   EXPECT_EQ(parse_fault("node 1 down @1000000s").changes[0].time.ps(), 1'000'000'000'000'000'000);
 }

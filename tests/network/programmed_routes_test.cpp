@@ -69,7 +69,7 @@ TEST_P(ProgrammedRoutesTest, WhatIsTakenDrains) {
       ++taken;
       for (const ProgrammedRoute& route : asked) EXPECT_EQ(routes.path(route.from, route.to), route.ports);
     } catch (const RouteRefusal& refusal) {
-      EXPECT_EQ(refusal.kind(), RouteRefusal::Kind::deadlock) << refusal.what();
+      EXPECT_EQ(refusal.kind(), RouteRefusalKind::deadlock) << refusal.what();
       ++deadlocks;
     }
     offer_random(traffic, parameters, random, 300);

@@ -11,8 +11,6 @@
 namespace apenet {
 namespace {
 
-using Kind = Completion::Kind;
-
 // Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named. A put of 16
 // bytes: doorbell 200, decode 120, request 3 clocks, read 300, first word after 3 + 1 clocks: 690 ns. With
 // two routers and a link (250), the header reaches the target at 940.
@@ -75,7 +73,8 @@ class ApelinkPlusTest : public test::CardFixture {
   }
   // The time from the i-th post to its arrival.
   [[nodiscard]] Time took(std::size_t i) const {
-    return recorder.of(Kind::arrived).at(i).time - Time::from_ns(static_cast<std::int64_t>(i) * 1'000'000);
+    return recorder.of(CompletionKind::arrived).at(i).time -
+           Time::from_ns(static_cast<std::int64_t>(i) * 1'000'000);
   }
   // The time that each packet adds to a long message.
   [[nodiscard]] Time per_packet(const MachineDescription& machine_description,
@@ -91,7 +90,7 @@ class ApelinkPlusTest : public test::CardFixture {
       descriptor.remote_memory = memory;
       again.post(Time::zero(), descriptor);
       own.run();
-      times.push_back(sink.of(Kind::arrived).at(0).time);
+      times.push_back(sink.of(CompletionKind::arrived).at(0).time);
     }
     return Time::from_ps((times[1] - times[0]).ps() / packets);
   }
@@ -166,7 +165,8 @@ TEST_F(ApelinkPlusTest, TxDoneIsWrittenWhenThePayloadHasBeenRead) {
   descriptor.want_local = true;
   put_each({descriptor});
   // The completion of the read ends 3 + 2 clocks after it began.
-  EXPECT_EQ(recorder.of(Kind::sent).at(0).time, Time::from_ns(200 + 120 + 30 + 300 + 50 + event_ns));
+  EXPECT_EQ(recorder.of(CompletionKind::sent).at(0).time,
+            Time::from_ns(200 + 120 + 30 + 300 + 50 + event_ns));
 }
 
 // 256 bytes: 3 + 32 clocks on the bus, 288 ns on the link. Reads deliver one packet every 350 ns.
@@ -222,7 +222,7 @@ TEST_F(ApelinkPlusTest, AnEventDoesNotOvertakeGpuWritesThatAreNotVisibleYet) {
   machine->post(Time::zero(), silent);
   machine->post(Time::zero(), reported);
   simulation.run();
-  EXPECT_LE(recorder.landed.at({0, 0}), recorder.of(Kind::arrived).at(0).time);
+  EXPECT_LE(recorder.landed.at({0, 0}), recorder.of(CompletionKind::arrived).at(0).time);
 }
 
 TEST_F(ApelinkPlusTest, ASlowGpuHoldsItsEngine) {
@@ -244,7 +244,7 @@ TEST_F(ApelinkPlusTest, AGetIsServedByTheDriverAndLandsAtItsAddress) {
   // The request is a packet of its own and causes an event at the target.
   const std::int64_t asked_ns = 200 + 120 + 250 + smallest_packet_ns + event_ns;
   const std::int64_t reply_ns = header_in_ns + walk_ns + setup_ns + write_16_ns + event_ns;
-  EXPECT_EQ(recorder.of(Kind::got).at(0).time, Time::from_ns(asked_ns + 3000 + reply_ns));
+  EXPECT_EQ(recorder.of(CompletionKind::got).at(0).time, Time::from_ns(asked_ns + 3000 + reply_ns));
   EXPECT_EQ(counter("gets_served"), 1U);
   EXPECT_EQ(counter("page_walks"), 1U);
 }

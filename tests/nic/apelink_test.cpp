@@ -11,8 +11,6 @@
 namespace apenet {
 namespace {
 
-using Kind = Completion::Kind;
-
 using ApelinkTest = test::CardFixture;
 
 // Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named.
@@ -56,7 +54,7 @@ TEST_F(ApelinkTest, APayloadFromTheCpuNeedsNoRead) {
   simulation.run();
   // The 32 bytes of descriptor and 16 of payload cross the bus within the doorbell's latency.
   const Time header_in = Time::from_ns(200 + 120 + 100 + 50 + 100);
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, header_in + Time::from_ns(80 + 120 + 120));
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, header_in + Time::from_ns(80 + 120 + 120));
 }
 
 TEST_F(ApelinkTest, LargerPacketsAreCutThroughEverywhere) {
@@ -79,7 +77,7 @@ TEST_F(ApelinkTest, APutIsAcknowledgedByAPacketOfTheTargetsCard) {
   const Time landed = Time::from_ns(200 + 120 + 300 + 110 + 250 + 80 + 120);
   EXPECT_EQ(recorder.landed.begin()->second, landed);
   ASSERT_EQ(recorder.records.size(), 1U);
-  EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, landed + Time::from_ns(250 + 80 + 120));
+  EXPECT_EQ(recorder.of(CompletionKind::remote_done).at(0).time, landed + Time::from_ns(250 + 80 + 120));
   EXPECT_EQ(counter("acknowledgements"), 1U);
   EXPECT_EQ(counter("packets"), 2U);
   EXPECT_EQ(machine->warnings().size(), 1U);
@@ -91,7 +89,7 @@ TEST_F(ApelinkTest, AGetIsServedByTheDriverOfTheTarget) {
   simulation.run();
   const Time asked = Time::from_ns(200 + 120 + 250 + 80 + 120);
   const Time posted = asked + Time::from_ns(4000);
-  EXPECT_EQ(recorder.of(Kind::got).at(0).time,
+  EXPECT_EQ(recorder.of(CompletionKind::got).at(0).time,
             posted + Time::from_ns(200 + 120 + 300 + 110 + 250 + 80 + 120 + 120));
   EXPECT_EQ(counter("gets_served"), 1U);
 }
@@ -102,7 +100,7 @@ TEST_F(ApelinkTest, OneDriverServesANodesGetsOneAfterAnother) {
     machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .message = message});
   }
   simulation.run();
-  const std::vector<Completion> got = recorder.of(Kind::got);
+  const std::vector<Completion> got = recorder.of(CompletionKind::got);
   ASSERT_EQ(got.size(), 10U);
   EXPECT_EQ(got[9].time - got[8].time, Time::from_ns(4000));
 }
@@ -126,7 +124,7 @@ TEST_F(ApelinkTest, DescriptorsBeyondTheFifoWaitInHostMemoryAndKeepTheirOrder) {
   }
   simulation.run();
   EXPECT_EQ(counter("descriptors_held_back"), 47U);
-  const std::vector<Completion> arrived = recorder.of(Kind::arrived);
+  const std::vector<Completion> arrived = recorder.of(CompletionKind::arrived);
   ASSERT_EQ(arrived.size(), 50U);
   for (std::uint64_t message = 0; message < 50; ++message) EXPECT_EQ(arrived[message].message, message);
 }
@@ -136,7 +134,7 @@ TEST_F(ApelinkTest, QueuesTakeTurnsPacketByPacket) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .channel = 0, .bytes = 100'000, .message = 0});
   machine->post(Time::from_ns(20'000), {.source = 0, .target = 1, .channel = 1, .bytes = 1000, .message = 1});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U)
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).message, 1U)
       << "the short message does not wait for the long one";
 }
 

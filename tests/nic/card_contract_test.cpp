@@ -21,8 +21,6 @@ namespace apenet {
 namespace {
 
 using test::Recorder;
-using Kind = Completion::Kind;
-
 // The verb that a library chooses to bring this many bytes to where the target expects them.
 Verb verb_for(const NicCapabilities& card, std::int64_t bytes) {
   return bytes <= card.max_send_bytes ? Verb::send : Verb::put;
@@ -98,13 +96,13 @@ class CardContract : public testing::TestWithParam<test::ContractCard> {
 };
 
 // (kind, notified process) of everything that a descriptor requests.
-std::set<std::pair<Kind, ProcessId>> due(const Descriptor& descriptor) {
-  if (descriptor.verb == Verb::get) return {{Kind::got, descriptor.source}};
-  std::set<std::pair<Kind, ProcessId>> kinds;
-  if (descriptor.want_local) kinds.emplace(Kind::sent, descriptor.source);
-  if (descriptor.want_remote) kinds.emplace(Kind::remote_done, descriptor.source);
+std::set<std::pair<CompletionKind, ProcessId>> due(const Descriptor& descriptor) {
+  if (descriptor.verb == Verb::get) return {{CompletionKind::got, descriptor.source}};
+  std::set<std::pair<CompletionKind, ProcessId>> kinds;
+  if (descriptor.want_local) kinds.emplace(CompletionKind::sent, descriptor.source);
+  if (descriptor.want_remote) kinds.emplace(CompletionKind::remote_done, descriptor.source);
   if (descriptor.verb == Verb::send || descriptor.notify_target)
-    kinds.emplace(Kind::arrived, descriptor.target);
+    kinds.emplace(CompletionKind::arrived, descriptor.target);
   return kinds;
 }
 
@@ -120,7 +118,7 @@ TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
   }
   simulation.run();
 
-  std::map<test::MessageName, std::set<std::pair<Kind, ProcessId>>> reported;
+  std::map<test::MessageName, std::set<std::pair<CompletionKind, ProcessId>>> reported;
   for (const test::Record& record : recorder.records) {
     const Completion& completion = record.completion;
     const test::MessageName name{completion.source, completion.message};
@@ -153,12 +151,12 @@ TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
   }
   simulation.run();
   std::map<std::tuple<ProcessId, ProcessId, std::uint64_t>, std::uint64_t> last;
-  for (const Completion& arrived : recorder.of(Kind::arrived)) {
+  for (const Completion& arrived : recorder.of(CompletionKind::arrived)) {
     std::uint64_t& previous = last[{arrived.source, arrived.process, arrived.message & 0xffU}];
     EXPECT_LE(previous, arrived.message);
     previous = arrived.message;
   }
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), drawn_messages);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), drawn_messages);
 }
 
 TEST_P(CardContract, MessagesWithoutPayloadArriveToo) {
@@ -173,10 +171,10 @@ TEST_P(CardContract, MessagesWithoutPayloadArriveToo) {
                         .message = static_cast<std::uint64_t>(verb)});
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
-  EXPECT_EQ(recorder.of(Kind::sent).size(), 2U);
-  EXPECT_EQ(recorder.of(Kind::remote_done).size(), 2U);
-  EXPECT_EQ(recorder.of(Kind::got).size(), gets ? 1U : 0U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::sent).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::remote_done).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::got).size(), gets ? 1U : 0U);
 }
 
 TEST_P(CardContract, ManySendersToOneTargetAreHeldBackAndNothingIsLost) {
@@ -197,7 +195,7 @@ TEST_P(CardContract, ManySendersToOneTargetAreHeldBackAndNothingIsLost) {
     }
     simulation.run();
   }
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2 * messages * (processes - 2));
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 2 * messages * (processes - 2));
 }
 
 TEST_P(CardContract, ProcessesThatShareACardShareItFairly) {
@@ -214,7 +212,7 @@ TEST_P(CardContract, ProcessesThatShareACardShareItFairly) {
   }
   simulation.run();
   std::array<Time, 2> last;
-  for (const Completion& arrived : recorder.of(Kind::arrived)) last[arrived.source] = arrived.time;
+  for (const Completion& arrived : recorder.of(CompletionKind::arrived)) last[arrived.source] = arrived.time;
   const std::int64_t difference = last[0].ps() - last[1].ps();
   EXPECT_LT(std::abs(difference), last[0].ps() / 20);
 }
@@ -233,9 +231,9 @@ TEST_P(CardContract, SentIsReportedInTheOrderOfTheCard) {
                             .message = static_cast<std::uint64_t>(verb)});
     simulation.run();
     ASSERT_EQ(recorder.records.size(), 3U);
-    EXPECT_EQ(recorder.records[1 - arrived].completion.kind, Kind::sent);
-    EXPECT_EQ(recorder.records[arrived].completion.kind, Kind::arrived);
-    EXPECT_EQ(recorder.records[2].completion.kind, Kind::remote_done);
+    EXPECT_EQ(recorder.records[1 - arrived].completion.kind, CompletionKind::sent);
+    EXPECT_EQ(recorder.records[arrived].completion.kind, CompletionKind::arrived);
+    EXPECT_EQ(recorder.records[2].completion.kind, CompletionKind::remote_done);
   }
 }
 
@@ -335,8 +333,8 @@ TEST_P(CardContract, ADroppedPutIsSentAndLandsNowhere) {
                         .message = message});
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Completion::Kind::sent).size(), messages);
-  EXPECT_EQ(recorder.of(Completion::Kind::arrived).size(), messages / 2);
+  EXPECT_EQ(recorder.of(CompletionKind::sent).size(), messages);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), messages / 2);
   EXPECT_EQ(recorder.landed.size(), messages / 2);
   for (const auto& [name, when] : recorder.landed) EXPECT_EQ(name.second % 2, 1U);
 }
@@ -362,7 +360,7 @@ TEST_P(CardContract, AnEmptyPutDoesNotOvertakeTheDataBeforeIt) {
          {.verb = Verb::put, .source = source, .target = target, .want_remote = true, .message = messages});
   }
   simulation.run();
-  const auto done = recorder.of(Kind::remote_done);
+  const auto done = recorder.of(CompletionKind::remote_done);
   ASSERT_EQ(done.size(), sources.size());
   for (const Completion& completion : done) {
     const Time empty = recorder.landed.at({completion.process, messages});
@@ -384,7 +382,7 @@ TEST_P(CardContract, MessagesThatNeedCreditWaitForItAndAreNotLost) {
     }
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), card.needs_credit ? 0 : 2 * messages);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), card.needs_credit ? 0 : 2 * messages);
   if (!card.needs_credit) return;
   const Time begin = simulation.now();
   for (const ProcessId target : {ProcessId{2}, ProcessId{17}}) {
@@ -393,7 +391,7 @@ TEST_P(CardContract, MessagesThatNeedCreditWaitForItAndAreNotLost) {
     }
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2 * messages);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 2 * messages);
 }
 
 // Another card in the node, of a network of its own, changes nothing: neither order nor time.

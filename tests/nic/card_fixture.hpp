@@ -27,14 +27,14 @@ class CardFixture : public testing::Test {
     return 0;
   }
   // The time of the completion number `which` of its kind.
-  [[nodiscard]] std::int64_t completed_ns(Completion::Kind kind, std::size_t which = 0) const {
+  [[nodiscard]] std::int64_t completed_ns(CompletionKind kind, std::size_t which = 0) const {
     return recorder.of(kind).at(which).time.ps() / 1000;
   }
   // The arrival time of a message from process 0 to process 1, posted at zero.
   [[nodiscard]] Time arrival(std::int64_t bytes) {
     machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = bytes});
     simulation.run();
-    return recorder.of(Completion::Kind::arrived).at(0).time;
+    return recorder.of(CompletionKind::arrived).at(0).time;
   }
 
   Simulation simulation;

@@ -11,8 +11,6 @@
 namespace apenet {
 namespace {
 
-using Kind = Completion::Kind;
-
 using ExtollTest = test::CardFixture;
 
 // Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named. From a packet's
@@ -43,9 +41,9 @@ TEST_F(ExtollTest, AVeloPacketTakesTheSumOfItsSteps) {
   simulation.run();
   // Processor write 200, requester 120, crossing 250, completer 80, and a slot of 56 + 8 bytes in 1 + 8
   // clocks.
-  EXPECT_EQ(completed_ns(Kind::arrived), 200 + 120 + 250 + 80 + 90);
-  EXPECT_EQ(completed_ns(Kind::sent), 200) << "the processor has written it, so no memory is read";
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 1U);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), 200 + 120 + 250 + 80 + 90);
+  EXPECT_EQ(completed_ns(CompletionKind::sent), 200) << "the processor has written it, so no memory is read";
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).mailbox_packets, 1U);
   EXPECT_EQ(counter("velo_packets"), 1U);
 }
 
@@ -57,8 +55,8 @@ TEST_F(ExtollTest, ATrainGoesAtThePaceOfTheProcessor) {
                                .bytes = 56 + 56 + 10,
                                .packet_interval = Time::from_ns(500)});
   simulation.run();
-  EXPECT_EQ(completed_ns(Kind::arrived), 2 * 500 + 200 + 120 + 250 + 80 + 90);
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 3U);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), 2 * 500 + 200 + 120 + 250 + 80 + 90);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).mailbox_packets, 3U);
   EXPECT_EQ(counter("velo_packets"), 3U);
 }
 
@@ -69,8 +67,8 @@ TEST_F(ExtollTest, ATrainWithoutPauseGoesAtThePaceOfTheRequester) {
   simulation.run();
   // On the bus 1 + 8 clocks each until 200 and 290, and 1 + 3 until 330. The requester has finished the third
   // packet 3 x 120 after 200.
-  EXPECT_EQ(completed_ns(Kind::sent), 330);
-  EXPECT_EQ(completed_ns(Kind::arrived), 200 + 3 * 120 + 250 + 80 + 90);
+  EXPECT_EQ(completed_ns(CompletionKind::sent), 330);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), 200 + 3 * 120 + 250 + 80 + 90);
 }
 
 TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
@@ -81,14 +79,14 @@ TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
     machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 8, .message = message});
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U) << "no message has been taken";
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 2U) << "no message has been taken";
   EXPECT_EQ(counter("packets_held_back"), 1U);
   EXPECT_EQ(machine->warnings().size(), 1U);
   machine->give_back(Time::from_ns(10'000), 1);
   simulation.run();
   // The processor's write takes 200; then the packet passes the completer, 80, and its slot is written, 90.
-  ASSERT_EQ(recorder.of(Kind::arrived).size(), 3U);
-  EXPECT_EQ(completed_ns(Kind::arrived, 2), 10'000 + 200 + 80 + 90);
+  ASSERT_EQ(recorder.of(CompletionKind::arrived).size(), 3U);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived, 2), 10'000 + 200 + 80 + 90);
 }
 
 TEST_F(ExtollTest, AWholeTrainKeepsItsSlotsUntilItIsTaken) {
@@ -98,11 +96,11 @@ TEST_F(ExtollTest, AWholeTrainKeepsItsSlotsUntilItIsTaken) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 3 * 56, .message = 0});
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 2 * 56, .message = 1});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 1U)
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 1U)
       << "it uses three of four slots, so the next message has only one";
   machine->give_back(simulation.now(), 1);
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 2U);
 }
 
 // Two senders with one packet each in the two slots, so that neither message can be complete there.
@@ -118,7 +116,7 @@ TEST_F(ExtollTest, AMailboxFullOfIncompleteMessagesIsCopiedOut) {
                                  .packet_interval = Time::from_ns(1000)});
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 2U);
   EXPECT_EQ(counter("trains_reassembled"), 1U);
   EXPECT_EQ(counter("packets_held_back"), 0U);
 }
@@ -134,8 +132,8 @@ TEST_F(ExtollTest, AFullMailboxDoesNotAffectItsNeighbour) {
         {.source = 0, .target = message < 2 ? 1U : 2U, .from_cpu = true, .bytes = 8, .message = message});
   }
   simulation.run();
-  ASSERT_EQ(recorder.of(Kind::arrived).size(), 2U);
-  EXPECT_EQ(recorder.of(Kind::arrived).at(1).process, 2U);
+  ASSERT_EQ(recorder.of(CompletionKind::arrived).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(1).process, 2U);
 }
 
 TEST_F(ExtollTest, APutIsReadByDmaAndNotifiesAtBothEnds) {
@@ -147,11 +145,13 @@ TEST_F(ExtollTest, APutIsReadByDmaAndNotifiesAtBothEnds) {
   // Doorbell 200, requester 200, read request 1 clock, memory 300, header and first word 2 clocks. The burst
   // ends a clock later.
   const std::int64_t first_word = 200 + 200 + 10 + 300 + 20;
-  EXPECT_EQ(completed_ns(Kind::sent), first_word + 10 + 30) << "a notification of 16 bytes in 1 + 2 clocks";
+  EXPECT_EQ(completed_ns(CompletionKind::sent), first_word + 10 + 30)
+      << "a notification of 16 bytes in 1 + 2 clocks";
   const std::int64_t landed = first_word + 250 + 80 + 30 + 30;
-  EXPECT_EQ(completed_ns(Kind::arrived), landed) << "16 bytes and a notification, each 1 + 2 clocks";
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), landed)
+      << "16 bytes and a notification, each 1 + 2 clocks";
   // The target's responder sends the acknowledgement, and the source's completer writes the notification.
-  EXPECT_EQ(completed_ns(Kind::remote_done), landed + 300 + 250 + 80 + 30);
+  EXPECT_EQ(completed_ns(CompletionKind::remote_done), landed + 300 + 250 + 80 + 30);
   EXPECT_EQ(counter("acknowledgements"), 1U);
   EXPECT_EQ(machine->warnings().size(), 1U);
 }
@@ -162,9 +162,9 @@ TEST_F(ExtollTest, ASendThatTheCardReadsGoesByRma) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 16});
   simulation.run();
   const std::int64_t first_word = 200 + 200 + 10 + 300 + 20;
-  EXPECT_EQ(completed_ns(Kind::sent), first_word + 10 + 30) << "as for a put";
-  EXPECT_EQ(completed_ns(Kind::arrived), first_word + 250 + 80 + 30 + 30);
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 0U);
+  EXPECT_EQ(completed_ns(CompletionKind::sent), first_word + 10 + 30) << "as for a put";
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), first_word + 250 + 80 + 30 + 30);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).mailbox_packets, 0U);
   EXPECT_EQ(counter("velo_packets"), 0U);
 }
 
@@ -172,7 +172,7 @@ TEST_F(ExtollTest, AnImmediatePutNeedsNoRead) {
   wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .from_cpu = true, .bytes = 8});
   simulation.run();
-  EXPECT_EQ(completed_ns(Kind::arrived), 200 + 200 + 250 + 80 + 20 + 30);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), 200 + 200 + 250 + 80 + 20 + 30);
 }
 
 TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
@@ -182,7 +182,7 @@ TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
   // The request is complete when its tail arrives: 8 + 24 + 8 bytes.
   const std::int64_t asked = 200 + 200 + 250 + 40;
   const std::int64_t first_word = asked + 300 + 10 + 300 + 20;
-  EXPECT_EQ(completed_ns(Kind::got), first_word + 250 + 80 + 30 + 30);
+  EXPECT_EQ(completed_ns(CompletionKind::got), first_word + 250 + 80 + 30 + 30);
   EXPECT_EQ(counter("gets_served"), 1U);
   EXPECT_TRUE(machine->warnings().empty()) << "the hardware supports gets";
 }
@@ -197,11 +197,11 @@ TEST_F(ExtollTest, AGetTellsBothEndsOnRequest) {
                                .bytes = 16});
   simulation.run();
   // Written 200, decoded 200, a notification of 16 bytes in 1 + 2 clocks.
-  EXPECT_EQ(completed_ns(Kind::sent), 200 + 200 + 30);
+  EXPECT_EQ(completed_ns(CompletionKind::sent), 200 + 200 + 30);
   // The request's tail, decoded 300, read: a clock, 300, and 1 + 2 clocks; and the notification.
-  EXPECT_EQ(completed_ns(Kind::served), 200 + 200 + 250 + 40 + 300 + 10 + 300 + 30 + 30);
-  EXPECT_EQ(recorder.of(Kind::served).at(0).process, 1U);
-  EXPECT_EQ(recorder.of(Kind::got).size(), 1U);
+  EXPECT_EQ(completed_ns(CompletionKind::served), 200 + 200 + 250 + 40 + 300 + 10 + 300 + 30 + 30);
+  EXPECT_EQ(recorder.of(CompletionKind::served).at(0).process, 1U);
+  EXPECT_EQ(recorder.of(CompletionKind::got).size(), 1U);
   EXPECT_TRUE(recorder.executed.empty());
 }
 
@@ -221,9 +221,9 @@ TEST_F(ExtollTest, ALockTakesEffectWhenTheResponderHasReadIt) {
     ASSERT_EQ(recorder.executed.size(), 1U);
     const Time executed = recorder.executed.begin()->second;
     EXPECT_EQ((executed - begin).ps() / 1000, 200 + 200 + 250 + 40 + 300 + 10 + 300 + 20);
-    EXPECT_EQ(recorder.of(Kind::served).size(), notifies ? 1U : 0U);
+    EXPECT_EQ(recorder.of(CompletionKind::served).size(), notifies ? 1U : 0U);
   }
-  EXPECT_EQ(recorder.of(Kind::got).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::got).size(), 2U);
   // Between processes of one node the processor changes the word.
   machine->post(simulation.now(), {.verb = Verb::get,
                                    .source = 1,
@@ -234,8 +234,8 @@ TEST_F(ExtollTest, ALockTakesEffectWhenTheResponderHasReadIt) {
                                    .bytes = 8});
   simulation.run();
   EXPECT_EQ(recorder.executed.size(), 2U);
-  EXPECT_EQ(recorder.of(Kind::served).size(), 2U);
-  EXPECT_EQ(recorder.of(Kind::sent).size(), 1U);
+  EXPECT_EQ(recorder.of(CompletionKind::served).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::sent).size(), 1U);
 }
 
 TEST_F(ExtollTest, OtherCardsRefuseLocksAndNotificationsOfGets) {
@@ -267,15 +267,15 @@ TEST_F(ExtollTest, SentWaitsForThePacketsThatAreHeldBack) {
         {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 8, .message = message});
   }
   simulation.run();
-  ASSERT_EQ(recorder.of(Kind::arrived).size(), 1U);
-  const std::size_t left = recorder.of(Kind::sent).size();
+  ASSERT_EQ(recorder.of(CompletionKind::arrived).size(), 1U);
+  const std::size_t left = recorder.of(CompletionKind::sent).size();
   EXPECT_LT(left, count);
   EXPECT_GT(left, 1U);
   recorder.empties_mailboxes_of(*machine);
   machine->give_back(simulation.now(), 1);
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), count);
-  const std::vector<Completion> sent = recorder.of(Kind::sent);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), count);
+  const std::vector<Completion> sent = recorder.of(CompletionKind::sent);
   ASSERT_EQ(sent.size(), count);
   for (std::uint64_t message = 0; message < count; ++message) {
     EXPECT_EQ(sent[message].message, message) << "in their order";
@@ -289,13 +289,13 @@ TEST_F(ExtollTest, PipelinedTransactionsFollowEachOtherAtThePaceOfTheirUnit) {
                   {.verb = Verb::put, .source = 0, .target = 1, .bytes = 8, .message = message});
   }
   simulation.run();
-  EXPECT_EQ(completed_ns(Kind::arrived, 9) - completed_ns(Kind::arrived, 8), 200);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived, 9) - completed_ns(CompletionKind::arrived, 8), 200);
   for (std::uint64_t message = 10; message < 20; ++message) {
     machine->post(simulation.now(),
                   {.verb = Verb::get, .source = 0, .target = 1, .bytes = 8, .message = message});
   }
   simulation.run();
-  EXPECT_EQ(completed_ns(Kind::got, 9) - completed_ns(Kind::got, 8), 300);
+  EXPECT_EQ(completed_ns(CompletionKind::got, 9) - completed_ns(CompletionKind::got, 8), 300);
 }
 
 // A long put occupies the requester packet by packet, so that a put of another process gets its turn.
@@ -305,7 +305,7 @@ TEST_F(ExtollTest, ProcessesTakeTurnsPacketByPacket) {
   machine->post(Time::from_ns(10'000),
                 {.verb = Verb::put, .source = 1, .target = 2, .bytes = 1000, .message = 0});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).source, 1U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).source, 1U);
 }
 
 // VELO has its own engine and channel, so it does not wait for a long put of the same process.
@@ -315,7 +315,7 @@ TEST_F(ExtollTest, ASmallMessageOvertakesALongPut) {
   machine->post(Time::from_ns(10'000),
                 {.source = 0, .target = 1, .from_cpu = true, .bytes = 8, .message = 1});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).message, 1U);
 }
 
 TEST_F(ExtollTest, PacketsAreCountedByPayloadAndGranule) {
@@ -342,7 +342,7 @@ class SendTimesTest : public test::CardFixture {
     two.post(Time::zero(),
              {.source = 0, .target = 1, .from_cpu = from_cpu, .bytes = bytes, .packet_interval = interval});
     own.run();
-    return recorded.of(Kind::arrived).at(0).time.ps() / 1000;
+    return recorded.of(CompletionKind::arrived).at(0).time.ps() / 1000;
   }
 
   void expect_agreement(const MachineDescription& description, Time interval) {

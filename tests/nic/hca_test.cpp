@@ -17,8 +17,6 @@
 namespace apenet {
 namespace {
 
-using Kind = Completion::Kind;
-
 hca::Description& card_of(MachineDescription& machine) {
   return std::get<hca::Description>(machine.nic);
 }
@@ -83,7 +81,7 @@ TEST_F(HcaTest, ADoorbellMakesTheCardFetchTheEntryAndThenThePayload) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 16});
   simulation.run();
   const std::int64_t header_in = doorbell + entry_fetch + process + first_word + crossing;
-  EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), header_in + receive + payload_16 + completion);
 }
 
 TEST_F(HcaTest, ASmallInlinePayloadIsWrittenToTheCardByTheProcessor) {
@@ -91,7 +89,7 @@ TEST_F(HcaTest, ASmallInlinePayloadIsWrittenToTheCardByTheProcessor) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 16});
   simulation.run();
   const std::int64_t header_in = doorbell + process + crossing;
-  EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), header_in + receive + payload_16 + completion);
 }
 
 TEST_F(HcaTest, LinesOfAnEntryLeaveTheProcessorOneAfterAnother) {
@@ -109,10 +107,10 @@ TEST_F(HcaTest, LinesOfAnEntryLeaveTheProcessorOneAfterAnother) {
                 {.source = 0, .target = 1, .from_cpu = true, .bytes = 0, .message = 4});
   simulation.run();
   const std::int64_t header_in = doorbell + process + crossing + receive;
-  EXPECT_EQ(completed_ns(Kind::arrived, 0), header_in + completion);
-  EXPECT_EQ(completed_ns(Kind::arrived, 1), 10'000 + 70 + header_in + 110 + completion);
-  EXPECT_EQ(completed_ns(Kind::arrived, 2), 20'000 + 140 + header_in + 190 + completion);
-  EXPECT_GT(completed_ns(Kind::arrived, 3), completed_ns(Kind::arrived, 2));
+  EXPECT_EQ(completed_ns(CompletionKind::arrived, 0), header_in + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived, 1), 10'000 + 70 + header_in + 110 + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived, 2), 20'000 + 140 + header_in + 190 + completion);
+  EXPECT_GT(completed_ns(CompletionKind::arrived, 3), completed_ns(CompletionKind::arrived, 2));
 }
 
 TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
@@ -121,7 +119,7 @@ TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
   simulation.run();
   // 64 + 64 bytes are 16 words. The packet of 90 bytes has arrived before its write of 10 + 8 clocks ends.
   const std::int64_t header_in = doorbell + read_start + 260 + process + crossing;
-  EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + 180 + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), header_in + receive + 180 + completion);
 }
 
 TEST_F(HcaTest, IfTheProcessorWritesEveryEntryOnlyThePayloadIsFetched) {
@@ -131,7 +129,7 @@ TEST_F(HcaTest, IfTheProcessorWritesEveryEntryOnlyThePayloadIsFetched) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 16});
   simulation.run();
   const std::int64_t header_in = doorbell + process + first_word + crossing;
-  EXPECT_EQ(completed_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), header_in + receive + payload_16 + completion);
 }
 
 TEST_F(HcaTest, SentIsReportedWhenTheTargetHasAcknowledged) {
@@ -139,8 +137,8 @@ TEST_F(HcaTest, SentIsReportedWhenTheTargetHasAcknowledged) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 16});
   simulation.run();
   const std::int64_t arrived = doorbell + process + crossing + receive + payload_16 + completion;
-  EXPECT_EQ(completed_ns(Kind::arrived), arrived);
-  EXPECT_EQ(completed_ns(Kind::sent), arrived + crossing + receive + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::arrived), arrived);
+  EXPECT_EQ(completed_ns(CompletionKind::sent), arrived + crossing + receive + completion);
   EXPECT_EQ(counter("acknowledgements"), 1U);
   EXPECT_EQ(bytes_on_links(), 26U + 16U + acknowledgement_wire);
 }
@@ -157,7 +155,7 @@ TEST_F(HcaTest, ASilentWriteIsAcknowledgedWhenItIsInMemory) {
   const std::int64_t landed = doorbell + entry_fetch + process + first_word + crossing + receive + payload_16;
   EXPECT_EQ(recorder.landed.begin()->second, Time::from_ns(landed));
   ASSERT_EQ(recorder.records.size(), 1U);
-  EXPECT_EQ(completed_ns(Kind::remote_done), landed + crossing + receive + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::remote_done), landed + crossing + receive + completion);
 }
 
 TEST_F(HcaTest, MessagesAreSplitAtTheMtuAndCarryTheHeadersOfTheirOperation) {
@@ -189,7 +187,7 @@ TEST_F(HcaTest, OneOfMessagesPerAckAsksForAnAcknowledgement) {
                   {.source = 0, .target = 1, .from_cpu = true, .bytes = 16, .message = message});
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 10U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 10U);
   EXPECT_EQ(counter("acknowledgements"), 2U);
 }
 
@@ -206,7 +204,7 @@ TEST_F(HcaTest, WaitingAcknowledgementsMerge) {
         {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 16, .message = message});
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::sent).size(), 20U);
+  EXPECT_EQ(recorder.of(CompletionKind::sent).size(), 20U);
   EXPECT_LT(counter("acknowledgements"), 20U);
 }
 
@@ -216,7 +214,7 @@ TEST_F(HcaTest, TheTargetsCardServesAReadWithoutItsCpu) {
   simulation.run();
   const std::int64_t asked = doorbell + entry_fetch + process + crossing + receive;
   const std::int64_t answered = asked + 60 + first_word + crossing;
-  EXPECT_EQ(completed_ns(Kind::got), answered + receive + payload_16 + completion);
+  EXPECT_EQ(completed_ns(CompletionKind::got), answered + receive + payload_16 + completion);
   EXPECT_EQ(counter("reads_served"), 1U);
 }
 
@@ -231,7 +229,7 @@ TEST_F(HcaTest, ReadsBeyondTheLimitWaitForTheResponses) {
   simulation.run();
   // From the tail of one response (46 bytes) to that of the next: nothing overlaps.
   const std::int64_t period = crossing + receive + 60 + first_word + crossing + 46;
-  const std::vector<Completion> got = recorder.of(Kind::got);
+  const std::vector<Completion> got = recorder.of(CompletionKind::got);
   ASSERT_EQ(got.size(), 4U);
   for (std::size_t i = 1; i < got.size(); ++i) {
     EXPECT_EQ(got[i].message, i);
@@ -259,7 +257,7 @@ TEST_F(HcaTest, AReceiverThatIsNotReadyHoldsTheSenderBack) {
   ASSERT_LT(refused_again, first + 5000);
   const std::int64_t header_in = refused_again + round + crossing;
   ASSERT_GT(header_in, first + 5000);
-  const std::vector<Completion> arrived = recorder.of(Kind::arrived);
+  const std::vector<Completion> arrived = recorder.of(CompletionKind::arrived);
   ASSERT_EQ(arrived.size(), 2U);
   EXPECT_EQ(arrived[0].time, Time::from_ns(first));
   EXPECT_EQ(arrived[1].time, Time::from_ns(header_in + receive + payload_16 + completion));
@@ -287,7 +285,7 @@ TEST_F(HcaTest, MessagesAfterARefusedOneAreSentAgainInOrder) {
   EXPECT_GT(counter("refused_packets"), counter("receiver_not_ready"));
   std::uint64_t last = 0;
   for (const test::Record& record : recorder.records) {
-    if (record.completion.kind == Kind::arrived) continue;  // reported to the other process
+    if (record.completion.kind == CompletionKind::arrived) continue;  // reported to the other process
     EXPECT_GE(record.completion.message, last) << "completions of a queue pair keep their order";
     last = record.completion.message;
   }
@@ -318,7 +316,7 @@ TEST(HcaFifos, QueuePairsTakeTheLeastLoadedOne) {
     if (has_second)
       machine.post(Time::from_ns(200'000), {.source = 0, .target = 2, .bytes = 100'000, .message = 5});
     simulation.run();
-    return (recorder.of(Kind::arrived).back().time - Time::from_ns(200'000)).ps();
+    return (recorder.of(CompletionKind::arrived).back().time - Time::from_ns(200'000)).ps();
   };
   const auto alone = static_cast<double>(run(InjectionRule::least_loaded, false));
   EXPECT_LT(static_cast<double>(run(InjectionRule::least_loaded, true)), 1.02 * alone);
@@ -357,7 +355,7 @@ TEST(HcaFifos, TheLeastLoadedOneKeepsTheOrderOfAQueuePair) {
     EXPECT_EQ(recorder.landed.size(), messages);
     std::map<std::pair<ProcessId, ProcessId>, std::uint64_t> last;
     for (const test::Record& record : recorder.records) {
-      if (record.completion.kind != Kind::arrived) continue;
+      if (record.completion.kind != CompletionKind::arrived) continue;
       std::uint64_t& before = last[{record.completion.source, record.completion.process}];
       EXPECT_GE(record.completion.message, before);
       before = record.completion.message;
@@ -376,7 +374,7 @@ TEST_F(HcaTest, AContextThatIsNotOnTheCardIsFetched) {
   }
   simulation.run();
   const std::int64_t cached = doorbell + process + crossing + receive + payload_16 + completion;
-  const std::vector<Completion> arrived = recorder.of(Kind::arrived);
+  const std::vector<Completion> arrived = recorder.of(CompletionKind::arrived);
   // At the source before the packet; at the target after the packet's tail, 42 ns after its header.
   EXPECT_EQ(arrived.at(0).time, Time::from_ns(cached + 700 + 42 + 700));
   EXPECT_EQ(arrived.at(1).time, Time::from_ns(10'000 + cached));
@@ -388,7 +386,7 @@ TEST_F(HcaTest, QueuePairsTakeTurnsPacketByPacket) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100'000, .message = 0});
   machine->post(Time::from_ns(20'000), {.source = 0, .target = 2, .bytes = 1000, .message = 1});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U)
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).message, 1U)
       << "the short message does not wait for the long one";
 }
 
@@ -406,7 +404,7 @@ TEST_F(HcaTest, PostsBeyondTheSendQueueWaitAndKeepTheirOrder) {
   }
   simulation.run();
   EXPECT_GT(counter("posts_held_back"), 0U);
-  const std::vector<Completion> arrived = recorder.of(Kind::arrived);
+  const std::vector<Completion> arrived = recorder.of(CompletionKind::arrived);
   ASSERT_EQ(arrived.size(), 50U);
   for (std::uint64_t message = 0; message < 50; ++message) EXPECT_EQ(arrived[message].message, message);
 }
@@ -464,7 +462,7 @@ TEST(HcaProperties, AnyDescriptionDeliversEverything) {
     ASSERT_EQ(recorder.landed.size(), messages) << "seed " << seed;
     std::uint64_t got = 0;
     for (const Verb verb : verbs) got += verb == Verb::get ? 1 : 0;
-    EXPECT_EQ(recorder.of(Kind::got).size(), got) << "seed " << seed;
+    EXPECT_EQ(recorder.of(CompletionKind::got).size(), got) << "seed " << seed;
   }
 }
 

@@ -14,8 +14,6 @@ namespace apenet {
 namespace {
 
 using test::Recorder;
-using Kind = Completion::Kind;
-
 Time ns(std::int64_t count) {
   return Time::from_ns(count);
 }
@@ -42,7 +40,8 @@ class IdealTest : public testing::Test {
   std::vector<Time> arrivals() {
     simulation.run();
     std::vector<Time> times(next);
-    for (const Completion& arrived : recorder.of(Kind::arrived)) times.at(arrived.message) = arrived.time;
+    for (const Completion& arrived : recorder.of(CompletionKind::arrived))
+      times.at(arrived.message) = arrived.time;
     return times;
   }
 
@@ -114,8 +113,8 @@ TEST_F(IdealTest, ThePayloadHasLeftBeforeItArrives) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 1000});
   simulation.run();
   // The second path determines the time: 2 ns per byte, no latency. The doorbell's 1000 ns are part of it.
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, ns(2000));
-  EXPECT_EQ(recorder.of(Kind::sent).at(0).time, ns(2000));
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, ns(2000));
+  EXPECT_EQ(recorder.of(CompletionKind::sent).at(0).time, ns(2000));
 }
 
 }  // namespace

@@ -18,8 +18,6 @@ namespace apenet {
 namespace {
 
 using test::Recorder;
-using Kind = Completion::Kind;
-
 constexpr Time us(std::int64_t count) {
   return Time::from_ns(1000 * count);
 }
@@ -78,8 +76,9 @@ TEST_P(InterruptsOfEveryCard, DelayAnArrivalAndNotItsPayloadOrTheSendersBuffer) 
     run->post(us(1), {.source = 0, .target = 1, .want_local = true, .want_remote = true, .bytes = 16});
     run->simulation.run();
   }
-  for (const Kind kind : {Kind::arrived, Kind::remote_done, Kind::sent}) {
-    const Time delay = kind == Kind::sent ? Time::zero() : us(7);
+  for (const CompletionKind kind :
+       {CompletionKind::arrived, CompletionKind::remote_done, CompletionKind::sent}) {
+    const Time delay = kind == CompletionKind::sent ? Time::zero() : us(7);
     EXPECT_EQ(told.recorder.of(kind).at(0).time, polled.recorder.of(kind).at(0).time + delay);
   }
   EXPECT_EQ(told.recorder.landed, polled.recorder.landed);

@@ -14,8 +14,6 @@
 namespace apenet {
 namespace {
 
-using Kind = Completion::Kind;
-
 // A CPU link and a torus link each move one byte per nanosecond. A put and a delivery of one packet each
 // occupy the CPU links for 100 + 128 ns, a credit for 60 ns. A first packet has 128 + 8 + 16 bytes on the
 // link and arrives 10 + 152 + 50 + 10 ns after it has left the CPU links.
@@ -58,11 +56,11 @@ TEST_F(TnwTest, OnePacketToANeighbour) {
                 {.source = 0, .target = 1, .want_local = true, .want_remote = true, .bytes = 100});
   simulation.run();
   // The put takes 200 + 228; the processor is notified 300 later.
-  EXPECT_EQ(recorder.of(Kind::sent).at(0).time, Time::from_ns(428 + 300));
+  EXPECT_EQ(recorder.of(CompletionKind::sent).at(0).time, Time::from_ns(428 + 300));
   // At the neighbour's card 222 later, and out of its buffer after another 228.
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(428 + 222 + 228 + 300));
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, Time::from_ns(428 + 222 + 228 + 300));
   // Its acknowledgement is sent then: 10 + 16 + 50 + 10.
-  EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, Time::from_ns(878 + 86 + 300));
+  EXPECT_EQ(recorder.of(CompletionKind::remote_done).at(0).time, Time::from_ns(878 + 86 + 300));
 }
 
 // The second packet leaves the CPU links at 556 and follows the first on the link: 438 + 152 + 136 + 50 + 10.
@@ -72,7 +70,7 @@ TEST_F(TnwTest, PacketsOfAMessageFollowEachOther) {
   credit(Time::zero(), 1, 0, 256);
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 256});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(786 + 228 + 300));
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, Time::from_ns(786 + 228 + 300));
   EXPECT_EQ(counter("packets"), 2U);
   EXPECT_EQ(counter("acknowledgements"), 2U);
 }
@@ -84,7 +82,7 @@ TEST_F(TnwTest, DataWithoutCreditWaitsInTheCard) {
   credit(Time::from_ns(7000), 1, 0, 1);
   simulation.run();
   // The second credit completes the amount: 7000 + 200 + 60, then the delivery.
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(7260 + 228 + 300));
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, Time::from_ns(7260 + 228 + 300));
   EXPECT_GE(counter("waits_for_credit"), 1U);
 }
 
@@ -98,12 +96,12 @@ TEST_F(TnwTest, AFullReceiveBufferHoldsTheSenderBack) {
   machine->post(Time::zero(), {.verb = Verb::credit, .source = 1, .target = 0, .channel = 1, .bytes = 10});
   simulation.run();
   EXPECT_EQ(counter("packets"), 3U);
-  ASSERT_EQ(recorder.of(Kind::arrived).size(), 1U);
-  EXPECT_EQ(recorder.of(Kind::arrived)[0].message, 1U);
+  ASSERT_EQ(recorder.of(CompletionKind::arrived).size(), 1U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived)[0].message, 1U);
   credit(simulation.now(), 1, 0, 5 * 128);
   simulation.run();
   EXPECT_EQ(counter("packets"), 6U);
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 2U);
 }
 
 // The first packet leaves the buffer at 650 + 128, and its acknowledgement arrives 86 later. Then the second
@@ -115,7 +113,7 @@ TEST_F(TnwTest, AnAcknowledgementFreesAPlaceInTheBuffer) {
   credit(Time::zero(), 1, 0, 256);
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 256});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(778 + 86 + 128 + 206 + 228 + 300));
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, Time::from_ns(778 + 86 + 128 + 206 + 228 + 300));
 }
 
 // Puts, credits and deliveries of a node share its CPU links. The packet that arrives at 650 does not wait
@@ -126,7 +124,7 @@ TEST_F(TnwTest, TheProcessorPathIsSerial) {
   for (int i = 0; i < 20; ++i) credit(Time::zero(), 1, 0, i % 2 == 0 ? 100 : 2048);
   simulation.run();
   // Credits end at 260, 320 ... 680. The packet arrives at 650 and gets its turn at 680.
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(680 + 228 + 300));
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, Time::from_ns(680 + 228 + 300));
   EXPECT_EQ(simulation.now(), Time::from_ns(200 + 20 * 60 + 228));
 }
 
@@ -138,9 +136,9 @@ TEST_F(TnwTest, AStrangerIsReachedBySoftware) {
   simulation.run();
   const Time at_first_node = Time::from_ns(1178 + 1000);
   const Time at_second_node = at_first_node + Time::from_ns(228 + 222 + 228 + 300 + 1000);
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, at_second_node);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, at_second_node);
   // The confirmation returns by software on the same way.
-  EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, at_second_node + Time::from_ns(2 * 1978));
+  EXPECT_EQ(recorder.of(CompletionKind::remote_done).at(0).time, at_second_node + Time::from_ns(2 * 1978));
   EXPECT_EQ(counter("messages_to_strangers"), 1U);
   EXPECT_EQ(counter("forwards"), 2U);
   ASSERT_EQ(machine->warnings().size(), 2U);
@@ -156,8 +154,8 @@ TEST_F(TnwTest, ForwardedMessagesPassWaitingOnes) {
   machine->post(Time::zero(), {.source = 0, .target = 2, .bytes = 2048, .message = 1});
   credit(Time::zero(), 2, 0, 2048);
   simulation.run();
-  ASSERT_EQ(recorder.of(Kind::arrived).size(), 1U);
-  EXPECT_EQ(recorder.of(Kind::arrived)[0].message, 1U);
+  ASSERT_EQ(recorder.of(CompletionKind::arrived).size(), 1U);
+  EXPECT_EQ(recorder.of(CompletionKind::arrived)[0].message, 1U);
 }
 
 TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
@@ -171,7 +169,7 @@ TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
   // The card's own channels have no credit before a program gives it.
   machine->post(Time::zero(), {.source = 0, .target = 1, .channel = 1, .bytes = 2048, .message = 5});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 4U);  // uses up 8192 bytes of credit
+  EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 4U);  // uses up 8192 bytes of credit
 }
 
 TEST(TnwGrid, NeighboursAndTheWayToStrangers) {

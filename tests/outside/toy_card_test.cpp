@@ -40,7 +40,7 @@ TEST(ToyCard, CarriesMessages) {
     machine.post(Time::zero(), {.source = 0, .target = 1, .bytes = 10});
     simulation.run();
     // 50 ns, and three words by 4 ns.
-    EXPECT_EQ(recorder.of(Completion::Kind::arrived).at(0).time, Time::from_ns(is_doubled ? 74 : 62));
+    EXPECT_EQ(recorder.of(CompletionKind::arrived).at(0).time, Time::from_ns(is_doubled ? 74 : 62));
   }
 }
 

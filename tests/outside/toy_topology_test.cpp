@@ -70,7 +70,7 @@ TEST(ToyTopology, DeliversMessagesOnBothEngines) {
       }
     }
     simulation.run();
-    EXPECT_EQ(recorder.of(Completion::Kind::arrived).size(), posted);
+    EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), posted);
   }
 }
 

@@ -16,7 +16,7 @@ namespace apenet::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Place = CoreChoice::Place;
+using Spread = CoreChoice::Spread;
 
 // No host has this core, so no other run claims it.
 std::size_t nowhere() {
@@ -55,17 +55,17 @@ TEST(CoreChoice, RanksThatComputeRunSideBySide) {
   CoreChoice choice;
   const RoundsTaken computes{.passed = 25ms, .ran = 24ms, .rounds = 5, .wakes = 20};
   EXPECT_TRUE(choice.may_change(computes, 4));
-  EXPECT_EQ(choice.decide(computes, 4, 4), Place::several_cores);
+  EXPECT_EQ(choice.decide(computes, 4, 4), Spread::several_cores);
   // Side by side, the same work takes less time.
   const RoundsTaken beside{.passed = 25ms, .ran = 20ms, .rounds = 15, .wakes = 60};
-  EXPECT_EQ(choice.decide(beside, 4, 4), Place::several_cores);
+  EXPECT_EQ(choice.decide(beside, 4, 4), Spread::several_cores);
 }
 
 // A round of a rank that computes alone gains nothing, however long it is.
 TEST(CoreChoice, RanksThatTakeTurnsStayOnOneCore) {
   CoreChoice choice;
   const RoundsTaken alone{.passed = 25ms, .ran = 24ms, .rounds = 2, .wakes = 2};
-  EXPECT_EQ(choice.decide(alone, 1, 8), Place::one_core);
+  EXPECT_EQ(choice.decide(alone, 1, 8), Spread::one_core);
 }
 
 TEST(CoreChoice, RanksThatHandOverStayOnOneCore) {
@@ -74,7 +74,7 @@ TEST(CoreChoice, RanksThatHandOverStayOnOneCore) {
   EXPECT_FALSE(choice.may_change(pings, 64));
   // Each round wakes many ranks, but for a moment only.
   const RoundsTaken halo{.passed = 25ms, .ran = 15ms, .rounds = 150, .wakes = 4000};
-  EXPECT_EQ(choice.decide(halo, 20, 2), Place::one_core);
+  EXPECT_EQ(choice.decide(halo, 20, 2), Spread::one_core);
 }
 
 TEST(CoreChoice, ReturnsToOneCoreAndThenWaitsBeforeTheNextChange) {
@@ -82,12 +82,12 @@ TEST(CoreChoice, ReturnsToOneCoreAndThenWaitsBeforeTheNextChange) {
   const RoundsTaken computes{.passed = 25ms, .ran = 24ms, .rounds = 5, .wakes = 20};
   const RoundsTaken pings{.passed = 25ms, .ran = 20ms, .rounds = 500, .wakes = 500};
   choice.decide(computes, 4, 4);
-  ASSERT_EQ(choice.decide(pings, 0.5, 4), Place::one_core);
+  ASSERT_EQ(choice.decide(pings, 0.5, 4), Spread::one_core);
   int polls = 1;
-  while (choice.decide(computes, 4, 4) == Place::one_core) ++polls;
+  while (choice.decide(computes, 4, 4) == Spread::one_core) ++polls;
   EXPECT_EQ(polls, 4);  // 100 ms
   choice.decide(pings, 0.5, 4);
-  for (polls = 1; choice.decide(computes, 4, 4) == Place::one_core;) ++polls;
+  for (polls = 1; choice.decide(computes, 4, 4) == Spread::one_core;) ++polls;
   EXPECT_EQ(polls, 8);
 }
 

@@ -15,7 +15,7 @@ using ipc::MpiCall;
 
 ObjectSnapshot world() {
   ObjectSnapshot object;
-  object.kind = ObjectSnapshot::Kind::world;
+  object.kind = ObjectKind::world;
   return object;
 }
 

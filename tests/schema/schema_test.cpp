@@ -80,7 +80,7 @@ TEST(Schema, ListsEachKeyOnceAndSaysWhatItMeans) {
       EXPECT_TRUE(keys.insert(field.key).second) << section.name << '.' << field.key;
       EXPECT_FALSE(field.meaning.empty()) << section.name << '.' << field.key;
       EXPECT_NE(field.meaning.back(), '.') << section.name << '.' << field.key;
-      const bool is_bounded = field.kind != schema::Kind::whole || field.most.has_value();
+      const bool is_bounded = field.kind != schema::FieldKind::whole || field.most.has_value();
       EXPECT_TRUE(is_bounded) << section.name << '.' << field.key;
     }
   }

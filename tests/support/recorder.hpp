@@ -31,7 +31,7 @@ class Recorder final : public CompletionSink {
 
   void complete(const Completion& completion) override {
     EXPECT_EQ(completion.time, simulation_.now());
-    if (completion.kind != Completion::Kind::sent && completion.kind != Completion::Kind::served) {
+    if (completion.kind != CompletionKind::sent && completion.kind != CompletionKind::served) {
       EXPECT_EQ(landed.count({completion.source, completion.message}), 1U)
           << "told before the payload was in memory";
     }
@@ -54,7 +54,7 @@ class Recorder final : public CompletionSink {
     rail_ = rail;
   }
 
-  [[nodiscard]] std::vector<Completion> of(Completion::Kind kind) const {
+  [[nodiscard]] std::vector<Completion> of(CompletionKind kind) const {
     std::vector<Completion> found;
     for (const Record& record : records) {
       if (record.completion.kind == kind) found.push_back(record.completion);

@@ -42,12 +42,12 @@ Script put_many(CardProcess& process, ProcessId target, std::uint32_t count, std
                 Time* end) {
   std::vector<std::uint64_t> posted;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (i >= window) co_await process.completion(Completion::Kind::sent, posted[i - window]);
+    if (i >= window) co_await process.completion(CompletionKind::sent, posted[i - window]);
     posted.push_back(process.post(
         {.verb = Verb::put, .target = target, .want_local = true, .notify_target = false, .bytes = 8}));
   }
   for (std::uint32_t i = count - window; i < count; ++i) {
-    co_await process.completion(Completion::Kind::sent, posted[i]);
+    co_await process.completion(CompletionKind::sent, posted[i]);
   }
   *end = process.clock();
 }

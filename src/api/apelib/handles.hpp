@@ -19,7 +19,7 @@ class Handles {
     }
     const std::uint32_t index = free_.back();
     free_.pop_back();
-    Place& place = places_[index];
+    HandleSlot& place = places_[index];
     place.object = std::make_unique<Object>();
     ++count_;
     return std::uint64_t{++place.generation} << 32 | index;
@@ -40,11 +40,11 @@ class Handles {
   [[nodiscard]] std::size_t count() const { return count_; }
 
  private:
-  struct Place {
+  struct HandleSlot {
     std::uint32_t generation = 0;
     std::unique_ptr<Object> object;
   };
-  std::vector<Place> places_;
+  std::vector<HandleSlot> places_;
   std::vector<std::uint32_t> free_;
   std::size_t count_ = 0;
 };

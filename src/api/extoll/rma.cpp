@@ -200,7 +200,7 @@ void Rma::send(ipc::Request& request, const Command& command, std::uint64_t word
 
 RMA2_Notification* Rma::see_oldest() {
   if (queue_.empty()) return nullptr;
-  Entry& entry = queue_.front();
+  QueuedNotice& entry = queue_.front();
   if (!std::exchange(entry.is_charged, true)) {
     card_.charge(entry.is_arrival ? card_.costs().receive : card_.costs().completion);
     if (entry.is_arrival) card_.defer_cost(card_.costs().after_receive);

@@ -71,7 +71,7 @@ class Rma {
     std::uint8_t events_due = 0;
     std::array<std::uint32_t, 2> lock{};  // value and success, written by the simulator
   };
-  struct Entry {
+  struct QueuedNotice {
     RMA2_Notification notification;
     bool is_arrival = false;  // arrival of a put, reported to its target
     bool is_charged = false;
@@ -102,7 +102,7 @@ class Rma {
   std::unique_ptr<std::array<std::uint32_t, lock_count>> locks_;
   // Key: the request's number. An element never moves: the simulator writes into it.
   std::unordered_map<std::uint64_t, Operation> operations_;
-  std::deque<Entry> queue_;
+  std::deque<QueuedNotice> queue_;
 };
 
 }  // namespace apenet::extoll_api

@@ -9,15 +9,15 @@
 namespace apenet::gasnet {
 
 BarrierName BarrierName::of(int id, int flags) {
-  if ((flags & GASNET_BARRIERFLAG_MISMATCH) != 0) return {Kind::mismatch, 0};
-  if ((flags & GASNET_BARRIERFLAG_ANONYMOUS) != 0) return {Kind::anonymous, 0};
-  return {Kind::named, id};
+  if ((flags & GASNET_BARRIERFLAG_MISMATCH) != 0) return {BarrierKind::mismatch, 0};
+  if ((flags & GASNET_BARRIERFLAG_ANONYMOUS) != 0) return {BarrierKind::anonymous, 0};
+  return {BarrierKind::named, id};
 }
 
 BarrierName BarrierName::with(const BarrierName& other) const {
-  if (kind == Kind::anonymous) return other;
-  if (other.kind == Kind::anonymous || *this == other) return *this;
-  return {Kind::mismatch, 0};
+  if (kind == BarrierKind::anonymous) return other;
+  if (other.kind == BarrierKind::anonymous || *this == other) return *this;
+  return {BarrierKind::mismatch, 0};
 }
 
 Barrier::Barrier(std::uint32_t rank, std::uint32_t rank_count, Tell tell)

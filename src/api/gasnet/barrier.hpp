@@ -9,11 +9,12 @@
 
 namespace apenet::gasnet {
 
+enum class BarrierKind : std::uint8_t { anonymous, named, mismatch };
+
 // What a process, or all those that it has heard of, called the barrier. Combining is commutative,
 // associative and idempotent, so the order of arrivals does not matter, nor does hearing of a process twice.
 struct BarrierName {
-  enum class Kind : std::uint8_t { anonymous, named, mismatch };
-  Kind kind = Kind::anonymous;
+  BarrierKind kind = BarrierKind::anonymous;
   std::int32_t id = 0;
 
   [[nodiscard]] static BarrierName of(int id, int flags);
@@ -55,7 +56,7 @@ class Barrier {
   bool is_notified_ = false;
   std::uint32_t rounds_done_ = 0;
   BarrierName known_;
-  BarrierName last_{BarrierName::Kind::mismatch, 0};
+  BarrierName last_{BarrierKind::mismatch, 0};
   std::array<std::vector<Round>, 2> heard_;
 };
 

@@ -22,7 +22,7 @@ std::string_view environment(const char* name) {
 }
 
 // What the makers below need. Each returns nullptr and says why if it fails.
-struct Place {
+struct ConduitNeeds {
   ipc::Client& client;
   Mode mode;
   std::uint8_t rail;  // rail of the card that the conduit drives
@@ -31,7 +31,7 @@ struct Place {
 
 constexpr const char* has_left = "the process has left the simulation";
 
-std::unique_ptr<Core> make_extoll(const Place& place) {
+std::unique_ptr<Core> make_extoll(const ConduitNeeds& place) {
   std::string& why = place.why;
   const std::string_view chosen = environment("GASNET_EXTOLL_AM");
   if (!chosen.empty() && chosen != "first" && chosen != "improved") {
@@ -56,7 +56,7 @@ std::unique_ptr<Core> make_extoll(const Place& place) {
                                       chosen == "first" ? Implementation::first : Implementation::improved);
 }
 
-std::unique_ptr<Core> make_ibv(const Place& place) {
+std::unique_ptr<Core> make_ibv(const ConduitNeeds& place) {
   auto core = std::make_unique<IbvCore>(place.client, place.rail);
   if (core->card().open()) return core;
   place.why = has_left;
@@ -69,7 +69,7 @@ const char* why_no_port(ape_rdma_status status) {
                                        : "the process has no port of the card";
 }
 
-std::unique_ptr<Core> make_apelink(const Place& place) {
+std::unique_ptr<Core> make_apelink(const ConduitNeeds& place) {
   if (place.rail != 0) {
     place.why = "the library for remote memory access drives the first card only";
     return nullptr;
@@ -82,7 +82,7 @@ std::unique_ptr<Core> make_apelink(const Place& place) {
   }
 }
 
-std::unique_ptr<Core> make_mpi(const Place& place) {
+std::unique_ptr<Core> make_mpi(const ConduitNeeds& place) {
   const bool is_threaded = place.mode == Mode::par;
   std::unique_ptr<MpiLibrary> library;
   {
@@ -96,7 +96,7 @@ std::unique_ptr<Core> make_mpi(const Place& place) {
   return nullptr;
 }
 
-std::unique_ptr<Core> make_udp(const Place& place) {
+std::unique_ptr<Core> make_udp(const ConduitNeeds& place) {
   auto core = std::make_unique<UdpCore>(place.client, place.rail);
   if (core->card().open()) return core;
   place.why = has_left;
@@ -105,7 +105,7 @@ std::unique_ptr<Core> make_udp(const Place& place) {
 
 struct Choice {
   std::string_view name;
-  std::unique_ptr<Core> (*make)(const Place&);
+  std::unique_ptr<Core> (*make)(const ConduitNeeds&);
 };
 constexpr std::array choices{Choice{"extoll", make_extoll}, Choice{"ibv", make_ibv},
                              Choice{"apelink", make_apelink}, Choice{"udp", make_udp},

@@ -123,7 +123,7 @@ int end_barrier(int id, int flags) {
   const BarrierName own = BarrierName::of(id, flags);
   // The flags may differ from those of the notify: an id that either names must be the one of all.
   const BarrierName all = barrier.finish();
-  const bool is_mismatch = all.with(own).kind == BarrierName::Kind::mismatch;
+  const bool is_mismatch = all.with(own).kind == BarrierKind::mismatch;
   return is_mismatch ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK;
 }
 
@@ -360,8 +360,8 @@ int gasnet_barrier_result(int* id) {
   const Inside inside(library.conduit().card().client());
   const BarrierName last = library.barrier().last();
   if (id != nullptr) *id = last.id;
-  if (last.kind == BarrierName::Kind::mismatch) return GASNET_ERR_RESOURCE;
-  return last.kind == BarrierName::Kind::anonymous ? 1 : GASNET_OK;
+  if (last.kind == BarrierKind::mismatch) return GASNET_ERR_RESOURCE;
+  return last.kind == BarrierKind::anonymous ? 1 : GASNET_OK;
 }
 
 }  // extern "C"

@@ -171,7 +171,7 @@ std::unique_ptr<Barrier> Library::make_barrier(std::uint16_t handler) {
     const auto& words = message.arguments;
     if (handler == handler_of(Own::exit) && !end_ps_) end_ps_ = conduit_->card().now_ps() + exit_grace_.ps();
     to->heard(static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[1]),
-              {static_cast<BarrierName::Kind>(words[2]), words[3]});
+              {static_cast<BarrierKind>(words[2]), words[3]});
   });
   return barrier;
 }

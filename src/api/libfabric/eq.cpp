@@ -81,7 +81,7 @@ EventQueue::EventQueue(Fabric& fabric, const fi_eq_attr& attributes, void* user_
   ops = table(eq_ops);
 }
 
-void EventQueue::append(Entry entry) {
+void EventQueue::append(QueuedEvent entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
   entries_.push_back(std::move(entry));
   descriptor_.raise();
@@ -119,7 +119,7 @@ ssize_t EventQueue::take(bool error, std::uint32_t* event, void* entry, std::siz
                          std::uint64_t flags) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (entries_.empty()) return -FI_EAGAIN;
-  const Entry& next = entries_.front();
+  const QueuedEvent& next = entries_.front();
   if (next.is_error != error) return error ? -FI_EAGAIN : -FI_EAVAIL;
   if (room < next.bytes.size()) return -FI_ETOOSMALL;
   if (event != nullptr) *event = next.event;

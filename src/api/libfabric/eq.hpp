@@ -40,17 +40,17 @@ class EventQueue : public fid_eq, public Usable {
   [[nodiscard]] Transport& transport() const { return fabric_.get().transport(); }
 
  private:
-  struct Entry {
+  struct QueuedEvent {
     std::uint32_t event = 0;
     bool is_error = false;
     std::vector<std::byte> bytes;
   };
   ssize_t take(bool error, std::uint32_t* event, void* entry, std::size_t room, std::uint64_t flags);
-  void append(Entry entry);
+  void append(QueuedEvent entry);
 
   Use<Fabric> fabric_;
   mutable std::mutex mutex_;
-  std::deque<Entry> entries_;
+  std::deque<QueuedEvent> entries_;
   WaitDescriptor descriptor_;
   bool takes_writes_;
   WaitMembership membership_;

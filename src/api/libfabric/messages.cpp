@@ -9,8 +9,10 @@ namespace {
 using message::Inbox;
 using message::Message;
 using message::PutNotice;
+using message::PutNoticeKind;
 using message::Receive;
 using message::Transfer;
+using message::TransferKind;
 
 std::uint64_t data_flag(bool has_data) {
   return has_data ? FI_REMOTE_CQ_DATA : 0;
@@ -22,11 +24,11 @@ std::uint64_t message_flag(bool tagged) {
 
 std::uint64_t completion_flags(const Transfer& transfer) {
   switch (transfer.kind) {
-    case Transfer::Kind::write:
+    case TransferKind::write:
       return FI_RMA | FI_WRITE;
-    case Transfer::Kind::read:
+    case TransferKind::read:
       return FI_RMA | FI_READ;
-    case Transfer::Kind::message:
+    case TransferKind::message:
       break;
   }
   return FI_SEND | message_flag(transfer.tagged);
@@ -182,7 +184,7 @@ void Transport::ended(Transfer& transfer) {
   entry.context = transfer.owner.context;
   entry.flags = completion_flags(transfer);
   entry.fail(transfer.fault);
-  if (transfer.kind == Transfer::Kind::read && entry.error == 0 &&
+  if (transfer.kind == TransferKind::read && entry.error == 0 &&
       !real_gpus_.deliver(transfer.buffer, transfer.buffer.length))
     entry.fail_at_device();
   static_cast<Endpoint*>(transfer.inbox)->transmitted(entry, transfer.owner.reports);
@@ -192,7 +194,7 @@ void Transport::written(Inbox* inbox, const ipc::Event& event, const PutNotice& 
   if (inbox == nullptr || event.fault != ipc::AccessFault::none) return;
   auto& endpoint = *static_cast<Endpoint*>(inbox);
   endpoint.accessed(FI_REMOTE_WRITE, event.key);
-  if (notice.kind == PutNotice::Kind::remote_data)
+  if (notice.kind == PutNoticeKind::remote_data)
     endpoint.received_data(FI_RMA | FI_REMOTE_WRITE, static_cast<std::size_t>(event.bytes), notice.value);
 }
 

@@ -90,7 +90,7 @@ void Transport::finish_injected(Endpoint& endpoint) {
 // Other processes may wait for what is under way: the report of a deadlock says that its sender has left it.
 void Transport::note_left_sends(Endpoint& endpoint) {
   const message::Transfer* oldest = endpoint.engine().oldest_transfer();
-  if (oldest == nullptr || oldest->kind != message::Transfer::Kind::message || oldest->inbox != &endpoint)
+  if (oldest == nullptr || oldest->kind != message::TransferKind::message || oldest->inbox != &endpoint)
     return;
   ipc::WaitNote& note = client_.block().note;
   note.left_sends = endpoint.engine().unfinished();

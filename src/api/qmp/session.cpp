@@ -145,13 +145,13 @@ Job::Job(Options chosen) : options(std::move(chosen)) {
 std::unique_ptr<Communicator> Job::split(const Communicator& parent, int color, int key) {
   // Every node learns the colour, the key and the rank of every other one, and the contexts that they have
   // used.
-  struct Entry {
+  struct Member {
     int color, key, rank, last_context;
   };
-  std::vector<Entry> entries(static_cast<std::size_t>(parent.size()), Entry{});
+  std::vector<Member> entries(static_cast<std::size_t>(parent.size()), Member{});
   entries[static_cast<std::size_t>(parent.node())] = {color, key, parent.rank_of(parent.node()),
                                                       last_context_};
-  const std::size_t values = entries.size() * sizeof(Entry) / sizeof(int);
+  const std::size_t values = entries.size() * sizeof(Member) / sizeof(int);
   reduce(parent, std::as_writable_bytes(std::span(entries)), [values](std::byte* low, std::byte* high) {
     for (std::size_t i = 0; i < values; ++i) {
       int mine = 0;
@@ -163,8 +163,8 @@ std::unique_ptr<Communicator> Job::split(const Communicator& parent, int color, 
     }
   });
   std::set<int> colors;
-  std::vector<Entry> members;
-  for (const Entry& entry : entries) {
+  std::vector<Member> members;
+  for (const Member& entry : entries) {
     if (entry.color >= 0) colors.insert(entry.color);
     if (entry.color == color) members.push_back(entry);
     last_context_ = std::max(last_context_, entry.last_context);
@@ -173,10 +173,10 @@ std::unique_ptr<Communicator> Job::split(const Communicator& parent, int color, 
   require(last_context_ < most_contexts, QMP_NOTSUPPORTED, "more splits than tags");
   if (color < 0) return nullptr;
   std::stable_sort(members.begin(), members.end(),
-                   [](const Entry& a, const Entry& b) { return a.key < b.key; });
+                   [](const Member& a, const Member& b) { return a.key < b.key; });
   std::vector<int> ranks;
   int own_node = 0;
-  for (const Entry& member : members) {
+  for (const Member& member : members) {
     if (member.rank == parent.rank_of(parent.node())) own_node = static_cast<int>(ranks.size());
     ranks.push_back(member.rank);
   }

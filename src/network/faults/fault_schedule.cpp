@@ -84,11 +84,11 @@ Fault parse_fault(const std::string& text) {
   fault.text = text;
   if (words.empty()) refuse(text, form);
   if (words[0] == "link") {
-    fault.kind = Fault::Kind::link;
+    fault.kind = FaultKind::link;
   } else if (words[0] == "node") {
-    fault.kind = Fault::Kind::node;
+    fault.kind = FaultKind::node;
   } else if (words[0] == "switch") {
-    fault.kind = Fault::Kind::router;
+    fault.kind = FaultKind::router;
   } else {
     refuse(text, std::string(form) + ", not " + shown(words[0]) +
                      nearest_name(words[0], {"link", "node", "switch"}));
@@ -175,11 +175,11 @@ class FaultResolver {
 
   [[nodiscard]] std::vector<PortRef> ports_of(const Fault& fault) const {
     switch (fault.kind) {
-      case Fault::Kind::link:
+      case FaultKind::link:
         return link(fault);
-      case Fault::Kind::node:
+      case FaultKind::node:
         return node(fault);
-      case Fault::Kind::router:
+      case FaultKind::router:
         break;
     }
     return whole_router(find_router(fault, "a switch of this machine"));

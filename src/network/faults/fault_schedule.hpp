@@ -10,6 +10,8 @@
 
 namespace apenet {
 
+enum class FaultKind : std::uint8_t { link, node, router };
+
 // One fault as written by the user: `link (0,0,0)+x down @10us up @2ms`.
 //
 //   link NAME      the cable of that link; a cable fails as a whole, in both directions
@@ -20,12 +22,11 @@ namespace apenet {
 // Then `down @TIME` and `up @TIME` alternate, at increasing times since the start of virtual time. A time is
 // a decimal number with ps, ns, us, ms or s.
 struct Fault {
-  enum class Kind : std::uint8_t { link, node, router };
   struct Change {
     Time time;
     bool is_up = false;
   };
-  Kind kind = Kind::link;
+  FaultKind kind = FaultKind::link;
   std::string name;
   std::vector<Change> changes;
   std::string text;

@@ -31,7 +31,7 @@ std::vector<FlitPort> card_ports(FlitFabric& fabric, const Topology& topology, F
     const PortRef attachment = topology.attachment(number / fabric.ports_of_node);
     FlitPort port;
     port.far_end = fabric.place(attachment.router, attachment.port + number % fabric.ports_of_node);
-    port.kind = FlitPort::Kind::link;
+    port.kind = FlitPortKind::link;
     const FlitCycle latency = cycles_ahead + 1 + timing.local.latency_cycles;
     fabric.connect(port, latency + timing.buffer_write_cycles, latency + timing.credit_cycles);
     ports.push_back(port);
@@ -100,7 +100,7 @@ void FlitEngine::wire(const Topology& topology) {
       const std::size_t index = fabric_.port_index(router, number);
       FlitPort& port = fabric_.port_table[index].wires;
       port.far_end = fabric_.place(next.router, next.port);
-      port.kind = FlitPort::Kind::link;
+      port.kind = FlitPortKind::link;
       port.speed = speed(link.flit_cycles);
       const FlitCycle latency = FlitCycle{1} + link.latency_cycles;
       fabric_.connect(port, timing.switch_traversal_cycles + latency + timing.buffer_write_cycles,
@@ -116,7 +116,7 @@ void FlitEngine::wire(const Topology& topology) {
     const std::size_t index = fabric_.port_index(attachment.router, router_port);
     FlitPort& port = fabric_.port_table[index].wires;
     port.far_end = fabric_.place(number, 0);
-    port.kind = FlitPort::Kind::local;
+    port.kind = FlitPortKind::local;
     fabric_.local_ports[attachment.router] |= std::uint64_t{1} << router_port % 64;
     port.speed = speed(timing.local.flit_cycles);
     const FlitCycle latency = FlitCycle{1} + timing.local.latency_cycles;
@@ -152,13 +152,13 @@ void FlitEngine::add_errors(const Topology& topology, const std::vector<LinkDesc
 // The wires become shorter, because the replacement has buffer write and credit delay inside.
 void FlitEngine::plug(RouterId router, const FlitRouterMaker& maker) {
   const auto lead_to_socket = [this](FlitPort& port) {
-    port.kind = FlitPort::Kind::socket;
+    port.kind = FlitPortKind::socket;
     fabric_.connect(port, fabric_.flits_on_wires.delay(port.flit_wire) - fabric_.timing.buffer_write_cycles,
                     fabric_.credits_on_wires.delay(port.credit_wire) - fabric_.timing.credit_cycles);
   };
   const auto leads_there = [&](const FlitPort& port) { return fabric_.router_of(port.far_end) == router; };
   for (FlitRouterPort& port : fabric_.port_table) {
-    if (port.wires.kind == FlitPort::Kind::link && leads_there(port.wires)) lead_to_socket(port.wires);
+    if (port.wires.kind == FlitPortKind::link && leads_there(port.wires)) lead_to_socket(port.wires);
   }
   sources_.for_each_entry([&](FlitPort& port) {
     if (leads_there(port)) lead_to_socket(port);

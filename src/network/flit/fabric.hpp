@@ -86,12 +86,13 @@ struct FlitCredit {
   FlitPlace place = 0;
 };
 
+enum class FlitPortKind : std::uint8_t { link, local, socket, unused };
+
 // The wires of a port: far end and delays.
 struct FlitPort {
   // The kind of the far end: a router, a card, or a router of another implementation (FlitSockets).
-  enum class Kind : std::uint8_t { link, local, socket, unused };
   FlitPlace far_end = 0;  // virtual channel 0 of the port at the far end
-  Kind kind = Kind::unused;
+  FlitPortKind kind = FlitPortKind::unused;
   std::uint8_t speed = 0;  // index into FlitFabric::flit_cycles
   // A wire of FlitFabric::flits_on_wires. Its delay is the time from the switch's grant (at a source: from
   // sending) until the flit is in the buffer at the far end.
@@ -187,8 +188,8 @@ struct FlitFabric {
   [[nodiscard]] std::uint32_t list_of_cards() const { return block_count(); }
   [[nodiscard]] std::uint32_t list_of_sockets() const { return block_count() + 1; }
   [[nodiscard]] std::uint32_t list_of(const FlitPort& port) const {
-    if (port.kind == FlitPort::Kind::link) return port.far_end >> block_bits;
-    return port.kind == FlitPort::Kind::local ? list_of_cards() : list_of_sockets();
+    if (port.kind == FlitPortKind::link) return port.far_end >> block_bits;
+    return port.kind == FlitPortKind::local ? list_of_cards() : list_of_sockets();
   }
   // Gives the port wires with these delays.
   void connect(FlitPort& port, FlitCycle flit_delay, FlitCycle credit_delay) {
@@ -210,7 +211,7 @@ struct FlitFabric {
   void trace_head(std::size_t port_index, std::uint32_t index) const {
     const Packet& packet = state.packets[index].packet;
     const FlitPort& port = port_table[port_index].wires;
-    const bool is_link = port.kind != FlitPort::Kind::local;
+    const bool is_link = port.kind != FlitPortKind::local;
     const Time now = simulation.now();
     const Time span =
         timing.time(static_cast<FlitCycle>(state.routes[index].flits) * flit_cycles[port.speed]);

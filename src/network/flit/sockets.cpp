@@ -26,7 +26,7 @@ void FlitSockets::plug(RouterId router, const FlitRouterMaker& maker) {
                         .output_interval_cycles = {}};
   for (std::uint32_t number = 0; number < fabric_.ports; ++number) {
     const FlitPort& port = fabric_.port(router, number);
-    shape.is_local.push_back(port.kind == FlitPort::Kind::local);
+    shape.is_local.push_back(port.kind == FlitPortKind::local);
     shape.output_interval_cycles.push_back(fabric_.flit_cycles[port.speed]);
   }
   sockets_.push_back(std::make_unique<Socket>(fabric_, routes_, router, std::move(shape), maker));

@@ -30,7 +30,7 @@ class FlitSockets {
  public:
   FlitSockets(FlitFabric& fabric, const FlitRouteUnit& routes) : fabric_(fabric), routes_(routes) {}
 
-  // The caller must have set the wires that lead to this router to FlitPort::Kind::socket.
+  // The caller must have set the wires that lead to this router to FlitPortKind::socket.
   void plug(RouterId router, const FlitRouterMaker& maker);
   void tick(FlitCycle cycle);
   // Replaces every router by a new instance.

@@ -29,21 +29,21 @@ class ChannelClasses {
   }
   // The channel that a packet of the lane uses. Lanes share channels if the class has fewer.
   [[nodiscard]] std::uint32_t channel(std::uint32_t channel_class, std::uint32_t lane) const {
-    const Range range = ranges_[channel_class];
+    const ChannelRange range = ranges_[channel_class];
     return range.first + (range.count == 1 ? 0 : lane % range.count);
   }
   // The channels of a class, a bit for each.
   [[nodiscard]] std::uint64_t mask(std::uint32_t channel_class) const {
-    const Range range = ranges_[channel_class];
+    const ChannelRange range = ranges_[channel_class];
     return ~std::uint64_t{0} >> (max_channels - range.count) << range.first;
   }
 
  private:
-  struct Range {
+  struct ChannelRange {
     std::uint8_t first = 0;
     std::uint8_t count = 1;
   };
-  std::array<Range, max_channels> ranges_{};
+  std::array<ChannelRange, max_channels> ranges_{};
   std::array<std::uint8_t, max_channels> class_of_{};
 };
 

@@ -38,24 +38,24 @@ class RouteCache {
   [[nodiscard]] bool has_all_places() const { return has_all_places_; }
   // Returns the port, or `none`.
   [[nodiscard]] std::uint32_t find(RouterId router, NodeId destination) const {
-    const Place place = place_of(router, destination);
+    const CacheIndex place = place_of(router, destination);
     const std::uint32_t port = (entries_[place.index] ^ place.mark) - 1;
     return port < ports_ ? port : none;
   }
   void set(RouterId router, NodeId destination, std::uint32_t port) {
-    const Place place = place_of(router, destination);
+    const CacheIndex place = place_of(router, destination);
     entries_[place.index] = place.mark | (port + 1);
   }
 
  private:
-  struct Place {
+  struct CacheIndex {
     std::size_t index;
     std::uint32_t mark;  // mark of the route among those that share the place
   };
 
   // While all routes have places, the mark is 0 and the index the number of the route, so that the routes of
   // a router lie together. Index and mark determine the number.
-  [[nodiscard]] Place place_of(RouterId router, NodeId destination) const {
+  [[nodiscard]] CacheIndex place_of(RouterId router, NodeId destination) const {
     const std::uint64_t number = std::uint64_t{router} * endpoint_count_ + destination;
     const std::uint64_t mark = number >> index_bits_;
     constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15U;

@@ -12,7 +12,7 @@ namespace apenet {
 
 class RouteTable final : public Routing {
  public:
-  struct Entry {
+  struct Route {
     static constexpr std::uint16_t no_port = std::numeric_limits<std::uint16_t>::max();
     std::uint16_t port = no_port;  // no_port: no route from here
     std::uint8_t channel_class = 0;
@@ -23,15 +23,15 @@ class RouteTable final : public Routing {
   // std::invalid_argument, which names network.routing, if the table would be too large for memory.
   explicit RouteTable(const Topology& topology);
 
-  [[nodiscard]] const Entry& entry(RouterId router, NodeId destination) const {
+  [[nodiscard]] const Route& entry(RouterId router, NodeId destination) const {
     return entries_[static_cast<std::size_t>(router) * endpoint_count_ + destination];
   }
-  void set(RouterId router, NodeId destination, Entry entry);
+  void set(RouterId router, NodeId destination, Route entry);
 
   [[nodiscard]] std::uint32_t class_count() const override { return class_count_; }
   void route(const RouteQuery& query, RouteSteps& steps) const override {
-    const Entry found = entry(query.router, query.destination);
-    if (found.port == Entry::no_port) return steps.clear(RouteChoice::only);
+    const Route found = entry(query.router, query.destination);
+    if (found.port == Route::no_port) return steps.clear(RouteChoice::only);
     steps.set_only({found.port, found.channel_class});
   }
   [[nodiscard]] bool keeps_order() const override { return true; }
@@ -40,7 +40,7 @@ class RouteTable final : public Routing {
  private:
   std::size_t endpoint_count_;
   std::uint32_t class_count_ = 1;
-  std::vector<Entry> entries_;  // per router and endpoint
+  std::vector<Route> entries_;  // per router and endpoint
 };
 
 }  // namespace apenet

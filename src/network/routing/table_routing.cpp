@@ -70,7 +70,7 @@ class TableReader {
   void read_rule(const TextLines::Line& line) {
     if (line.words.size() != 3 && line.words.size() != 4)
       file_.refuse(line, "ROUTERS DESTINATIONS PORT [CLASS]");
-    RouteTable::Entry entry;
+    RouteTable::Route entry;
     entry.port = read_port(line, line.words[2]);
     if (line.words.size() == 4) {
       const auto channel_class = parse_number(line.words[3]);
@@ -82,7 +82,7 @@ class TableReader {
     const std::vector<NodeId> destinations = read_destinations(line, line.words[1]);
     for (const RouterId router : read_routers(line, line.words[0])) {
       for (const NodeId destination : destinations) {
-        if (table_->entry(router, destination).port != RouteTable::Entry::no_port) continue;
+        if (table_->entry(router, destination).port != RouteTable::Route::no_port) continue;
         table_->set(router, destination, entry);
         decides = true;
       }
@@ -167,7 +167,7 @@ class TableReader {
   [[nodiscard]] RouterId follow(PortRef port, NodeId source, NodeId destination) const {
     const std::string route =
         "no route at " + topology_.router_name(port.router) + " to " + name(destination);
-    if (port.port == RouteTable::Entry::no_port)
+    if (port.port == RouteTable::Route::no_port)
       file_.refuse(route, "a line for it: packets from " + name(source) + " pass here");
     const PortRef next = topology_.neighbour(port);
     if (!next.is_connected())

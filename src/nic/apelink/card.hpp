@@ -32,7 +32,7 @@ struct Counters {
 enum class Role : std::uint8_t { data = 0, acknowledgement = 1, get_request = 2, get_reply = 3 };
 
 // A descriptor in a card's FIFO.
-struct Entry {
+struct QueuedDescriptor {
   MessageId id = 0;
   Role role = Role::data;
   Time present_at = Time::never();  // when it is on the card; never() while it waits for the bus
@@ -56,8 +56,8 @@ struct Channel {
 // A descriptor FIFO; each port has one per hardware queue. One cache line, together with the data that is
 // nearly always used at the same time.
 struct alignas(64) Queue {
-  QueuePool<Entry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
-  QueuePool<Entry>::Queue in_host_memory;  // descriptors that found the FIFO full
+  QueuePool<QueuedDescriptor>::Queue fifo;  // on the card, in order; at most descriptor_fifo_entries
+  QueuePool<QueuedDescriptor>::Queue in_host_memory;  // descriptors that found the FIFO full
   // Number of descriptors that have left the FIFO, modulo 2^32.
   Numbering<std::uint32_t> head_number;
   std::uint32_t size = 0;         // entries in the FIFO
@@ -84,7 +84,7 @@ struct Cards : CardEnvironment<CommonDescription> {
   std::size_t queues_taken = 0;
   struct State {
     LargeArray<Queue> queues;  // ordered by node
-    QueuePool<Entry> entries = {};
+    QueuePool<QueuedDescriptor> entries = {};
     QueuePool<Pending> pending = {};
     QueuePool<MessageId> acknowledgements = {};
     // Packets whose payload is being written to memory, of cards with a Receiver.

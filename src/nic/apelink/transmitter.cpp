@@ -65,7 +65,7 @@ std::size_t Transmitter::queue_index(MessageId id, Role role) const {
 void Transmitter::post(MessageId id, Role role) {
   const std::size_t index = queue_index(id, role);
   Queue& queue = queues_[index];
-  const Entry entry{id, role, Time::never()};
+  const QueuedDescriptor entry{id, role, Time::never()};
   const auto capacity = static_cast<std::size_t>(card_.all.description.descriptor_fifo_entries);
   if (queue.size < capacity && queue.in_host_memory.empty()) {
     write_descriptor(index, entry);
@@ -76,7 +76,7 @@ void Transmitter::post(MessageId id, Role role) {
   }
 }
 
-void Transmitter::write_descriptor(std::size_t index, const Entry& entry) {
+void Transmitter::write_descriptor(std::size_t index, const QueuedDescriptor& entry) {
   Queue& queue = queues_[index];
   const Descriptor& descriptor = card_.all.messages.descriptor(entry.id);
   const bool carries_payload = descriptor.from_cpu && entry.role == Role::data;
@@ -105,7 +105,7 @@ void Transmitter::descriptor_granted(const BusGrant& grant) {
   const std::size_t index = which >> entry_number_bits;
   const auto number = static_cast<std::uint32_t>(which);
   Queue& queue = queues_[index];
-  Entry& entry = card_.all.state.entries.at(queue.fifo, number - queue.head_number);
+  QueuedDescriptor& entry = card_.all.state.entries.at(queue.fifo, number - queue.head_number);
   entry.present_at = grant.end;
   if (tag_what(grant.tag) == descriptor_write) {
     card_.all.messages.enter_doorbell(entry.id, grant.ready, grant.begin);
@@ -120,7 +120,7 @@ void Transmitter::decode_head(std::size_t index) {
   Queue& queue = queues_[index];
   const bool is_decoded = (state_.decoded >> index & 1U) != 0;
   if (queue.decoding || is_decoded || queue.fifo.empty()) return;
-  const Entry& head = card_.all.state.entries.front(queue.fifo);
+  const QueuedDescriptor& head = card_.all.state.entries.front(queue.fifo);
   if (head.present_at == Time::never()) return;
   queue.decoding = true;
   const Time begin = std::max(card_.now(), head.present_at);
@@ -212,7 +212,7 @@ void Transmitter::issue_acknowledgements() {
 
 bool Transmitter::issue_packet(std::size_t index) {
   Queue& queue = queues_[index];
-  const Entry head = card_.all.state.entries.front(queue.fifo);
+  const QueuedDescriptor head = card_.all.state.entries.front(queue.fifo);
   const Descriptor& descriptor = card_.all.messages.descriptor(head.id);
   const Packet packet = make_packet(head.id, head.role, queue.next_packet);
   const bool from_cpu = head.role == Role::data && descriptor.from_cpu;

@@ -70,7 +70,7 @@ class Transmitter final : private BusClient, private EventHandler {
   void payload_granted(const BusGrant& grant);
   void payload_comes(std::uint16_t number, Memory memory, Time tail_time);
   [[nodiscard]] std::size_t queue_index(MessageId id, Role role) const;
-  void write_descriptor(std::size_t queue, const Entry& entry);
+  void write_descriptor(std::size_t queue, const QueuedDescriptor& entry);
   void fetch_descriptor(std::size_t queue);
   void descriptor_granted(const BusGrant& grant);
   void decode_head(std::size_t queue);

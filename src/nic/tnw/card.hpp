@@ -32,7 +32,7 @@ enum class Role : std::uint8_t {
 };
 
 // A message that is being sent over one link.
-struct Entry {
+struct QueuedMessage {
   MessageId id = 0;
   Role role = Role::data;
   std::uint64_t number = 0;  // in the order of doorbells
@@ -67,7 +67,7 @@ struct Cards : CardEnvironment<Description> {
   // Initial credit of every process for every other one, on the channel of receive rings.
   std::int64_t first_credit_bytes = 0;
   struct State {
-    QueuePool<Entry> entries;
+    QueuePool<QueuedMessage> entries;
     QueuePool<Credit> credits;
     QueuePool<Arrival> arrivals;
     QueuePool<Packet> acknowledgements;

@@ -19,7 +19,7 @@ Transmitter::Transmitter(Card& card, Receiver& receiver) : card_(card), receiver
   }
 }
 
-void Transmitter::post(const Entry& entry, std::uint32_t link, std::uint16_t lane) {
+void Transmitter::post(const QueuedMessage& entry, std::uint32_t link, std::uint16_t lane) {
   const std::uint32_t flow = link * card_.all.lanes() + lane;
   card_.all.state.entries.push(state_.flows[flow].entries,
                                {entry.id, entry.role, state_.next_number.value++, card_.now()});
@@ -55,7 +55,7 @@ NextItem Transmitter::take_turn() {
     return {card.credit, card_.all.state.credits.front(state_.credits).there};
   Flow& flow = state_.flows[state_.current];
   --flow.window;
-  const Entry& entry = card_.all.state.entries.front(flow.entries);
+  const QueuedMessage& entry = card_.all.state.entries.front(flow.entries);
   if (entry.role == Role::data) card_.all.messages.enter(entry.id, Stage::card);
   const bool is_first = flow.next_packet == 0;
   return {(is_first ? card.operation : Time::zero()) + card_.all.packet_time, entry.there};
@@ -76,7 +76,7 @@ std::uint16_t Transmitter::data_channel(std::uint32_t flow) const {
 }
 
 bool Transmitter::may_send(std::uint32_t flow) {
-  const Entry& entry = card_.all.state.entries.front(state_.flows[flow].entries);
+  const QueuedMessage& entry = card_.all.state.entries.front(state_.flows[flow].entries);
   const auto refuse = [&](Stage stage) {
     if (entry.role == Role::data) card_.all.messages.enter(entry.id, stage);
     return false;
@@ -91,7 +91,7 @@ bool Transmitter::may_send(std::uint32_t flow) {
 Packet Transmitter::next_packet_of(std::uint32_t flow) const {
   Cards& all = card_.all;
   const Description& card = all.description;
-  const Entry& entry = all.state.entries.front(state_.flows[flow].entries);
+  const QueuedMessage& entry = all.state.entries.front(state_.flows[flow].entries);
   const std::int64_t bytes =
       entry.role == Role::data ? all.messages.descriptor(entry.id).bytes : std::int64_t{0};
   const bool is_first = state_.flows[flow].next_packet == 0;
@@ -115,7 +115,7 @@ void Transmitter::packet_crossed(std::uint32_t index) {
   ++flow.next_packet;
   card_.all.state.entries.front(flow.entries).there = card_.now();
   if (packet.last) {
-    const Entry entry = card_.all.state.entries.pop(flow.entries);
+    const QueuedMessage entry = card_.all.state.entries.pop(flow.entries);
     flow.next_packet = 0;
     if (flow.entries.empty()) state_.active &= ~(std::uint64_t{1} << index);
     const Descriptor& descriptor = card_.all.messages.descriptor(entry.id);

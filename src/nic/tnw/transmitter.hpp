@@ -23,7 +23,7 @@ class Transmitter final : public CpuLinkUser, private EventHandler {
   Transmitter(const Transmitter&) = delete;
   Transmitter& operator=(const Transmitter&) = delete;
 
-  void post(const Entry& entry, std::uint32_t link, std::uint16_t lane);
+  void post(const QueuedMessage& entry, std::uint32_t link, std::uint16_t lane);
   void post(const Credit& credit);
   // Call when the packet has left the receive buffer of this card. `role`: acknowledged or completed.
   void acknowledge(const Packet& packet, Role role);
@@ -35,7 +35,7 @@ class Transmitter final : public CpuLinkUser, private EventHandler {
   void turn_over() override;
 
   struct Flow {
-    QueuePool<Entry>::Queue entries;
+    QueuePool<QueuedMessage>::Queue entries;
     QueuePool<Packet>::Queue acknowledgements;
     std::uint32_t next_packet = 0;  // next packet of the first entry's message
     std::uint32_t window = 0;       // free places in the receive buffer

@@ -39,15 +39,16 @@ struct ImageRecord {
   char path[224] = {};         // the program's path; without its beginning if it is too long
 };
 
+enum class StartFindingKind : std::uint32_t {
+  none,
+  own_mpi,     // the process brings an MPI of its own (shim/own_mpi.hpp)
+  unfollowed,  // the child was a program into which no shim can be loaded
+  raw,         // the child has become a program without the shim, by a system call
+};
+
 // What a process of the rank has found out about itself, or when it waited for a child. The worst is kept.
 struct StartFinding {
-  enum class Kind : std::uint32_t {
-    none,
-    own_mpi,     // the process brings an MPI of its own (shim/own_mpi.hpp)
-    unfollowed,  // the child was a program into which no shim can be loaded
-    raw,         // the child has become a program without the shim, by a system call
-  };
-  Kind kind = Kind::none;
+  StartFindingKind kind = StartFindingKind::none;
   char path[252] = {};  // path of the program of which the kind tells
 };
 

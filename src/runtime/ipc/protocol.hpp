@@ -153,7 +153,7 @@ struct Identity {
 inline constexpr const char* refusal_mark = "apenet: refused: ";
 
 // The node of the process. Owner: the simulator, which writes it before any process starts.
-struct Place {
+struct RankNode {
   std::uint32_t node = 0;   // number in the run's partition, by default the whole machine
   char host_name[64] = {};  // name of that node
 };
@@ -203,7 +203,7 @@ struct Block {
   ThreadLock lock;  // owner: the process; held in post and poll
   ThreadOrder::Words thread_words;
   Identity identity;
-  Place place;
+  RankNode place;
   WaitNote note;  // owner: the provider
   OutsideNote outside;
   DirectNote direct;
@@ -306,7 +306,7 @@ struct Layout {
     const std::size_t arenas = block_offset(process_count);
     return arenas + (std::size_t{rank} * slots_per_process + slot) * slot_bytes;
   }
-  // Place of the payload of the event at this position in the ring.
+  // RankNode of the payload of the event at this position in the ring.
   [[nodiscard]] constexpr std::size_t event_place_offset(std::uint32_t rank, std::uint32_t position) const {
     return slot_offset(process_count, 0) + (std::size_t{rank} * event_ring + position) * slot_bytes;
   }

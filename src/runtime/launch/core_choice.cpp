@@ -26,36 +26,36 @@ Seconds cost_of_wakes(const RoundsTaken& taken) {
   return first_wake * static_cast<double>(taken.rounds) + further_wake * static_cast<double>(further);
 }
 
-// What several cores save compared with one. `ran` was measured at `place`.
-Seconds saving(CoreChoice::Place place, const RoundsTaken& taken, double runnable, unsigned cores) {
+// What several cores save compared with one. `ran` was measured with `spread`.
+Seconds saving(CoreChoice::Spread spread, const RoundsTaken& taken, double runnable, unsigned cores) {
   const double side_by_side = std::clamp(runnable, 1.0, static_cast<double>(cores));
   const Seconds ran = taken.ran;
   const Seconds wakes = cost_of_wakes(taken);
-  if (place == CoreChoice::Place::one_core) return ran * (1 - 1 / side_by_side) - wakes;
+  if (spread == CoreChoice::Spread::one_core) return ran * (1 - 1 / side_by_side) - wakes;
   return std::max(ran - wakes, Seconds(0)) * (side_by_side - 1) - wakes;
 }
 
 }  // namespace
 
 bool CoreChoice::may_change(const RoundsTaken& taken, unsigned cores) const {
-  if (place_ == Place::several_cores) return true;
-  return saving(place_, taken, cores, cores) > share_to_spread * taken.passed;
+  if (spread_ == Spread::several_cores) return true;
+  return saving(spread_, taken, cores, cores) > share_to_spread * taken.passed;
 }
 
-CoreChoice::Place CoreChoice::decide(const RoundsTaken& taken, double runnable, unsigned cores) {
+CoreChoice::Spread CoreChoice::decide(const RoundsTaken& taken, double runnable, unsigned cores) {
   stayed_ += taken.passed;
-  const Seconds saved = saving(place_, taken, runnable, cores);
-  if (place_ == Place::one_core) {
-    if (stayed_ < patience_ || saved <= share_to_spread * taken.passed) return place_;
-    place_ = Place::several_cores;
+  const Seconds saved = saving(spread_, taken, runnable, cores);
+  if (spread_ == Spread::one_core) {
+    if (stayed_ < patience_ || saved <= share_to_spread * taken.passed) return spread_;
+    spread_ = Spread::several_cores;
   } else {
     if (stayed_ >= proves_right) patience_ = 0ns;
-    if (saved > share_to_stay * taken.passed) return place_;
-    place_ = Place::one_core;
+    if (saved > share_to_stay * taken.passed) return spread_;
+    spread_ = Spread::one_core;
     patience_ = std::clamp(2 * patience_, first_patience, most_patience);
   }
   stayed_ = 0ns;
-  return place_;
+  return spread_;
 }
 
 }  // namespace apenet

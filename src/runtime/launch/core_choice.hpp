@@ -20,17 +20,17 @@ struct RoundsTaken {
 // run at the same time. After a change that did not pay, waits longer before each next one.
 class CoreChoice {
  public:
-  enum class Place : std::uint8_t { one_core, several_cores };
+  enum class Spread : std::uint8_t { one_core, several_cores };
 
-  [[nodiscard]] Place place() const { return place_; }
-  // Whether decide() may change the place: false spares the caller the measurement of `runnable`.
+  [[nodiscard]] Spread spread() const { return spread_; }
+  // Whether decide() may change the spread: false spares the caller the measurement of `runnable`.
   [[nodiscard]] bool may_change(const RoundsTaken& taken, unsigned cores) const;
-  // Returns the place for the time to come. runnable: the mean number of threads of the ranks that ran or
+  // Returns the spread for the time to come. runnable: the mean number of threads of the ranks that ran or
   // waited for a processor, while a round was under way. Other load on the host leaves it as it is.
-  Place decide(const RoundsTaken& taken, double runnable, unsigned cores);
+  Spread decide(const RoundsTaken& taken, double runnable, unsigned cores);
 
  private:
-  Place place_ = Place::one_core;
+  Spread spread_ = Spread::one_core;
   std::chrono::nanoseconds stayed_{0};    // since the last change
   std::chrono::nanoseconds patience_{0};  // on one core, before the next change
 };

@@ -150,7 +150,7 @@ void Cores::spread_overlapped(const SchedulerView& scheduler, ProcessIds& proces
     if (process_id != 0) sched_setaffinity(process_id, sizeof used_, &used_);
     return true;
   });
-  if (choice_.place() != CoreChoice::Place::one_core || free_.size() < 2) return;
+  if (choice_.spread() != CoreChoice::Spread::one_core || free_.size() < 2) return;
   for (const std::uint32_t rank : scheduler.grants.last_woken()) {
     if (!scheduler.ranks.is_overlapped(rank) || overlapped_.contains(rank)) continue;
     spread(rank, static_cast<int>(process_ids.running(rank)));
@@ -199,8 +199,8 @@ void Cores::decide(const std::vector<int>& process_ids, WallClock::time_point no
   if (runnable_before_ && taken_.ran > 0ns) {
     const auto meanwhile = std::max(runnable - *runnable_before_, 0ns);  // less if a rank has ended
     const double mean = std::chrono::duration<double>(meanwhile) / taken_.ran;
-    const auto place = choice_.decide(taken_, mean, cores);
-    move_to(place == CoreChoice::Place::one_core ? one_core() : free_cores(), process_ids);
+    const auto chosen = choice_.decide(taken_, mean, cores);
+    move_to(chosen == CoreChoice::Spread::one_core ? one_core() : free_cores(), process_ids);
   }
   runnable_before_ = runnable;
 }
@@ -210,7 +210,7 @@ void Cores::decide(const std::vector<int>& process_ids, WallClock::time_point no
 void Cores::heed_others(const std::vector<int>& process_ids) {
   if (!claim_) move_home();
   list_free_cores();
-  move_to(choice_.place() == CoreChoice::Place::one_core ? one_core() : free_cores(), process_ids);
+  move_to(choice_.spread() == CoreChoice::Spread::one_core ? one_core() : free_cores(), process_ids);
 }
 
 }  // namespace apenet

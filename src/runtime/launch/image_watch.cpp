@@ -19,6 +19,7 @@ namespace {
 using ipc::ImageRecord;
 using ipc::ImageState;
 using ipc::StartFinding;
+using ipc::StartFindingKind;
 
 std::string name_of(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1).substr(0, ImageRecord::name_bytes - 1));
@@ -109,15 +110,15 @@ void ImageWatch::report(SessionReport& report) const {
     const std::string path = validation::text(finding.path);
     if (const auto raw = raw_.find(rank); raw != raw_.end()) {
       own.started_raw = raw->second;
-    } else if (finding.kind == StartFinding::Kind::raw) {
+    } else if (finding.kind == StartFindingKind::raw) {
       own.started_raw = quoted(path) + " has started a program by a system call of its own";
     }
     if (const auto gone = vanished_.find(rank); gone != vanished_.end()) own.vanished = gone->second;
-    if (finding.kind == StartFinding::Kind::own_mpi) own.own_mpi = path;
-    if (finding.kind == StartFinding::Kind::unfollowed) own.started_unfollowed = describe_unfollowed(path);
+    if (finding.kind == StartFindingKind::own_mpi) own.own_mpi = path;
+    if (finding.kind == StartFindingKind::unfollowed) own.started_unfollowed = describe_unfollowed(path);
     const auto alone = alone_.find(rank);
     const bool is_alone =
-        alone != alone_.end() && !has_strangers_ && finding.kind < StartFinding::Kind::unfollowed;
+        alone != alone_.end() && !has_strangers_ && finding.kind < StartFindingKind::unfollowed;
     if (is_alone && !may_use_mpi(alone->second)) own.ran_alone = describe_unfollowed(alone->second);
   }
 }

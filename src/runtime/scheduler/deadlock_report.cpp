@@ -12,7 +12,6 @@ namespace {
 
 using ipc::CallKind;
 using ipc::MpiCall;
-using Kind = ObjectSnapshot::Kind;
 using State = RankSnapshot::State;
 
 constexpr std::size_t most_named = 4;      // requests listed for one call
@@ -51,26 +50,26 @@ class Report {
 };
 
 std::string Report::object_text(const ObjectSnapshot& object) const {
-  if (object.kind == Kind::world) return "MPI_COMM_WORLD";
-  if (object.kind == Kind::self) return "MPI_COMM_SELF";
+  if (object.kind == ObjectKind::world) return "MPI_COMM_WORLD";
+  if (object.kind == ObjectKind::self) return "MPI_COMM_SELF";
   const std::string what = object.type == ipc::ObjectType::window ? "window"
                            : object.type == ipc::ObjectType::file ? "file"
                                                                   : "communicator";
-  if (object.kind == Kind::unknown) return "a " + what;
+  if (object.kind == ObjectKind::unknown) return "a " + what;
   if (!object.name.empty()) return what + " '" + object.name + "'";
   return "a " + what + " of " + std::string(name_of(object.maker));
 }
 
 std::string Report::whole_object_text(std::uint32_t rank, const ObjectSnapshot& object) const {
   const Members members = members_of(ranks_, rank, object);
-  if (object.kind == Kind::world)
+  if (object.kind == ObjectKind::world)
     return object_text(object) + " (" + number(static_cast<std::int64_t>(members.size())) + " ranks)";
   return object_text(object) + (members.empty() ? "" : " (" + name_ranks(members) + ")");
 }
 
 std::string Report::peer_text(std::uint32_t rank, const ObjectSnapshot& object, std::int32_t peer) const {
   const auto of_run = peer_of(ranks_, rank, object, peer);
-  if (of_run && object.kind != Kind::made) return "rank " + number(*of_run);
+  if (of_run && object.kind != ObjectKind::made) return "rank " + number(*of_run);
   const std::string local =
       "rank " + number(peer) + " of " + (object.is_inter ? "the other group of " : "") + object_text(object);
   return of_run && *of_run != static_cast<std::uint32_t>(peer)
@@ -85,7 +84,7 @@ std::string Report::operation_text(std::uint32_t rank, const OperationSnapshot& 
     return " to " + peer_text(rank, object, operation.target) + ", tag " + number(operation.target_tag);
   };
   const auto from = [&] {
-    const std::string nowhere = object.kind == Kind::made ? " of " + object_text(object) : "";
+    const std::string nowhere = object.kind == ObjectKind::made ? " of " + object_text(object) : "";
     return " from " + (operation.source ? peer_text(rank, object, *operation.source) : "any rank" + nowhere) +
            (operation.tag ? ", tag " + number(*operation.tag) : ", any tag");
   };
@@ -102,7 +101,7 @@ std::string Report::operation_text(std::uint32_t rank, const OperationSnapshot& 
       return name + " of " +
              (operation.target == ipc::all_targets ? "all ranks"
                                                    : peer_text(rank, object, operation.target)) +
-             (object.kind == Kind::made && operation.target != ipc::all_targets
+             (object.kind == ObjectKind::made && operation.target != ipc::all_targets
                   ? ""
                   : " in " + object_text(object));
     case CallKind::window_collective:

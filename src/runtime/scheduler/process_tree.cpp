@@ -32,31 +32,31 @@ Status status_of(int process_id) {
 
 }  // namespace
 
-ProcessTree::Place ProcessTree::place_of(std::size_t rank, int process_id) const {
+ProcessTree::Kinship ProcessTree::place_of(std::size_t rank, int process_id) const {
   // A parent may end on the way: its child then belongs to the supervisor, which the next walk finds.
   constexpr int most_walks = 3;
-  if (process_id <= 0) return Place::outside;
+  if (process_id <= 0) return Kinship::outside;
   for (int walk = 0; walk < most_walks; ++walk) {
     for (int id = process_id;;) {
-      if (id == root_ && id != process_id) return Place::of_the_run;
+      if (id == root_ && id != process_id) return Kinship::of_the_run;
       const Status status = status_of(id);
       if (status.leading_thread == 0 && id != process_id) break;
-      if (status.leading_thread != id || id == root_) return Place::outside;
+      if (status.leading_thread != id || id == root_) return Kinship::outside;
       const auto leader = std::find(leaders_.begin(), leaders_.end(), id);
       if (leader != leaders_.end()) {
         const bool is_this = static_cast<std::size_t>(leader - leaders_.begin()) == rank;
-        return is_this ? Place::of_this_rank : Place::of_another_rank;
+        return is_this ? Kinship::of_this_rank : Kinship::of_another_rank;
       }
-      if (status.parent == 0) return Place::outside;
+      if (status.parent == 0) return Kinship::outside;
       id = status.parent;
     }
   }
-  return Place::outside;
+  return Kinship::outside;
 }
 
 bool ProcessTree::holds(std::uint32_t rank, int process_id) const {
-  const Place place = place_of(rank, process_id);
-  return place == Place::of_this_rank || place == Place::of_the_run;
+  const Kinship place = place_of(rank, process_id);
+  return place == Kinship::of_this_rank || place == Kinship::of_the_run;
 }
 
 bool ProcessTree::is_orphan(int process_id) const {
@@ -65,7 +65,7 @@ bool ProcessTree::is_orphan(int process_id) const {
 }
 
 bool ProcessTree::holds(int process_id) const {
-  return place_of(leaders_.size(), process_id) != Place::outside;
+  return place_of(leaders_.size(), process_id) != Kinship::outside;
 }
 
 }  // namespace apenet

@@ -26,8 +26,8 @@ class ProcessTree {
   [[nodiscard]] bool is_orphan(int process_id) const;
 
  private:
-  enum class Place : std::uint8_t { outside, of_the_run, of_this_rank, of_another_rank };
-  [[nodiscard]] Place place_of(std::size_t rank, int process_id) const;
+  enum class Kinship : std::uint8_t { outside, of_the_run, of_this_rank, of_another_rank };
+  [[nodiscard]] Kinship place_of(std::size_t rank, int process_id) const;
 
   int root_;
   std::vector<int> leaders_;

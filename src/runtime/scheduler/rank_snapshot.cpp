@@ -45,7 +45,7 @@ class Reader {
 
 ObjectSnapshot Reader::object(const ipc::ObjectNote& note) const {
   ObjectSnapshot snapshot;
-  snapshot.kind = ObjectSnapshot::Kind::made;
+  snapshot.kind = ObjectKind::made;
   snapshot.type = note.type.get();
   snapshot.is_inter = note.is_inter.get() != 0;
   snapshot.members_hash = note.members_hash.get();
@@ -69,8 +69,8 @@ ObjectSnapshot Reader::object(std::uint64_t word, ipc::ObjectType type) const {
   const bool is_communicator = type == ipc::ObjectType::communicator;
   const std::uint64_t value = type == ipc::ObjectType::file ? word : handle(word);
   if (notes_.library.handle_bytes.get() == 0) return snapshot;
-  if (is_communicator && value == notes_.library.world.get()) snapshot.kind = ObjectSnapshot::Kind::world;
-  if (is_communicator && value == notes_.library.self.get()) snapshot.kind = ObjectSnapshot::Kind::self;
+  if (is_communicator && value == notes_.library.world.get()) snapshot.kind = ObjectKind::world;
+  if (is_communicator && value == notes_.library.self.get()) snapshot.kind = ObjectKind::self;
   for (const ipc::ObjectNote& note : notes_.objects) {
     const bool is_this =
         value != 0 && note.handle.get() == value && note.freed.get() == 0 && note.type.get() == type;
@@ -109,7 +109,7 @@ OperationSnapshot Reader::operation(MpiCall call, const std::uint64_t (&words)[i
       break;
     case CallKind::collective:
       snapshot.object = object(words[0], ipc::ObjectType::communicator);
-      if (call == MpiCall::MPI_Finalize) snapshot.object.kind = ObjectSnapshot::Kind::world;
+      if (call == MpiCall::MPI_Finalize) snapshot.object.kind = ObjectKind::world;
       break;
     case CallKind::window:
       snapshot.target = number(1);
@@ -190,14 +190,14 @@ std::optional<OperationSnapshot> Reader::left_send(const ipc::WaitNote& provider
   OperationSnapshot left;
   left.call = MpiCall::none;
   left.kind = CallKind::send;
-  left.object.kind = ObjectSnapshot::Kind::world;
+  left.object.kind = ObjectKind::world;
   left.target = provider.left_target;
   left.target_tag = static_cast<std::int32_t>(ipc::program_tag(provider.left_tag));
   for (const ipc::RequestNote& note : notes_.requests) {
     if (note.handle.get() == 0) continue;
     const auto found = request(note.handle.get());
     const bool is_it = found && found->kind == CallKind::send && found->target_tag == left.target_tag &&
-                       (found->object.kind != ObjectSnapshot::Kind::world || found->target == left.target);
+                       (found->object.kind != ObjectKind::world || found->target == left.target);
     if (is_it) return found;
   }
   return left;

@@ -17,10 +17,11 @@ namespace apenet {
 // Returns the name of an MPI function, or "MPI" if the number is invalid.
 [[nodiscard]] std::string_view name_of(ipc::MpiCall call);
 
+enum class ObjectKind : std::uint8_t { unknown, world, self, made };
+
 // A communicator, window or file, as one of its members describes it.
 struct ObjectSnapshot {
-  enum class Kind : std::uint8_t { unknown, world, self, made };
-  Kind kind = Kind::unknown;
+  ObjectKind kind = ObjectKind::unknown;
   ipc::ObjectType type = ipc::ObjectType::communicator;
   bool is_inter = false;
   std::uint64_t members_hash = 0;

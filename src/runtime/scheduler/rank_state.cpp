@@ -5,12 +5,12 @@
 namespace apenet {
 namespace {
 
-struct Entry {
+struct NamedMeaning {
   std::string_view name;
   std::string_view meaning;
 };
 
-constexpr std::array<Entry, rank_state_count> states{{
+constexpr std::array<NamedMeaning, rank_state_count> states{{
     {"running",
      "has the grant: its process uses its block, and all others that wait for the model wait for it"},
     {"queued", "is woken, and waits for a grant: it runs when the ranks granted before it wait"},
@@ -27,7 +27,7 @@ constexpr std::array<Entry, rank_state_count> states{{
     {"finished", "takes no part any more"},
 }};
 
-constexpr std::array<Entry, rank_input_count> inputs{{
+constexpr std::array<NamedMeaning, rank_input_count> inputs{{
     {"reports_event_wait", "the process waits for an event"},
     {"reports_time_wait", "the process waits for all events up to a time"},
     {"reports_polling", "the same, after a long row of empty polls"},

@@ -16,13 +16,13 @@ using ipc::RouteOutcome;
   throw RankError(rank, "wrote an invalid order about routes: " + what);
 }
 
-RouteOutcome outcome_of(RouteRefusal::Kind kind) {
+RouteOutcome outcome_of(RouteRefusalKind kind) {
   switch (kind) {
-    case RouteRefusal::Kind::unsupported:
+    case RouteRefusalKind::unsupported:
       return RouteOutcome::unsupported;
-    case RouteRefusal::Kind::bad_route:
+    case RouteRefusalKind::bad_route:
       return RouteOutcome::bad_route;
-    case RouteRefusal::Kind::deadlock:
+    case RouteRefusalKind::deadlock:
       break;
   }
   return RouteOutcome::deadlock;

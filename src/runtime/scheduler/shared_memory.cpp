@@ -75,7 +75,7 @@ SharedMemory::SharedMemory(std::uint32_t process_count)
     new (&fresh.progress) ipc::Progress{};
     new (&fresh.lock) ipc::ThreadLock{};
     new (&fresh.identity) ipc::Identity{};
-    new (&fresh.place) ipc::Place{};
+    new (&fresh.place) ipc::RankNode{};
     new (&fresh.note) ipc::WaitNote{};
     new (&fresh.timer_due_ps) std::atomic<std::int64_t>{ipc::never_ps};
   }

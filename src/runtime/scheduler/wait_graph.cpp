@@ -9,8 +9,6 @@ namespace apenet {
 namespace {
 
 using ipc::CallKind;
-using Kind = ObjectSnapshot::Kind;
-
 // Whether a request is the oldest unfinished receive or send of the provider. A synchronous send waits for an
 // acknowledgement, which the provider sees as a receive.
 bool is_oldest(const ipc::WaitNote& note, const std::vector<RankSnapshot>& ranks, std::uint32_t rank,
@@ -36,9 +34,9 @@ bool is_oldest(const ipc::WaitNote& note, const std::vector<RankSnapshot>& ranks
 std::optional<std::uint32_t> peer_of(const std::vector<RankSnapshot>& ranks, std::uint32_t rank,
                                      const ObjectSnapshot& object, std::int32_t peer) {
   if (peer < 0 || static_cast<std::size_t>(peer) >= ranks.size() || object.is_inter) return std::nullopt;
-  if (object.kind == Kind::world) return static_cast<std::uint32_t>(peer);
-  if (object.kind == Kind::self) return rank;
-  if (object.kind == Kind::unknown) return std::nullopt;
+  if (object.kind == ObjectKind::world) return static_cast<std::uint32_t>(peer);
+  if (object.kind == ObjectKind::self) return rank;
+  if (object.kind == ObjectKind::unknown) return std::nullopt;
   for (std::uint32_t other = 0; other < ranks.size(); ++other) {
     for (const ObjectSnapshot& known : ranks[other].objects) {
       if (known.is(object) && known.rank == peer) return other;
@@ -49,13 +47,13 @@ std::optional<std::uint32_t> peer_of(const std::vector<RankSnapshot>& ranks, std
 
 std::vector<std::uint32_t> members_of(const std::vector<RankSnapshot>& ranks, std::uint32_t rank,
                                       const ObjectSnapshot& object) {
-  if (object.kind == Kind::self) return {rank};
+  if (object.kind == ObjectKind::self) return {rank};
   std::vector<std::uint32_t> members;
-  if (object.kind == Kind::unknown || object.is_inter) return members;
+  if (object.kind == ObjectKind::unknown || object.is_inter) return members;
   for (std::uint32_t other = 0; other < ranks.size(); ++other) {
     const std::vector<ObjectSnapshot>& known = ranks[other].objects;
     const auto is_this = [&object](const ObjectSnapshot& snapshot) { return snapshot.is(object); };
-    if (object.kind == Kind::world || std::any_of(known.begin(), known.end(), is_this))
+    if (object.kind == ObjectKind::world || std::any_of(known.begin(), known.end(), is_this))
       members.push_back(other);
   }
   return members;
@@ -76,7 +74,7 @@ bool is_meeting(const OperationSnapshot& operation) {
   const bool meets = operation.kind == CallKind::collective ||
                      operation.kind == CallKind::window_collective ||
                      operation.kind == CallKind::file_collective;
-  return meets && operation.object.kind != Kind::unknown && operation.object.kind != Kind::self;
+  return meets && operation.object.kind != ObjectKind::unknown && operation.object.kind != ObjectKind::self;
 }
 
 void enter(std::vector<Meeting>& meetings, std::uint32_t rank, const OperationSnapshot& operation) {
@@ -181,7 +179,7 @@ void WaitGraph::add(std::uint32_t rank, const OperationSnapshot& operation, bool
 }
 
 void WaitGraph::add_lock_holders(std::uint32_t rank, const OperationSnapshot& operation) {
-  if (operation.object.kind != Kind::made) return;
+  if (operation.object.kind != ObjectKind::made) return;
   for (std::uint32_t other = 0; other < ranks_.size(); ++other) {
     for (const LockSnapshot& lock : ranks_[other].locks) {
       const bool is_same = lock.window.is(operation.object) &&

@@ -7,17 +7,17 @@ namespace apenet {
 
 namespace {
 
-const char* name_of(Completion::Kind kind) {
+const char* name_of(CompletionKind kind) {
   switch (kind) {
-    case Completion::Kind::sent:
+    case CompletionKind::sent:
       return "sent";
-    case Completion::Kind::arrived:
+    case CompletionKind::arrived:
       return "arrived";
-    case Completion::Kind::remote_done:
+    case CompletionKind::remote_done:
       return "remote_done";
-    case Completion::Kind::got:
+    case CompletionKind::got:
       return "got";
-    case Completion::Kind::served:
+    case CompletionKind::served:
       return "served";
   }
   return "?";
@@ -90,7 +90,7 @@ Time CardProcess::receive_time(const Completion& arrival) const {
 }
 
 void CardProcess::charge(const Completion& completion) {
-  const bool is_arrival = completion.kind == Completion::Kind::arrived;
+  const bool is_arrival = completion.kind == CompletionKind::arrived;
   cpu_.clock = std::max(cpu_.clock, completion.time) +
                (is_arrival ? receive_time(completion) : shared_.software.completion);
   if (is_arrival && !shared_.card.needs_credit) cpu_.deferred_cost += shared_.software.after_receive;

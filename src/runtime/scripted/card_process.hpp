@@ -79,7 +79,7 @@ class alignas(64) CardProcess {
     std::uint64_t message =
         any_message;                // the message of a local completion, or, with `source`, of an arrival
     ProcessId source = any_source;  // the sender of an arrival
-    Completion::Kind kind = Completion::Kind::arrived;
+    CompletionKind kind = CompletionKind::arrived;
     [[nodiscard]] bool is_met_by(const Completion& completion) const {
       return completion.kind == kind && (source == any_source || completion.source == source) &&
              (message == any_message || completion.message == message);
@@ -120,7 +120,7 @@ class alignas(64) CardProcess {
   [[nodiscard]] Wait arrival_of(ProcessId source, std::uint64_t message) {
     return {*this, {.message = message, .source = source}};
   }
-  [[nodiscard]] Wait completion(Completion::Kind kind, std::uint64_t message) {
+  [[nodiscard]] Wait completion(CompletionKind kind, std::uint64_t message) {
     return {*this, {.message = message, .kind = kind}};
   }
 

@@ -96,7 +96,7 @@ Script receive_all(CardProcess& process, Exchange exchange) {
 
 Script all_sent(CardProcess& process, std::vector<std::uint64_t> transfers) {
   for (const std::uint64_t transfer : transfers) {
-    co_await process.completion(Completion::Kind::sent, transfer);
+    co_await process.completion(CompletionKind::sent, transfer);
   }
 }
 
@@ -182,7 +182,7 @@ Script put_out(CardProcess& process, Exchange exchange, Rounds rounds, Clocks* c
     const std::uint32_t window = i / rounds.window;
     const bool is_first = i % rounds.window == 0;
     const bool is_last = (i + 1) % rounds.window == 0;
-    if (is_first && window >= 2) co_await process.completion(Completion::Kind::sent, marks[window - 2]);
+    if (is_first && window >= 2) co_await process.completion(CompletionKind::sent, marks[window - 2]);
     const auto channel = static_cast<std::uint16_t>(i % exchange.channels);
     const std::uint64_t put =
         post(process, exchange, channel, address_of(exchange, channel, i / exchange.channels), exchange.bytes,

@@ -9,8 +9,9 @@
 
 namespace apenet {
 
+enum class GoalOperationKind : std::uint8_t { send, receive, calc };
+
 struct GoalOperation {
-  enum class Kind : std::uint8_t { send, receive, calc };
   std::int64_t amount = 0;    // send, receive: bytes; calc: nanoseconds
   std::uint64_t address = 0;  // the buffer's; 0 if the file does not state it
   std::uint32_t peer = 0;     // any_rank: a receive from any rank
@@ -19,7 +20,7 @@ struct GoalOperation {
   std::uint16_t cpu = 0;
   std::uint16_t begun_in = 0;  // index in GoalSchedule::calls
   std::uint16_t ended_in = 0;
-  Kind kind = Kind::calc;
+  GoalOperationKind kind = GoalOperationKind::calc;
   bool in_gpu = false;  // the buffer is in the memory of the node's GPU
 };
 

@@ -176,7 +176,7 @@ void GoalParser::parse_operation(std::string_view word) {
   if (word == "calc") {
     operation.amount = scan_.take_number("nanoseconds", 0, most_ns);
   } else if (word == "send" || word == "recv") {
-    operation.kind = word == "send" ? GoalOperation::Kind::send : GoalOperation::Kind::receive;
+    operation.kind = word == "send" ? GoalOperationKind::send : GoalOperationKind::receive;
     parse_message(operation, word == "send");
   } else {
     scan_.refuse(word, "send, recv or calc");
@@ -189,9 +189,9 @@ void GoalParser::parse_operation(std::string_view word) {
   operation.address = remark.address;
   operation.begun_in = number_of_call(remark.begun_in);
   operation.ended_in = number_of_call(remark.ended_in);
-  operation.in_gpu = remark.in_gpu && operation.kind != GoalOperation::Kind::calc;
+  operation.in_gpu = remark.in_gpu && operation.kind != GoalOperationKind::calc;
   if (operation.in_gpu) ++schedule_.buffers_in_gpu;
-  if (operation.kind == GoalOperation::Kind::receive && operation.address == 0 && operation.amount > 0)
+  if (operation.kind == GoalOperationKind::receive && operation.address == 0 && operation.amount > 0)
     ++schedule_.receives_at_no_address;
   rank_->operations.push_back(operation);
 }
@@ -222,13 +222,13 @@ void GoalParser::parse_message(GoalOperation& operation, bool is_send) {
 
 // tag, cpu and nic, in any order, each at most once.
 void GoalParser::parse_attributes(GoalOperation& operation) {
-  bool has_tag = operation.kind == GoalOperation::Kind::calc;  // calc accepts no tag
+  bool has_tag = operation.kind == GoalOperationKind::calc;  // calc accepts no tag
   bool has_cpu = false;
   bool has_nic = false;
   while (!scan_.at_end_of_statement()) {
     const std::string_view word = scan_.take_name();
     if (word == "tag" && !std::exchange(has_tag, true)) {
-      const bool is_receive = operation.kind == GoalOperation::Kind::receive;
+      const bool is_receive = operation.kind == GoalOperationKind::receive;
       const std::int64_t tag = scan_.take_number("a tag", is_receive ? -1 : 0, most_tag);
       operation.tag = tag < 0 ? any_tag : static_cast<std::uint32_t>(tag);
     } else if (word == "cpu" && !std::exchange(has_cpu, true)) {
@@ -393,8 +393,8 @@ std::string to_text(const GoalOperation& operation) {
   const auto number = [](std::uint32_t value) {
     return value == any_rank ? std::string("-1") : std::to_string(value);
   };
-  if (operation.kind == GoalOperation::Kind::calc) return "calc " + std::to_string(operation.amount);
-  const bool is_send = operation.kind == GoalOperation::Kind::send;
+  if (operation.kind == GoalOperationKind::calc) return "calc " + std::to_string(operation.amount);
+  const bool is_send = operation.kind == GoalOperationKind::send;
   return std::string(is_send ? "send " : "recv ") + std::to_string(operation.amount) + "b " +
          (is_send ? "to " : "from ") + number(operation.peer) + " tag " + number(operation.tag);
 }

@@ -125,16 +125,16 @@ Time GoalReplay::start(ProcessId id, std::uint32_t number) {
   const GoalOperation& operation = rank.trace.operations[number];
   const Job& job = jobs_[rank.job];
   const Time earliest = rank.earliest.empty() ? job.start : std::max(job.start, rank.earliest[number]);
-  const bool is_of_any = operation.kind == GoalOperation::Kind::receive && operation.peer == any_rank;
+  const bool is_of_any = operation.kind == GoalOperationKind::receive && operation.peer == any_rank;
   const ProcessId peer = is_of_any ? any_rank : job.first_rank + operation.peer;
   switch (operation.kind) {
-    case GoalOperation::Kind::send:
+    case GoalOperationKind::send:
       return messages_.send(id, operation.cpu, earliest, number, {id, operation.tag, operation.amount}, peer,
                             operation.address, memory_of(operation));
-    case GoalOperation::Kind::receive:
+    case GoalOperationKind::receive:
       return messages_.receive(id, operation.cpu, earliest, number, peer, operation.tag, operation.address,
                                memory_of(operation));
-    case GoalOperation::Kind::calc:
+    case GoalOperationKind::calc:
       break;
   }
   return messages_.compute(id, operation.cpu, earliest, number, Time::from_ns(operation.amount));
@@ -143,7 +143,7 @@ Time GoalReplay::start(ProcessId id, std::uint32_t number) {
 void GoalReplay::ended(ProcessId id, std::uint32_t operation, Time time, const Envelope& message) {
   Rank& rank = ranks_[id];
   const GoalOperation& done = rank.trace.operations[operation];
-  if (done.kind == GoalOperation::Kind::receive && message.bytes > done.amount) ++jobs_[rank.job].truncated;
+  if (done.kind == GoalOperationKind::receive && message.bytes > done.amount) ++jobs_[rank.job].truncated;
   rank.finish = std::max(rank.finish, time);
   if (log_ != nullptr) log_->ended[id][operation] = time;
   rank.is_ended[operation] = true;
@@ -281,7 +281,7 @@ PacketHops count_packet_hops(const MachineDescription& description, const std::v
   PacketHops whole;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     for (const GoalOperation& operation : schedule.ranks[rank].operations) {
-      if (operation.kind == GoalOperation::Kind::send)
+      if (operation.kind == GoalOperationKind::send)
         whole += work.of(node_of_rank.at(rank), node_of_rank.at(operation.peer), operation.amount);
     }
   }

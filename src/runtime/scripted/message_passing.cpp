@@ -147,7 +147,7 @@ void MessagePassing::log_cause(const Completion& completion, const Pending& pend
             .operation = pending.operation,
             .posted = pending.posted,
             .bytes = pending.bytes,
-            .is_arrival = completion.kind == Completion::Kind::arrived};
+            .is_arrival = completion.kind == CompletionKind::arrived};
   cause_marks_ =
       stages_.marks(static_cast<std::uint32_t>(completion.message & index_mask), completion.process);
   if (pending.verb == message::RequestVerb::put) {

@@ -20,26 +20,35 @@
 
 namespace apenet {
 
+enum class WorkloadOperationKind : std::uint8_t {
+  send,    // posts a message to the peer
+  expect,  // announces that a message of the peer will be received
+  wait,    // until the oldest expected message of the peer has arrived
+  take,    // takes the messages that have arrived, of whichever peers, and does not wait
+  drain,   // until all expected messages have arrived
+  compute,
+};
+
 // A step of a process. A process posts sends and continues; it waits only where the stream says so.
 struct WorkloadOperation {
-  enum class Kind : std::uint8_t {
-    send,    // posts a message to the peer
-    expect,  // announces that a message of the peer will be received
-    wait,    // until the oldest expected message of the peer has arrived
-    take,    // takes the messages that have arrived, of whichever peers, and does not wait
-    drain,   // until all expected messages have arrived
-    compute,
-  };
-  Kind kind = Kind::send;
+  WorkloadOperationKind kind = WorkloadOperationKind::send;
   ProcessId peer = 0;
   std::int64_t amount = 0;  // send, expect, wait: bytes; compute: picoseconds
 
-  static WorkloadOperation send(ProcessId peer, std::int64_t bytes) { return {Kind::send, peer, bytes}; }
-  static WorkloadOperation expect(ProcessId peer, std::int64_t bytes) { return {Kind::expect, peer, bytes}; }
-  static WorkloadOperation wait(ProcessId peer, std::int64_t bytes) { return {Kind::wait, peer, bytes}; }
-  static WorkloadOperation take() { return {.kind = Kind::take}; }
-  static WorkloadOperation drain() { return {.kind = Kind::drain}; }
-  static WorkloadOperation compute(Time span) { return {.kind = Kind::compute, .amount = span.ps()}; }
+  static WorkloadOperation send(ProcessId peer, std::int64_t bytes) {
+    return {WorkloadOperationKind::send, peer, bytes};
+  }
+  static WorkloadOperation expect(ProcessId peer, std::int64_t bytes) {
+    return {WorkloadOperationKind::expect, peer, bytes};
+  }
+  static WorkloadOperation wait(ProcessId peer, std::int64_t bytes) {
+    return {WorkloadOperationKind::wait, peer, bytes};
+  }
+  static WorkloadOperation take() { return {.kind = WorkloadOperationKind::take}; }
+  static WorkloadOperation drain() { return {.kind = WorkloadOperationKind::drain}; }
+  static WorkloadOperation compute(Time span) {
+    return {.kind = WorkloadOperationKind::compute, .amount = span.ps()};
+  }
 };
 
 // A stream of operations, made when they are asked for. A coroutine yields them, one or several at a time:

@@ -77,7 +77,6 @@ std::vector<NodeId> nodes_of(const WorkloadOptions& options, std::uint32_t count
 // than a descriptor can carry is several. Zero bytes are one message too. compute, take and drain are done
 // once.
 Script play(CardProcess& process, const WorkloadStreams& streams, std::int64_t largest_bytes) {
-  using Kind = WorkloadOperation::Kind;
   WorkloadStream stream = streams.of(process.id());
   std::int64_t expected = 0;  // messages not yet taken
   for (auto operations = stream.next(); !operations.empty(); operations = stream.next()) {
@@ -87,25 +86,25 @@ Script play(CardProcess& process, const WorkloadStreams& streams, std::int64_t l
         const std::int64_t bytes = std::min(left, largest_bytes);
         left -= bytes;
         switch (operation.kind) {
-          case Kind::send:
+          case WorkloadOperationKind::send:
             process.send(operation.peer, bytes);
             break;
-          case Kind::expect:
+          case WorkloadOperationKind::expect:
             process.expect(operation.peer, bytes);
             ++expected;
             break;
-          case Kind::wait:
+          case WorkloadOperationKind::wait:
             co_await process.arrival_from(operation.peer);
             --expected;
             break;
-          case Kind::take:
+          case WorkloadOperationKind::take:
             co_await process.caught_up();
             while (process.take_arrival()) --expected;
             break;
-          case Kind::drain:
+          case WorkloadOperationKind::drain:
             for (; expected > 0; --expected) co_await process.arrival();
             break;
-          case Kind::compute:
+          case WorkloadOperationKind::compute:
             process.compute(Time::from_ps(operation.amount));
             left = 0;
             break;
@@ -122,26 +121,26 @@ class GoalRankWriter {
  public:
   void add(const WorkloadOperation& operation) {
     switch (operation.kind) {
-      case WorkloadOperation::Kind::send:
+      case WorkloadOperationKind::send:
         add_message("send ", "b to ", operation);
         break;
-      case WorkloadOperation::Kind::expect:
+      case WorkloadOperationKind::expect:
         receives_[operation.peer].push_back(add_message("recv ", "b from ", operation));
         break;
-      case WorkloadOperation::Kind::wait: {
+      case WorkloadOperationKind::wait: {
         std::deque<std::uint32_t>& expected = receives_[operation.peer];
         waited_for_.push_back(expected.front());
         expected.pop_front();
         break;
       }
-      case WorkloadOperation::Kind::take:
+      case WorkloadOperationKind::take:
         break;
-      case WorkloadOperation::Kind::drain:
+      case WorkloadOperationKind::drain:
         for (auto& [peer, expected] : receives_)
           waited_for_.insert(waited_for_.end(), expected.begin(), expected.end());
         receives_.clear();
         break;
-      case WorkloadOperation::Kind::compute:
+      case WorkloadOperationKind::compute:
         join();
         last_compute_ = last_join_ = add_calculation(Time::from_ps(operation.amount), last_join_);
         break;
@@ -222,7 +221,7 @@ PacketHops count_packet_hops(const MachineDescription& description, const Worklo
     for (auto some = stream.next(); !some.empty(); some = stream.next()) {
       operations += static_cast<std::uint32_t>(some.size());
       for (const WorkloadOperation& operation : some) {
-        if (operation.kind == WorkloadOperation::Kind::send)
+        if (operation.kind == WorkloadOperationKind::send)
           of_a_round += work.of(nodes[process], nodes[operation.peer], operation.amount);
       }
     }

@@ -31,13 +31,13 @@ using Code = std::span<const std::uint8_t>;
 // objects are taken for what they are: frameworks that use the C library.
 constexpr std::size_t most_code_bytes = std::size_t{128} << 20U;
 
-struct Range {
+struct CodeRange {
   std::atomic<std::uint64_t> begin{0};
   std::atomic<std::uint64_t> end{0};
 };
 
 struct CodeObjects {
-  std::array<Range, 64> passed{};
+  std::array<CodeRange, 64> passed{};
   std::atomic<std::size_t> passed_count{0};
   // The list of the loader's objects, as far as it is known.
   unsigned long long added = 0;
@@ -255,8 +255,9 @@ const char* direct_object() {
 
 bool is_passed_code(std::uint64_t address) {
   const auto passed = std::span(code_objects.passed).first(code_objects.passed_count);
-  return std::any_of(passed.begin(), passed.end(),
-                     [address](const Range& range) { return address >= range.begin && address < range.end; });
+  return std::any_of(passed.begin(), passed.end(), [address](const CodeRange& range) {
+    return address >= range.begin && address < range.end;
+  });
 }
 
 }  // namespace apenet::shim

@@ -161,7 +161,7 @@ std::span<char> contents(int fd) {
 
 // The number of open descriptors; -1 if the system does not tell.
 int open_descriptors() {
-  struct Entry {  // as getdents64 writes it
+  struct FolderEntry {  // as getdents64 writes it
     std::uint64_t inode;
     std::int64_t offset;
     std::uint16_t bytes;
@@ -170,12 +170,12 @@ int open_descriptors() {
   };
   const int folder = host_call(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return -1;
-  alignas(Entry) std::array<char, 4096> buffer;
+  alignas(FolderEntry) std::array<char, 4096> buffer;
   int count = -1;  // without the folder itself
   int bytes = 0;
   while ((bytes = host_call(SYS_getdents64, folder, buffer.data(), buffer.size())) > 0) {
     for (int at = 0; at < bytes;) {
-      Entry entry;
+      FolderEntry entry;
       std::memcpy(&entry, &buffer[static_cast<std::size_t>(at)], sizeof entry);
       count += static_cast<int>(entry.name != '.');
       at += entry.bytes;

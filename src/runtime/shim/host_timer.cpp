@@ -16,8 +16,6 @@ namespace apenet::shim {
 namespace {
 
 using ipc::host_call;
-using Kind = VirtualTimer::Kind;
-
 constexpr std::int64_t ps_per_us = 1'000'000;
 
 timeval to_timeval(std::int64_t ps) {
@@ -96,7 +94,7 @@ void send_signal(VirtualTimer& timer, const sigset_t& blocked) {
   siginfo_t info{};
   info.si_signo = timer.signal;
   info.si_code = SI_KERNEL;
-  if (timer.kind == Kind::signal) {
+  if (timer.kind == TimerKind::signal) {
     info.si_code = SI_TIMER;
     info.si_timerid = number_of(timer.id);
     info.si_value = timer.value;
@@ -163,7 +161,7 @@ void note_host_alarm(const TimerSetting& setting) {
 }
 
 TimerSetting set_host_timer(const VirtualTimer& timer, const TimerSetting& setting) {
-  if (timer.kind == Kind::process) {
+  if (timer.kind == TimerKind::process) {
     const itimerval next{.it_interval = to_timeval(setting.interval_ps),
                          .it_value = to_timeval(setting.left_ps)};
     itimerval before{};
@@ -174,7 +172,7 @@ TimerSetting set_host_timer(const VirtualTimer& timer, const TimerSetting& setti
   const itimerspec next{.it_interval = to_host_time(setting.interval_ps),
                         .it_value = to_host_time(setting.left_ps)};
   itimerspec before{};
-  if (timer.kind == Kind::file) {
+  if (timer.kind == TimerKind::file) {
     host_call(SYS_timerfd_settime, timer.host, 0, reinterpret_cast<std::uint64_t>(&next), &before);
   } else {
     host_call(SYS_timer_settime, number_of(timer.id), 0, reinterpret_cast<std::uint64_t>(&next), &before);
@@ -183,13 +181,13 @@ TimerSetting set_host_timer(const VirtualTimer& timer, const TimerSetting& setti
 }
 
 TimerSetting get_host_timer(const VirtualTimer& timer) {
-  if (timer.kind == Kind::process) {
+  if (timer.kind == TimerKind::process) {
     itimerval now{};
     host_call(SYS_getitimer, timer.host, &now);
     return {.left_ps = from_timeval(now.it_value), .interval_ps = from_timeval(now.it_interval)};
   }
   itimerspec now{};
-  if (timer.kind == Kind::file) {
+  if (timer.kind == TimerKind::file) {
     host_call(SYS_timerfd_gettime, timer.host, &now);
   } else {
     host_call(SYS_timer_gettime, number_of(timer.id), &now);
@@ -209,18 +207,18 @@ void tell_sent(const ipc::SentSignal& sent, const sigset_t& blocked) {
 
 void tell_end(VirtualTimer& timer, const sigset_t& blocked) {
   switch (timer.kind) {
-    case Kind::process:
-    case Kind::signal:
+    case TimerKind::process:
+    case TimerKind::signal:
       send_signal(timer, blocked);
       break;
-    case Kind::thread:
+    case TimerKind::thread:
       begin_thread(timer);
       break;
-    case Kind::file:
+    case TimerKind::file:
       make_readable(timer);
       break;
-    case Kind::none:
-    case Kind::silent:
+    case TimerKind::none:
+    case TimerKind::silent:
       break;
   }
 }

@@ -129,7 +129,7 @@ void write_path(ImageRecord& record, const char* path) {
 void note_own_mpi() {
   const std::uint32_t rank = own_rank();
   if (records.process_count() == 1 || rank == UINT32_MAX || !has_own_mpi()) return;
-  ipc::StartFinding finding{.kind = ipc::StartFinding::Kind::own_mpi};
+  ipc::StartFinding finding{.kind = ipc::StartFindingKind::own_mpi};
   ipc::copy_end(finding.path, own_path());
   records.note(rank, finding);
 }
@@ -227,16 +227,16 @@ void note_reaped(pid_t child, int flags, bool has_exited) {
   ipc::StartFinding finding;
   switch (has_exited ? record.state : ImageState::ended) {
     case ImageState::unfollowed:
-      finding.kind = ipc::StartFinding::Kind::unfollowed;
+      finding.kind = ipc::StartFindingKind::unfollowed;
       ipc::copy_end(finding.path, record.path);
       break;
     case ImageState::unknown:
-      finding.kind = ipc::StartFinding::Kind::raw;
+      finding.kind = ipc::StartFindingKind::raw;
       ipc::copy_end(finding.path, own_path());
       break;
     case ImageState::followed:
     case ImageState::starts_raw:
-      finding.kind = ipc::StartFinding::Kind::raw;
+      finding.kind = ipc::StartFindingKind::raw;
       ipc::copy_end(finding.path, record.path);
       break;
     case ImageState::ended:
@@ -244,7 +244,7 @@ void note_reaped(pid_t child, int flags, bool has_exited) {
       break;
   }
   const std::uint32_t rank = own_rank();
-  if (finding.kind != ipc::StartFinding::Kind::none && rank != UINT32_MAX) records.note(rank, finding);
+  if (finding.kind != ipc::StartFindingKind::none && rank != UINT32_MAX) records.note(rank, finding);
   // Otherwise it would seem to have vanished.
   if (record.state == ImageState::followed) records.write(ImageRecord{.process_id = process_id});
   errno = before;

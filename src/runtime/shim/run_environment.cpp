@@ -79,7 +79,7 @@ class Texts {
   std::size_t used_ = 0;
 };
 
-class Known {
+class KnownVariables {
  public:
   // Reads the process's environment, and keeps what it did not know.
   void learn() {
@@ -141,7 +141,7 @@ class Known {
 };
 
 // Zero before any initialiser runs, because those of other libraries may start programs.
-constinit Known known_variables;
+constinit KnownVariables known_variables;
 
 // What an environment says of the variables that matter. Small, because a signal handler's stack may be.
 struct Survey {

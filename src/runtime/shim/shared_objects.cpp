@@ -29,7 +29,7 @@ namespace {
 using ipc::host_call;
 
 // Memory of a file, from a place in it on.
-struct Place {
+struct FilePosition {
   std::uint64_t file = 0;  // device and inode, never 0; 0: the memory is of this process only
   std::uint64_t at = 0;
   bool is_named = false;  // others may yet open the file
@@ -39,7 +39,7 @@ struct Place {
 struct Mapping {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  Place place;
+  FilePosition place;
 };
 
 std::uint64_t take_number(std::string_view& line, int base) {
@@ -145,19 +145,19 @@ void forget_known() {
   for (KnownObject& one : known_objects().all) one.object = nullptr;
 }
 
-std::optional<Place> find_known(const void* object) {
+std::optional<FilePosition> find_known(const void* object) {
   for (const KnownObject& one : known_objects().all) {
     if (one.object != object) continue;
-    const Place place{.file = one.file, .at = one.at, .is_named = one.is_named};
+    const FilePosition place{.file = one.file, .at = one.at, .is_named = one.is_named};
     if (one.object == object) return place;  // nobody has changed it meanwhile
   }
   return {};
 }
 
-Place find_place(const void* object) {
-  if (const std::optional<Place> known = find_known(object)) return *known;
+FilePosition find_place(const void* object) {
+  if (const std::optional<FilePosition> known = find_known(object)) return *known;
   const auto address = reinterpret_cast<std::uint64_t>(object);
-  Place place;
+  FilePosition place;
   for_mappings(getpid(), [&](const Mapping& one) {
     if (address < one.begin || address >= one.end) return true;
     place = one.place;
@@ -174,7 +174,7 @@ Place find_place(const void* object) {
 }
 
 const void* find_name(const void* object) {
-  const Place place = find_place(object);
+  const FilePosition place = find_place(object);
   if (place.file == 0) return object;
   if (place.is_named && !thread_order().has_processes()) return nullptr;
   if (!is_mapped_in_order(place.file)) return nullptr;
@@ -194,7 +194,7 @@ const void* name_of_shared(const void* object) {
 
 bool others_may_come(const void* object) {
   const int error = errno;
-  const Place place = find_place(object);
+  const FilePosition place = find_place(object);
   errno = error;
   return place.file != 0 && place.is_named;
 }

@@ -48,7 +48,7 @@ Constants constants() {
 }
 
 // What one rank contributes to a window.
-struct Part {
+struct WindowPart {
   std::int64_t bytes;
   std::int64_t unit_bytes;
   std::int64_t node;
@@ -74,7 +74,7 @@ class Memory {
   }
 
   // Returns false if there is no room.
-  bool map(const Part& first, std::size_t bytes) {
+  bool map(const WindowPart& first, std::size_t bytes) {
     if (bytes == 0) return true;
     const std::string path =
         "/proc/" + std::to_string(first.process_id) + "/fd/" + std::to_string(first.file);
@@ -97,8 +97,8 @@ class Memory {
 
 struct Window {
   Memory memory;
-  std::vector<Part> parts;  // by rank in the window
-  int flavor = 0;           // MPI_Win_get_attr returns its address
+  std::vector<WindowPart> parts;  // by rank in the window
+  int flavor = 0;                 // MPI_Win_get_attr returns its address
 
   [[nodiscard]] std::size_t offset_of(std::size_t rank) const {
     std::size_t offset = 0;
@@ -132,9 +132,9 @@ int raise(Word communicator, int error) {
 }
 
 // The total, or -1 if it has no 64 bits.
-std::int64_t total_bytes(const std::vector<Part>& parts) {
+std::int64_t total_bytes(const std::vector<WindowPart>& parts) {
   std::int64_t total = 0;
-  for (const Part& part : parts) {
+  for (const WindowPart& part : parts) {
     if (__builtin_add_overflow(total, part.bytes, &total)) return -1;
   }
   return total;
@@ -208,13 +208,13 @@ int allocate(const Allocation& wanted, ipc::Client& client) {
   if (!is_known || is_inter != 0 || ranks == 1 || wanted.bytes < 0 || wanted.unit_bytes <= 0)
     return wanted.by_library();
   const Offer offer(rank == 0);
-  const Part own{wanted.bytes, wanted.unit_bytes, client.block().place.node, getpid(), offer.file()};
+  const WindowPart own{wanted.bytes, wanted.unit_bytes, client.block().place.node, getpid(), offer.file()};
   Window made;
   made.parts.resize(static_cast<std::size_t>(ranks));
   made.flavor = constants().flavor_shared;
   if (const int error = gather(wanted.communicator, own, made.parts)) return error;
   const bool are_near = std::all_of(made.parts.begin(), made.parts.end(),
-                                    [&own](const Part& part) { return part.node == own.node; });
+                                    [&own](const WindowPart& part) { return part.node == own.node; });
   if (!are_near) return raise(wanted.communicator, constants().not_shared);
   const int error = make_window(wanted, offer, static_cast<std::size_t>(rank), std::move(made));
   if (error == 0) client.block().grant.shares_memory = 1;
@@ -234,13 +234,13 @@ int allocate_noted(const Caller& site, Allocation wanted) {
 
 // The rank whose part a query means: MPI_PROC_NULL is negative in every library and means the first that has
 // memory, or the first.
-const Part* part_of(const Window& window, int rank) {
+const WindowPart* part_of(const Window& window, int rank) {
   if (rank >= 0)
     return static_cast<std::size_t>(rank) < window.parts.size()
                ? &window.parts[static_cast<std::size_t>(rank)]
                : nullptr;
-  const auto found =
-      std::find_if(window.parts.begin(), window.parts.end(), [](const Part& part) { return part.bytes > 0; });
+  const auto found = std::find_if(window.parts.begin(), window.parts.end(),
+                                  [](const WindowPart& part) { return part.bytes > 0; });
   return found == window.parts.end() ? &window.parts.front() : &*found;
 }
 
@@ -251,7 +251,7 @@ bool query(Word handle_word, Word rank, Word bytes, Word unit_bytes, Word base) 
   const auto found = windows().of.find(handle(handle_word));
   if (found == windows().of.end()) return false;
   const Window& window = found->second;
-  const Part* part = part_of(window, static_cast<int>(rank));
+  const WindowPart* part = part_of(window, static_cast<int>(rank));
   if (part == nullptr) return false;
   const auto owner = static_cast<std::size_t>(part - window.parts.data());
   // NOLINTBEGIN(performance-no-int-to-ptr)

@@ -77,17 +77,17 @@ VirtualTimer described(const sigevent* event, clockid_t clock, timer_t id) {
   timer.id = id;
   timer.is_cpu = kind_of(clock) == ClockKind::cpu;
   timer.base_s = base_s(kind_of(clock));
-  timer.kind = VirtualTimer::Kind::signal;
+  timer.kind = TimerKind::signal;
   if (event == nullptr) {
     timer.signal = SIGALRM;
     return timer;
   }
   timer.signal = event->sigev_signo;
   timer.value = event->sigev_value;
-  if (event->sigev_notify == SIGEV_NONE) timer.kind = VirtualTimer::Kind::silent;
+  if (event->sigev_notify == SIGEV_NONE) timer.kind = TimerKind::silent;
   if (event->sigev_notify == SIGEV_THREAD_ID) timer.receiver = event->_sigev_un._tid;
   if (event->sigev_notify == SIGEV_THREAD) {
-    timer.kind = VirtualTimer::Kind::thread;
+    timer.kind = TimerKind::thread;
     timer.routine = event->sigev_notify_function;
     const pthread_attr_t* attributes = event->sigev_notify_attributes;
     if (attributes != nullptr) pthread_attr_getstacksize(attributes, &timer.stack_bytes);
@@ -243,7 +243,7 @@ APENET_EXPORT int timerfd_create(clockid_t clock, int flags) noexcept {
   VirtualTimers& timers = VirtualTimers::of_process();
   if (VirtualTimer* const closed = timers.find_file(file)) timers.drop(*closed);
   VirtualTimer timer;
-  timer.kind = VirtualTimer::Kind::file;
+  timer.kind = TimerKind::file;
   timer.host = file;
   timer.base_s = base_s(kind_of(clock));
   if (timers.add(timer) != nullptr) return file;

@@ -19,8 +19,6 @@
 namespace apenet::shim {
 namespace {
 
-using Kind = VirtualTimer::Kind;
-
 constexpr std::int64_t never_ps = VirtualTimer::never_ps;
 
 // If several ends of a timer have passed at once, so many of them are reported one by one.
@@ -39,7 +37,7 @@ std::int64_t left_ps(ipc::Client& client, const VirtualTimer& timer) {
 // Moves the timer on by so many of its ends.
 void pass_ends(VirtualTimer& timer, std::int64_t count) {
   timer.due_ps = timer.interval_ps == 0 ? never_ps : timer.due_ps + count * timer.interval_ps;
-  if (timer.kind == Kind::file) timer.ends += static_cast<std::uint64_t>(count);
+  if (timer.kind == TimerKind::file) timer.ends += static_cast<std::uint64_t>(count);
 }
 
 bool is_first_thread() {
@@ -89,7 +87,7 @@ void VirtualTimers::adopt(ipc::Client& client) {
   has_adopted_ = true;
   for (std::size_t which = 0; which < itimers; ++which) {
     static constexpr std::array<int, itimers> signals = {SIGALRM, SIGVTALRM, SIGPROF};
-    timers_[which].kind = Kind::process;
+    timers_[which].kind = TimerKind::process;
     timers_[which].is_cpu = which != 0;
     timers_[which].host = static_cast<int>(which);
     timers_[which].signal = signals[which];
@@ -100,7 +98,7 @@ void VirtualTimers::adopt(ipc::Client& client) {
     set_host_timer(timer, {});
     // The program that has executed this one may have set it, by whole seconds.
     const std::int64_t whole_ps = (host.left_ps + ps_per_s - 1) / ps_per_s * ps_per_s;
-    const std::int64_t left_ps = timer.kind == Kind::process ? whole_ps : host.left_ps;
+    const std::int64_t left_ps = timer.kind == TimerKind::process ? whole_ps : host.left_ps;
     timer.due_ps = time_of(client, timer) + (timer.early.left_ps != 0 ? timer.early.left_ps : left_ps);
     timer.interval_ps = host.interval_ps;
   });
@@ -117,22 +115,22 @@ VirtualTimer* VirtualTimers::find_if(Is is) {
 
 VirtualTimer* VirtualTimers::find(timer_t id) {
   return find_if([id](const VirtualTimer& timer) {
-    return timer.kind != Kind::none && timer.kind != Kind::file && timer.id == id;
+    return timer.kind != TimerKind::none && timer.kind != TimerKind::file && timer.id == id;
   });
 }
 
 VirtualTimer* VirtualTimers::find_file(int file) {
   return find_if(
-      [file](const VirtualTimer& timer) { return timer.kind == Kind::file && timer.host == file; });
+      [file](const VirtualTimer& timer) { return timer.kind == TimerKind::file && timer.host == file; });
 }
 
 VirtualTimer* VirtualTimers::add(const VirtualTimer& timer) {
   const Guard guard(*this);
   const auto found = std::find_if(timers_.begin() + itimers, timers_.end(),
-                                  [](const VirtualTimer& one) { return one.kind == Kind::none; });
+                                  [](const VirtualTimer& one) { return one.kind == TimerKind::none; });
   if (found == timers_.end()) return nullptr;
   *found = timer;
-  if (timer.kind == Kind::file) has_files_ = true;
+  if (timer.kind == TimerKind::file) has_files_ = true;
   used_ = std::max(used_, static_cast<std::size_t>(found - timers_.begin()) + 1);
   return &*found;
 }
@@ -158,10 +156,10 @@ TimerSetting VirtualTimers::set(ipc::Client& client, VirtualTimer& timer, const 
                  : setting.left_ps == 0 ? never_ps
                                         : now_ps + std::min(setting.left_ps, ipc::end_of_time_ps - now_ps);
   timer.interval_ps = setting.interval_ps;
-  if (timer.kind == Kind::thread) begins_threads_ = true;
+  if (timer.kind == TimerKind::thread) begins_threads_ = true;
   timer.ends = 0;
   timer.overrun = 0;
-  if (timer.kind == Kind::file) set_host_timer(timer, {});
+  if (timer.kind == TimerKind::file) set_host_timer(timer, {});
   if (timer.is_in_host && timer.due_ps != never_ps) run_in_host(timer);
   refresh(client);
   keep_time(client);
@@ -218,7 +216,7 @@ void VirtualTimers::note_sleep(std::int64_t end_ps) {
 bool VirtualTimers::is_left_to_first_thread(const VirtualTimer& timer) const {
   const std::int64_t end_ps = first_thread_end_ps_;
   return end_ps == timer.due_ps && (timer.receiver == 0 || timer.receiver == getpid()) &&
-         (timer.kind == Kind::process || timer.kind == Kind::signal) && !is_first_thread();
+         (timer.kind == TimerKind::process || timer.kind == TimerKind::signal) && !is_first_thread();
 }
 
 TimerSetting VirtualTimers::get(ipc::Client& client, VirtualTimer& timer) {
@@ -266,9 +264,9 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
       if (timer != nullptr && !has_passed) {
         const std::int64_t late_ps = time_of(client, *timer) - timer->due_ps;
         const std::int64_t ends = timer->interval_ps == 0 ? 1 : 1 + late_ps / timer->interval_ps;
-        const bool is_counted = timer->kind == Kind::file || timer->kind == Kind::silent;
+        const bool is_counted = timer->kind == TimerKind::file || timer->kind == TimerKind::silent;
         pass_ends(*timer, is_counted || ends > most_late_ends ? ends : 1);
-        if (timer->kind == Kind::process || timer->kind == Kind::signal) {
+        if (timer->kind == TimerKind::process || timer->kind == TimerKind::signal) {
           note_signal(*timer);
           tell_end(*timer, after);
         }
@@ -280,8 +278,8 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
       }
       refresh(client);
     }
-    if (told.kind == Kind::none && !has_passed) return is_interrupted;
-    if (told.kind == Kind::thread || told.kind == Kind::file) tell_end(told, after);
+    if (told.kind == TimerKind::none && !has_passed) return is_interrupted;
+    if (told.kind == TimerKind::thread || told.kind == TimerKind::file) tell_end(told, after);
     is_interrupted = SignalGate::let_in(after) || is_interrupted;
     if (is_interrupted && stops_at_handler) return true;
   }
@@ -308,21 +306,21 @@ std::int64_t VirtualTimers::take_from_host(VirtualTimer& timer, bool stops) {
   const std::int64_t last_ps = timer.due_ps + (ends - 1) * timer.interval_ps;
   if (ends > 0) {
     pass_ends(timer, ends);
-    if (timer.kind == Kind::process || timer.kind == Kind::signal) note_signal(timer);
-    if (timer.kind == Kind::signal) {
+    if (timer.kind == TimerKind::process || timer.kind == TimerKind::signal) note_signal(timer);
+    if (timer.kind == TimerKind::signal) {
       timer.overrun = ipc::host_call(SYS_timer_getoverrun, reinterpret_cast<std::intptr_t>(timer.id), 0);
       timer.is_queued = true;
     }
   }
   // A file that can be read stays so.
-  if (stops && (timer.kind != Kind::file || timer.ends == 0)) set_host_timer(timer, {});
+  if (stops && (timer.kind != TimerKind::file || timer.ends == 0)) set_host_timer(timer, {});
   return ends > 0 ? last_ps : -1;
 }
 
 void VirtualTimers::leave_to_host(ipc::Client& client) {
   const Guard guard(*this);
   for_each([&](VirtualTimer& timer) {
-    const bool is_kept = timer.kind == Kind::process || timer.kind == Kind::file;
+    const bool is_kept = timer.kind == TimerKind::process || timer.kind == TimerKind::file;
     if (is_kept && timer.due_ps != never_ps)
       set_host_timer(timer, {.left_ps = left_ps(client, timer), .interval_ps = timer.interval_ps});
   });
@@ -331,7 +329,8 @@ void VirtualTimers::leave_to_host(ipc::Client& client) {
 void VirtualTimers::take_back() {
   const Guard guard(*this);
   for_each([](VirtualTimer& timer) {
-    const bool is_kept = timer.kind == Kind::process || (timer.kind == Kind::file && timer.ends == 0);
+    const bool is_kept =
+        timer.kind == TimerKind::process || (timer.kind == TimerKind::file && timer.ends == 0);
     if (is_kept && timer.due_ps != never_ps) set_host_timer(timer, {});
   });
 }

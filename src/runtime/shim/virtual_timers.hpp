@@ -33,18 +33,19 @@ struct TimerSetting {
   std::int64_t interval_ps = 0;
 };
 
+enum class TimerKind : std::uint8_t {
+  none,
+  process,  // a timer of setitimer(): the signal goes to the process
+  signal,   // timers of timer_create(): the signal goes to the process, or to a thread
+  thread,   // begins a thread
+  silent,   // nobody is told
+  file,     // a timer of timerfd_create()
+};
+
 struct VirtualTimer {
-  enum class Kind : std::uint8_t {
-    none,
-    process,  // a timer of setitimer(): the signal goes to the process
-    signal,   // timers of timer_create(): the signal goes to the process, or to a thread
-    thread,   // begins a thread
-    silent,   // nobody is told
-    file,     // a timer of timerfd_create()
-  };
   static constexpr std::int64_t never_ps = INT64_MAX;
 
-  Kind kind = Kind::none;
+  TimerKind kind = TimerKind::none;
   bool is_cpu = false;  // counts CPU time
   int signal = 0;
   int host = 0;               // in the host: which timer of setitimer(), or which descriptor
@@ -52,12 +53,12 @@ struct VirtualTimer {
   std::int64_t base_s = 0;    // base of the clock to which its dates refer
   std::int32_t receiver = 0;  // the thread of the host that gets the signal; 0: any
   sigval value{};
-  void (*routine)(sigval) = nullptr;  // Kind::thread
+  void (*routine)(sigval) = nullptr;  // TimerKind::thread
   std::size_t stack_bytes = 0;        // the same; 0: as usual
   TimerSetting early;                 // as set while the process had the host's time
   std::int64_t due_ps = never_ps;     // since virtual time began, or of CPU time
   std::int64_t interval_ps = 0;
-  std::uint64_t ends = 0;   // that the program has not read: Kind::file
+  std::uint64_t ends = 0;   // that the program has not read: TimerKind::file
   int overrun = 0;          // overruns of the last signal
   bool is_queued = false;   // its signal has been sent, and may be pending
   bool is_in_host = false;  // it runs in the host meanwhile, beside a HostPace
@@ -133,7 +134,7 @@ class VirtualTimers {
   template <typename Use>
   void for_each(Use use) {
     for (std::size_t i = 0; i < used_; ++i) {
-      if (timers_[i].kind != VirtualTimer::Kind::none) use(timers_[i]);
+      if (timers_[i].kind != TimerKind::none) use(timers_[i]);
     }
   }
 
@@ -142,8 +143,8 @@ class VirtualTimers {
   std::atomic<std::int64_t> first_ps_{VirtualTimer::never_ps};
   std::mutex mutex_;
   bool has_adopted_ = false;
-  std::atomic<bool> begins_threads_{false};  // a timer of Kind::thread has been set
-  std::atomic<bool> has_files_{false};       // there has been one of Kind::file
+  std::atomic<bool> begins_threads_{false};  // a timer of TimerKind::thread has been set
+  std::atomic<bool> has_files_{false};       // there has been one of TimerKind::file
   std::atomic<int> last_signal_{0};
   std::atomic<std::int64_t> first_thread_end_ps_{0};  // note_sleep() of the first thread
   std::atomic<std::uint32_t> changes_{0};             // changes of the first time at which a timer is due

@@ -86,12 +86,12 @@ Script one_sided(CardProcess& process) {
                                           .want_remote = true,
                                           .notify_target = false,
                                           .bytes = 1000});
-  co_await process.completion(Completion::Kind::remote_done, put);
+  co_await process.completion(CompletionKind::remote_done, put);
   EXPECT_EQ(process.clock(), Time::from_ns(100 + 1000 + 1000 + 1000 + 50));
-  co_await process.completion(Completion::Kind::sent, put);
+  co_await process.completion(CompletionKind::sent, put);
   EXPECT_EQ(process.clock(), Time::from_ns(3150 + 50));
   const std::uint64_t get = process.post({.verb = Verb::get, .target = 1, .bytes = 500});
-  co_await process.completion(Completion::Kind::got, get);
+  co_await process.completion(CompletionKind::got, get);
   EXPECT_EQ(process.clock(), Time::from_ns(3200 + 100 + 1000 + 500 + 1000 + 50));
 }
 

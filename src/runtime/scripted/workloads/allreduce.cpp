@@ -9,12 +9,12 @@ namespace apenet {
 namespace {
 
 // A part of the vector to be reduced.
-struct Range {
+struct VectorPart {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   [[nodiscard]] std::int64_t bytes() const { return end - begin; }
   // Part `index` of `count` parts of nearly equal size.
-  [[nodiscard]] Range part(std::uint32_t index, std::uint32_t count) const {
+  [[nodiscard]] VectorPart part(std::uint32_t index, std::uint32_t count) const {
     return {begin + bytes() * index / count, begin + bytes() * (index + 1) / count};
   }
 };
@@ -47,7 +47,7 @@ struct Circulation {
     return {range.part(out, ring.size).bytes(), range.part(in, ring.size).bytes()};
   }
   Ring ring;
-  Range range;
+  VectorPart range;
   std::uint32_t first;
 };
 
@@ -80,7 +80,7 @@ class TorusAllreduce : public WorkloadPattern {
  private:
   [[nodiscard]] std::vector<Circulation> circulations_of(ProcessId process) const {
     std::vector<Circulation> circulations;
-    Range range = vector_;
+    VectorPart range = vector_;
     for (std::size_t d = 0; d < grid_.size(); ++d) {
       const Ring ring(process, GridLine(grid_, process, d));
       circulations.push_back({ring, range, ring.position});
@@ -93,7 +93,7 @@ class TorusAllreduce : public WorkloadPattern {
     return circulations;
   }
 
-  Range vector_;
+  VectorPart vector_;
   std::vector<std::uint32_t> grid_;
 };
 
