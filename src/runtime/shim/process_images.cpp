@@ -27,6 +27,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/own_mpi.hpp"
@@ -134,20 +135,7 @@ void note_own_mpi() {
   records.note(rank, finding);
 }
 
-}  // namespace
-
-std::uint32_t own_rank() {
-  std::uint32_t rank = 0;
-  for (const char* name : {ipc::rank_variable, "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
-    const char* text = kept_value(name);
-    if (text == nullptr) continue;
-    for (; *text >= '0' && *text <= '9'; ++text) rank = rank * 10 + static_cast<std::uint32_t>(*text - '0');
-    return rank;
-  }
-  return UINT32_MAX;
-}
-
-void begin_image_records() {
+void begin_records() {
   const char* mapping = kept_value(ipc::mapping_variable);
   if (mapping == nullptr || records.is_found()) return;
   records.find(mapping);
@@ -162,6 +150,25 @@ void begin_image_records() {
                    apenet_has_started = 0;
                    record_own_image();
                  });
+}
+
+__attribute__((constructor)) void begin_process() {
+  if (!learn_environment()) return;
+  begin_records();
+  follow_direct_calls();
+}
+
+}  // namespace
+
+std::uint32_t own_rank() {
+  std::uint32_t rank = 0;
+  for (const char* name : {ipc::rank_variable, "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
+    const char* text = kept_value(name);
+    if (text == nullptr) continue;
+    for (; *text >= '0' && *text <= '9'; ++text) rank = rank * 10 + static_cast<std::uint32_t>(*text - '0');
+    return rank;
+  }
+  return UINT32_MAX;
 }
 
 void note_made(NamedObject kind, std::string_view name) {
@@ -248,6 +255,11 @@ void note_reaped(pid_t child, int flags, bool has_exited) {
   // Otherwise it would seem to have vanished.
   if (record.state == ImageState::followed) records.write(ImageRecord{.process_id = process_id});
   errno = before;
+}
+
+APENET_EXPORT void apenet_rank_named() {
+  learn_environment();
+  begin_records();
 }
 
 APENET_EXPORT void _exit(int status) {

@@ -13,9 +13,6 @@ namespace apenet::shim {
 // The rank to which this process belongs; UINT32_MAX if it does not know.
 [[nodiscard]] std::uint32_t own_rank();
 
-// Call once the process knows its run.
-void begin_image_records();
-
 // The C library starts a process for this one.
 void note_library_start();
 

@@ -12,9 +12,7 @@
 #include <span>
 
 #include "runtime/ipc/host_call.hpp"
-#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/preload_order.hpp"
-#include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -359,19 +357,20 @@ void replace_environment() {
   __environ = own_environment.ours;
 }
 
-__attribute__((constructor)) void begin_environment() {
+}  // namespace
+
+bool learn_environment() {
+  const bool was_known = !known_variables.shim().empty();
   known_variables.learn();
-  if (known_variables.shim().empty()) return;
+  if (known_variables.shim().empty()) return false;
+  if (was_known) return true;
   // Another thread may have held the lock, or been in a call, when this process was forked.
   pthread_atfork(nullptr, nullptr, [] {
     own_environment.is_locked = false;
     own_environment.users = 0;
   });
-  begin_image_records();
-  follow_direct_calls();
+  return true;
 }
-
-}  // namespace
 
 const char* kept_value(std::string_view name) {
   return known_variables.value(name).data();
@@ -413,11 +412,6 @@ OwnRunEnvironment::~OwnRunEnvironment() {
     __environ = own_environment.programs;
   if (is_last) own_environment.ours = nullptr;
   own_environment.unlock();
-}
-
-APENET_EXPORT void apenet_rank_named() {
-  known_variables.learn();
-  begin_image_records();
 }
 
 }  // namespace apenet::shim

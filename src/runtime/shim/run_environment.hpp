@@ -9,6 +9,10 @@
 
 namespace apenet::shim {
 
+// Call at the begin of the process, and when it knows its rank. Keeps each value that it did not know.
+// Returns whether the process belongs to a run.
+bool learn_environment();
+
 // The values with which this process has begun, or which it got as a rank. nullptr: it does not belong to a
 // run, or has no such variable.
 [[nodiscard]] const char* kept_value(std::string_view name);
