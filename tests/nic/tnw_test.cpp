@@ -8,7 +8,7 @@
 #include "network/topology/crossbar.hpp"
 #include "network/topology/cube.hpp"
 #include "nic/card_fixture.hpp"
-#include "nic/tnw/grid.hpp"
+#include "nic/tnw/next_hops.hpp"
 #include "support/machines.hpp"
 
 namespace apenet {
@@ -172,22 +172,22 @@ TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
   EXPECT_EQ(recorder.of(CompletionKind::arrived).size(), 4U);  // uses up 8192 bytes of credit
 }
 
-TEST(TnwGrid, NeighboursAndTheWayToStrangers) {
-  const tnw::Grid torus(TorusDescription({4, 2, 1}), 6);
+TEST(TnwNextHops, NeighboursAndTheWayToStrangers) {
+  const tnw::NextHops torus(TorusDescription({4, 2, 1}), 6);
   EXPECT_EQ(torus.neighbours(0), (std::vector<NodeId>{1, 3, 4}));
   EXPECT_EQ(torus.next_hop(0, 7), 3U);  // one step down in x, then y
   EXPECT_EQ(torus.next_hop(3, 7), 7U);
   EXPECT_EQ(torus.next_hop(0, 2), 1U);  // up, as both directions are equal
-  const tnw::Grid mesh(MeshDescription({4, 2, 1}), 6);
+  const tnw::NextHops mesh(MeshDescription({4, 2, 1}), 6);
   EXPECT_EQ(mesh.neighbours(0), (std::vector<NodeId>{1, 4}));
   EXPECT_EQ(mesh.next_hop(0, 7), 1U);
   EXPECT_EQ(mesh.next_hop(3, 0), 2U);
 }
 
-TEST(TnwGrid, RefusesNetworksWithoutNeighbours) {
+TEST(TnwNextHops, RefusesNetworksWithoutNeighbours) {
   const auto message_of = [](const TopologyDescription& topology) -> std::string {
     try {
-      const tnw::Grid grid(topology, 6);
+      const tnw::NextHops hops(topology, 6);
     } catch (const std::invalid_argument& error) {
       return error.what();
     }

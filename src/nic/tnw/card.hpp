@@ -8,7 +8,7 @@
 #include "kernel/queue_pool.hpp"
 #include "nic/card_environment.hpp"
 #include "nic/tnw/description.hpp"
-#include "nic/tnw/grid.hpp"
+#include "nic/tnw/next_hops.hpp"
 
 namespace apenet::tnw {
 
@@ -60,9 +60,9 @@ struct Cards : CardEnvironment<Description> {
   static constexpr std::uint32_t links = 6;  // per node: QPACE has six, for three dimensions
 
   Cards(const Description& card, const CardSurroundings& surroundings)
-      : CardEnvironment(card, surroundings), grid(surroundings.wiring.topology, links) {}
+      : CardEnvironment(card, surroundings), hops(surroundings.wiring.topology, links) {}
 
-  Grid grid;
+  NextHops hops;
   Time packet_time = description.cpu_link_rate.duration(description.packet_bytes);
   // Initial credit of every process for every other one, on the channel of receive rings.
   std::int64_t first_credit_bytes = 0;

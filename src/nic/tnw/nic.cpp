@@ -3,7 +3,7 @@
 namespace apenet::tnw {
 
 Nic::Nic(Cards& cards, NodeId node)
-    : card_{cards, node, {{EventKind::nic, cards.first_source + node, 0}}, cards.grid.neighbours(node)},
+    : card_{cards, node, {{EventKind::nic, cards.first_source + node, 0}}, cards.hops.neighbours(node)},
       forwarder_(card_, *this),
       transmitter_(card_, receiver_),
       receiver_(card_, transmitter_, forwarder_),
@@ -30,7 +30,7 @@ void Nic::doorbell(MessageId id) {
 }
 
 void Nic::send_on(MessageId id, Role role, NodeId goal) {
-  const NodeId next = card_.all.grid.next_hop(card_.node, goal);
+  const NodeId next = card_.all.hops.next_hop(card_.node, goal);
   transmitter_.post({id, role, 0, {}}, card_.link_to(next), card_.all.forward_lane());
   cpu_links_.serve();
 }

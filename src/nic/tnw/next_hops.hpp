@@ -1,4 +1,4 @@
-// Grid: the neighbours of each node, and the next neighbour on the way to any other node.
+// NextHops: the neighbours of each node, and the next neighbour on the way to any other node.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@ namespace apenet::tnw {
 
 // The next hop follows dimension order, lowest dimension first, in the shorter direction; in the positive one
 // if both are equal.
-class Grid {
+class NextHops {
  public:
   // Throws std::invalid_argument, which names network.topology or network.dims, unless the network is a torus
   // or mesh of at most `links` / 2 dimensions.
-  Grid(const TopologyDescription& topology, std::uint32_t links);
+  NextHops(const TopologyDescription& topology, std::uint32_t links);
 
   // Each neighbour once, in the order of the ports.
   [[nodiscard]] std::vector<NodeId> neighbours(NodeId node) const;

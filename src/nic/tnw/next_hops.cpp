@@ -1,4 +1,4 @@
-#include "nic/tnw/grid.hpp"
+#include "nic/tnw/next_hops.hpp"
 
 #include <algorithm>
 #include <string>
@@ -27,10 +27,10 @@ CubeShape checked(const TopologyDescription& topology, std::uint32_t links) {
 
 }  // namespace
 
-Grid::Grid(const TopologyDescription& topology, std::uint32_t links)
+NextHops::NextHops(const TopologyDescription& topology, std::uint32_t links)
     : shape_(checked(topology, links)), is_torus_(topology.as<TorusDescription>() != nullptr) {}
 
-std::vector<NodeId> Grid::neighbours(NodeId node) const {
+std::vector<NodeId> NextHops::neighbours(NodeId node) const {
   std::vector<NodeId> found;
   for (std::size_t d = 0; d < shape_.dims().size(); ++d) {
     const GridLine line(shape_.dims(), node, d);
@@ -44,7 +44,7 @@ std::vector<NodeId> Grid::neighbours(NodeId node) const {
   return found;
 }
 
-NodeId Grid::next_hop(NodeId from, NodeId to) const {
+NodeId NextHops::next_hop(NodeId from, NodeId to) const {
   APENET_CHECK(from != to, "node %u forwards to itself", from);
   std::size_t differing = 0;
   while (GridLine(shape_.dims(), from, differing).coordinate ==
