@@ -1,5 +1,5 @@
-#include "api/apelib/fabric_transport.hpp"
-
+// The transport in real time. The library is loaded when it is needed, so that one libapelib.so works with
+// any version of it.
 #include <dlfcn.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "api/apelib/error.hpp"
+#include "api/apelib/transport.hpp"
 #include "message/requests.hpp"
 #include "realtime/launcher.hpp"
 
@@ -141,12 +142,13 @@ class FabricTransport final : public Transport {
   void close() override;
 
  private:
+  enum class ContextKind : std::uint8_t { sent, announced, data };
+
   // A message of the provider under way. Its address is the message's context.
   struct Context {
-    enum class Kind : std::uint8_t { sent, announced, data };
     fi_context2 room;  // the provider's; must come first
     Operation* operation = nullptr;
-    Kind kind = Kind::sent;
+    ContextKind kind = ContextKind::sent;
     std::uint32_t peer = 0;
     std::uint64_t bytes = 0;             // data: of the message
     std::unique_ptr<std::byte[]> own;    // an announcement and the bytes of a short message
@@ -159,7 +161,7 @@ class FabricTransport final : public Transport {
   void open();
   void exchange_addresses();
   void check(ssize_t status, const char* what) const;
-  Context& take_context(Operation& operation, Context::Kind kind, std::uint32_t peer);
+  Context& take_context(Operation& operation, ContextKind kind, std::uint32_t peer);
   std::byte* own_memory(Context& context, void*& descriptor);
   void give_back(Context& context);
   void send_part(Context& context, const void* memory, std::size_t bytes, void* descriptor,
@@ -277,7 +279,7 @@ void FabricTransport::exchange_addresses() {
   sent_data_.resize(peers_.size());
 }
 
-FabricTransport::Context& FabricTransport::take_context(Operation& operation, Context::Kind kind,
+FabricTransport::Context& FabricTransport::take_context(Operation& operation, ContextKind kind,
                                                         std::uint32_t peer) {
   if (free_.empty()) free_.push_back(&contexts_.emplace_back());
   Context& context = *free_.back();
@@ -343,7 +345,7 @@ void FabricTransport::send(Operation& operation, std::span<const std::byte> data
   const bool is_short = data.size() <= short_bytes;
   const Announcement announcement{data.size(), is_short ? 0 : sent_data_[to]++};
   operation.parts = is_short ? 1 : 2;
-  Context& first = take_context(operation, Context::Kind::sent, to);
+  Context& first = take_context(operation, ContextKind::sent, to);
   void* descriptor = nullptr;
   std::byte* own = own_memory(first, descriptor);
   std::memcpy(own, &announcement, sizeof announcement);
@@ -356,7 +358,7 @@ void FabricTransport::send(Operation& operation, std::span<const std::byte> data
     std::memcpy(operation.copy.get(), data.data(), data.size());
     memory = operation.copy.get();
   }
-  Context& second = take_context(operation, Context::Kind::sent, to);
+  Context& second = take_context(operation, ContextKind::sent, to);
   send_part(second, memory, data.size(), registered(second.region, memory, data.size()),
             tag_of_data(rank(), announcement.data));
 }
@@ -366,7 +368,7 @@ void FabricTransport::receive(Operation& operation, std::span<std::byte> into, s
   operation.into = into;
   if (how == How::copied && into.size() > short_bytes)
     operation.copy = std::make_unique_for_overwrite<std::byte[]>(into.size());
-  Context& context = take_context(operation, Context::Kind::announced, from);
+  Context& context = take_context(operation, ContextKind::announced, from);
   void* descriptor = nullptr;
   std::byte* own = own_memory(context, descriptor);
   receive_part(context, own, sizeof(Announcement) + short_bytes, descriptor, tag_of(from, tag));
@@ -389,7 +391,7 @@ void FabricTransport::take_announcement(Context& context) {
     give_back(context);
     return;
   }
-  context.kind = Context::Kind::data;
+  context.kind = ContextKind::data;
   context.bytes = bytes;
   std::byte* memory = operation.copy != nullptr ? operation.copy.get() : operation.into.data();
   if (bytes > operation.into.size()) {
@@ -403,13 +405,13 @@ void FabricTransport::take_announcement(Context& context) {
 void FabricTransport::complete(Context& context) {
   Operation& operation = *context.operation;
   switch (context.kind) {
-    case Context::Kind::announced:
+    case ContextKind::announced:
       take_announcement(context);
       return;
-    case Context::Kind::data:
+    case ContextKind::data:
       end(operation, context.spare != nullptr ? context.spare.get() : operation.copy.get(), context.bytes);
       break;
-    case Context::Kind::sent:
+    case ContextKind::sent:
       if (--operation.parts == 0) operation.end(APE_OK, 0);
       break;
   }

@@ -4,7 +4,6 @@
 
 #include "api/apelib/card_transport.hpp"
 #include "api/apelib/collectives.hpp"
-#include "api/apelib/fabric_transport.hpp"
 #include "runtime/ipc/client.hpp"
 
 namespace apenet::apelib {

@@ -82,4 +82,9 @@ class Transport {
   virtual void close() = 0;
 };
 
+// The one in real time, which `realtime` defines: one libfabric endpoint with reliable, tagged messages. It
+// is described by the environment: APELIB_PROVIDER, APELIB_LIBFABRIC and the launcher's variables. Throws
+// Error(APE_ERR_ENVIRONMENT).
+[[nodiscard]] std::unique_ptr<Transport> make_fabric_transport();
+
 }  // namespace apenet::apelib
