@@ -59,8 +59,6 @@ class Interrupts final : private EventHandler {
                             ProcessId process, std::uint32_t mailbox_packets);
   void count(std::vector<Counter>& counters) const;
 
- private:
-  enum class Step : std::uint64_t { coalesced, taken };
   struct Waiting {
     MessageId id;
     CompletionKind kind;
@@ -77,6 +75,9 @@ class Interrupts final : private EventHandler {
     std::vector<Vector> vectors;  // per process
     std::vector<Waiting> taken;
   };
+
+ private:
+  enum class Step : std::uint64_t { coalesced, taken };
   struct Counters {
     std::uint64_t raised = 0;
     std::uint64_t events = 0;

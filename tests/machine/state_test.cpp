@@ -16,6 +16,7 @@
 #include "nic/extoll/nic.hpp"
 #include "nic/hca/nic.hpp"
 #include "nic/ideal/nic.hpp"
+#include "nic/interrupts.hpp"
 #include "nic/messages.hpp"
 #include "nic/tnw/nic.hpp"
 #include "support/state_changes.hpp"
@@ -31,18 +32,19 @@ template <typename State>
 class AState : public testing::Test {};
 
 using States = testing::Types<
-    EventQueue::State, Simulation::State, Bus::State, GpuMemory::State, MemoryCopy::State,
-    MessageTable::State, apelink::Cards::State, apelink::Card::State, apelink::Transmitter::State,
-    apelink::Queue, apelink_plus::Cards::State, apelink_plus::Receiver::State, apelink_plus::Tlb::State,
-    ideal::Nic::State, extoll::Cards::State, extoll::Card::State, extoll::RmaUnit::State,
-    extoll::Completer::State, extoll::Velo::State, hca::Cards::State, hca::Card::State,
-    hca::ConnectionTable::State, hca::ContextCache::State, hca::Transmitter::State, hca::Requester::State,
-    hca::Responder::State, hca::Nic::State, tnw::Card::State, tnw::Transmitter::State, tnw::Receiver::State,
-    tnw::CpuLinks::State, tnw::Forwarder::State, PacketEngine::State::Control, packet::Queue,
-    packet::Output::State, packet::WaitingQueues::State, packet::CreditReturns::State, FlitEngine::State,
-    FlitFabric::State, DelayLine<FlitArrival>::State, FlitRouterPort::State, FlitRouterBank::State,
-    FlitSources::State, FlitSources::Port::State, FlitSinks::State, FlitSinks::Port::State,
-    FlitRetries::State, BitErrors::State, FaultyNetwork::State, Resequencer::Port::State>;
+    EventQueue::State, Simulation::State, Buses::State, Bus::State, GpuMemory::State, MemoryCopy::State,
+    MessageTable::State, Interrupts::State, apelink::Cards::State, apelink::Card::State,
+    apelink::Transmitter::State, apelink::Queue, apelink_plus::Cards::State, apelink_plus::Receiver::State,
+    apelink_plus::Tlb::State, ideal::Nic::State, extoll::Cards::State, extoll::Card::State,
+    extoll::RmaUnit::State, extoll::Completer::State, extoll::Velo::State, hca::Cards::State,
+    hca::Card::State, hca::ConnectionTable::State, hca::ContextCache::State, hca::Transmitter::State,
+    hca::Requester::State, hca::Responder::State, hca::Nic::State, tnw::Card::State, tnw::Transmitter::State,
+    tnw::Receiver::State, tnw::CpuLinks::State, tnw::Forwarder::State, PacketEngine::State::Control,
+    packet::Queue, packet::Output::State, packet::WaitingQueues::State, packet::CreditReturns::State,
+    FlitEngine::State, FlitFabric::State, DelayLine<FlitArrival>::State, FlitRouterPort::State,
+    FlitRouterBank::State, FlitSources::State, FlitSources::Port::State, FlitSinks::State,
+    FlitSinks::Port::State, FlitRetries::State, BitErrors::State, FaultyNetwork::State,
+    Resequencer::Port::State>;
 TYPED_TEST_SUITE(AState, States);
 
 constexpr Moment at{Time::from_ps(500'000'000)};

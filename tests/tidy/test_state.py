@@ -2,7 +2,7 @@
 
 import re
 
-from project import code, cxx_files, name
+from project import ROOT, code, cxx_files, name, text
 
 # Allowed global variables, and the reasons.
 ALLOWED = {
@@ -175,6 +175,45 @@ def test_what_changes_in_a_component_is_in_its_structs():
             if name(path) not in NUMBERS_ALLOWED and match["name"] not in {"state_", "counters_", "memo_", "spec_"}
         ]
     assert wrong == []
+
+
+STATE_TEST = ROOT / "tests" / "machine" / "state_test.cpp"
+NOT_CHANGED = {
+    "GpuKind": "a pool: what is under way is in the queues of GpuMemory::State",
+    "tnw::Cards": "pools: what is under way is in the queues of the parts of a card",
+    "Machine::Parts": "how many events each process has had, which only orders them",
+}
+STATE_OWNER = re.compile(r"^( *)(?:struct|class)(?: alignas\([^)]*\))? ((?:\w+::)*\w+)[^;{]*\{", re.MULTILINE)
+
+
+def owners_of_states(source: str) -> list[str]:
+    """What each `struct State {` is in, from the file's namespace below apenet on."""
+    spaces = re.findall(r"^namespace apenet::(\w+) \{", source, re.MULTILINE)[:1]
+    around: list[tuple[int, str]] = []
+    found = []
+    for indent, named in STATE_OWNER.findall(source):
+        around = [outer for outer in around if outer[0] < len(indent)]
+        if named == "State":
+            found.append("::".join([*spaces, *(outer for _, outer in around)]))
+        around.append((len(indent), named))
+    return found
+
+
+def test_each_state_is_changed_field_by_field():
+    """state_test.cpp changes each field of the states that it lists: none may be missing in its list."""
+    listed = set(re.findall(r"\b((?:\w+::)*\w+)(?:<\w+>)?::State\b", text(STATE_TEST)))
+    missing = []
+    for folder in ("kernel", "machine", *COMPONENTS, "network/routing"):
+        for path in cxx_files(f"src/{folder}"):
+            missing += [owner for owner in owners_of_states(code(path)) if owner not in listed | set(NOT_CHANGED)]
+    assert missing == []
+
+
+def test_the_search_for_states_finds_them():
+    bus = "class alignas(64) Bus final : private Handler {\n  struct Lane {\n  };\n  struct State {\n  };\n};\n"
+    parts = "struct Machine::Parts {\n  struct State {\n  };\n};\n"
+    assert owners_of_states(f"namespace apenet::nic {{\n{bus}}}\n") == ["nic::Bus"]
+    assert owners_of_states(f"namespace apenet {{\n{parts}}}\n") == ["Machine::Parts"]
 
 
 def test_the_check_finds_what_it_looks_for(tmp_path):
