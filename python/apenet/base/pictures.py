@@ -17,6 +17,8 @@ FORMATS: dict[str, tuple[dict[str, str | None], bytes]] = {
     ".pdf": ({"Creator": "apenet", "CreationDate": None}, b"/Creator (apenet)"),
 }
 _DPI = 150
+FIGURE = "--figure"
+"""The option of commands that draw their result."""
 
 
 def check_picture_file(option: str, path: Path) -> None:

@@ -6,20 +6,13 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from apenet.base.pictures import check_picture_file, write_picture
+from apenet.base.pictures import FIGURE, write_picture
 from apenet.bench.lqcd_result import LqcdResult
-
-OPTION = "--figure"
-
-
-def check_figure_file(path: Path) -> None:
-    """Raises InputError for a file name to which no figure can be written, before any computation."""
-    check_picture_file(OPTION, path)
 
 
 def write_figure(result: LqcdResult, path: Path) -> None:
     """Efficiency, and the share of communication, over the number of ranks. Raises NotWrittenError."""
-    write_picture(OPTION, path, lambda plt: _drawn(result, plt))
+    write_picture(FIGURE, path, lambda plt: _drawn(result, plt))
 
 
 def _drawn(result: LqcdResult, plt: Any) -> Any:  # noqa: ANN401 (matplotlib has no public types)

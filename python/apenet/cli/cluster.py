@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from apenet.base.pictures import check_picture_file, write_picture
+from apenet.base.pictures import FIGURE, check_picture_file, write_picture
 from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import (
     AllowLongOption,
@@ -25,8 +25,6 @@ from apenet.machine.partition_picture import drawn_partitions
 from apenet.run.results import show_time
 
 app = typer.Typer(help="Run several jobs on one machine.", no_args_is_help=True)
-
-_FIGURE = "--figure"
 
 
 @app.callback()
@@ -47,7 +45,7 @@ def run(
     figure: Annotated[
         Path | None,
         typer.Option(
-            _FIGURE, metavar="FILE", parser=path_of(_FIGURE, "a file"), help="Draw the machine by job: png, svg or pdf."
+            FIGURE, metavar="FILE", parser=path_of(FIGURE, "a file"), help="Draw the machine by job: png, svg or pdf."
         ),
     ] = None,
     allow_long: AllowLongOption = False,
@@ -55,7 +53,7 @@ def run(
 ) -> None:
     """Replay the traces of several jobs together, and say what they cost each other."""
     if figure is not None:
-        check_picture_file(_FIGURE, figure)
+        check_picture_file(FIGURE, figure)
     with progress_bar(str(file), None) as progress:
         result = run_file(
             file,
@@ -68,7 +66,7 @@ def run(
     else:
         _print(result)
     if figure is not None:
-        write_picture(_FIGURE, figure, lambda plt: drawn_partitions(result.check(), plt, "jobs"))
+        write_picture(FIGURE, figure, lambda plt: drawn_partitions(result.check(), plt, "jobs"))
         messages().print(f"wrote {figure}", markup=False)
     if any(job.deadlock for job in result.jobs):
         raise typer.Exit(1)

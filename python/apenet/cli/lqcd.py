@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from apenet.base.errors import InputError
+from apenet.base.pictures import FIGURE, check_picture_file
 from apenet.bench import lqcd as measure
-from apenet.bench.lqcd_figure import check_figure_file, write_figure
+from apenet.bench.lqcd_figure import write_figure
 from apenet.bench.lqcd_result import LqcdPoint
 from apenet.bench.lqcd_scaling import TEST, PlannedRun
 from apenet.bench.request import doubling_counts
@@ -24,9 +25,9 @@ MachinesOption = Annotated[
 FigureOption = Annotated[
     Path | None,
     typer.Option(
-        "--figure",
+        FIGURE,
         metavar="FILE",
-        parser=path_of("--figure", "a file"),
+        parser=path_of(FIGURE, "a file"),
         help="Draw efficiency and share of communication: .png, .svg or .pdf.",
     ),
 ]
@@ -69,7 +70,7 @@ def run(
 ) -> None:
     """Measures, writes the figure and prints the result."""
     if figure is not None:
-        check_figure_file(figure)
+        check_picture_file(FIGURE, figure)
     names = machine.split(",")
     if len(set(names)) != len(names):
         raise InputError("machine", machine, "each machine once")

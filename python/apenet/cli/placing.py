@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from apenet.base.outfiles import OutFile, begins_with
+from apenet.base.pictures import FIGURE, check_picture_file
 from apenet.cli.common import (
     JsonOption,
     MachineOption,
@@ -26,8 +27,7 @@ from apenet.cli.common import (
 )
 from apenet.machine import machine as read_machine
 from apenet.placing import PlacementResult, Score, optimise_placement
-from apenet.placing.figure import OPTION as FIGURE_OPTION
-from apenet.placing.figure import check_figure_file, write_figure
+from apenet.placing.figure import write_figure
 from apenet.run.results import show_size
 
 
@@ -53,16 +53,14 @@ def place(
     ] = None,
     figure: Annotated[
         Path | None,
-        typer.Option(
-            FIGURE_OPTION, metavar="FILE", parser=path_of(FIGURE_OPTION, "a file"), help="Draw both placements."
-        ),
+        typer.Option(FIGURE, metavar="FILE", parser=path_of(FIGURE, "a file"), help="Draw both placements."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the search.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Score and improve a placement of ranks. Reads what the ranks of a program send."""
     if figure is not None:
-        check_figure_file(figure)
+        check_picture_file(FIGURE, figure)
     file = None if out is None else OutFile("--out", out, begins_with(b"# map of "))
     with progress_bar(f"{traffic} on {machine}", None) as progress:
         result = optimise_placement(

@@ -14,11 +14,12 @@ from rich.table import Table
 
 from apenet.base.errors import InputError
 from apenet.base.outfiles import OutFile, begins_with
+from apenet.base.pictures import FIGURE, check_picture_file
 from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import JsonOption, messages, output, path_of, print_json, print_tables
 from apenet.study import Study
 from apenet.study.plan import DRAW, ENDS
-from apenet.study.plots import FIGURE, check_figure_file, write_figure
+from apenet.study.plots import write_figure
 from apenet.study.queries import query_rows
 from apenet.study.rows import Row, columns, default_value, varying
 from apenet.study.study import State
@@ -106,7 +107,7 @@ def plot(
     ] = None,
 ) -> None:
     """Draw the results: lines over one number, a map over two, a tornado chart of what was drawn."""
-    check_figure_file(figure)
+    check_picture_file(FIGURE, figure)
     with Study(file) as study:
         rows = list(study.rows())
         write_figure(study, rows, chosen_value(rows, value), over, figure)

@@ -7,21 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from apenet.base.pictures import check_picture_file, write_picture
+from apenet.base.pictures import FIGURE, write_picture
 from apenet.placing.search import PlacementResult
 
-OPTION = "--figure"
 _MIB = 2**20
-
-
-def check_figure_file(path: Path) -> None:
-    """Raises InputError for a file name to which no figure can be written, before any computation."""
-    check_picture_file(OPTION, path)
 
 
 def write_figure(result: PlacementResult, path: Path) -> None:
     """Bytes over the number of links they cross, and the load of all links. Raises NotWrittenError."""
-    write_picture(OPTION, path, lambda plt: _drawn(result, plt))
+    write_picture(FIGURE, path, lambda plt: _drawn(result, plt))
 
 
 def _drawn(result: PlacementResult, plt: Any) -> Any:  # noqa: ANN401 (matplotlib has no public types)

@@ -10,22 +10,16 @@ from typing import Any
 import numpy as np
 
 from apenet.base.errors import InputError
-from apenet.base.pictures import check_picture_file, write_picture
+from apenet.base.pictures import FIGURE, write_picture
 from apenet.study.plan import DRAW, ENDS
 from apenet.study.rows import Row, columns, is_number, varying
 from apenet.study.study import Study
 from apenet.study.summary import HIGH_PERCENT, LOW_PERCENT, Swing, intervals, size_columns, swings_of
 
-FIGURE = "--figure"
 _MOST_LINES = 12
 _MOST_BARS = 15
 _FEW_FOR_A_MAP = 3
 _LOG_RATIO = 20
-
-
-def check_figure_file(path: Path) -> None:
-    """Raises InputError for a file name to which no figure can be written, before any computation."""
-    check_picture_file(FIGURE, path)
 
 
 def write_figure(study: Study, rows: Sequence[Row], value: str, over: str | None, path: Path) -> None:
