@@ -67,7 +67,10 @@ void FlitRouterBank::finish_stages(FlitBusyStages& work, FlitCycle cycle) {
     work.routing.clear();
   }
   if (work.channel_grants_done == cycle) {
-    for (const FlitCrossing& grant : work.channel_grants) hold(grant, switching_);
+    for (const FlitCrossing& grant : work.channel_grants) {
+      if (fabric_.slot_flits != 0) take_slot(grant);
+      hold(grant, switching_);
+    }
     work.channel_grants.clear();
   }
   if (work.crossings_done == cycle) {

@@ -18,10 +18,10 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
       class_count_(routing.class_count()),
       classes_(fabric.virtual_channels, class_count_),
       is_lane_(selection == NetworkDescription::ChannelSelection::lane),
-      attachment_port_(static_cast<std::uint16_t>(fabric.ports - fabric.ports_of_node)) {
+      shared_port_(fabric.ports_of_node > 1 ? fabric.ports - fabric.ports_of_node : no_port) {
   for (std::uint32_t channel = 0; channel < fabric.channels; ++channel) {
     const std::uint32_t channel_class = classes_.class_of(fabric.virtual_channel_of(channel));
-    inputs_.push_back({static_cast<std::uint16_t>(fabric.port_of_channel(channel)),
+    inputs_.push_back({static_cast<std::uint16_t>(std::min(fabric.port_of_channel(channel), shared_port_)),
                        static_cast<std::uint16_t>(channel_class)});
   }
   const auto add_set = [&](std::uint64_t mask) {

@@ -1,7 +1,6 @@
 // FlitRouteUnit: turns a routing's steps into the virtual channels that a header requests.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -151,8 +150,8 @@ class FlitRouteUnit {
                   RouteSteps& steps) const {
     const FlitInput& input = inputs_[input_channel];
     const Packet& traveller = fabric_->state.packets[packet].packet;
-    RouteQuery query{router, traveller.destination, std::min(input.port, attachment_port_),
-                     input.channel_class, fabric_->is_local(router, input.port)};
+    RouteQuery query{router, traveller.destination, input.port, input.channel_class,
+                     fabric_->is_local(router, input.port)};
     if (waypoint_count_ != 0)
       query.waypoint = waypoint_of(fabric_->simulation.seed(), traveller, waypoint_count_);
     routing_->route(query, steps);
@@ -160,17 +159,18 @@ class FlitRouteUnit {
   // Ejection may use any virtual channel: a packet beyond the port waits for nothing in the network, so that
   // no deadlock can arise. With lanes it keeps to the packet's lane, because packets of one lane must not
   // overtake each other at the last port either.
-  [[nodiscard]] FlitRequest request_of(std::uint32_t router, std::uint32_t input_channel, RouteStep step,
-                                       std::uint32_t packet) const {
-    if (fabric_->ports_of_node > 1 && step.port == attachment_port_) [[unlikely]] {
-      step.port += fabric_->ejection_ports.port(inputs_[input_channel].port,
-                                                fabric_->state.packets[packet].packet.channel);
+  [[nodiscard]] FlitRequest request_of(std::uint32_t router, std::uint32_t input_channel,
+                                       const RouteStep& step, std::uint32_t packet) const {
+    std::uint32_t port = step.port;
+    if (port == shared_port_) [[unlikely]] {
+      port += fabric_->ejection_ports.port(fabric_->port_of_channel(input_channel),
+                                           fabric_->state.packets[packet].packet.channel);
     }
     std::uint32_t set = step.channel_class;
     if (is_lane_)
       set = class_count_ + classes_.channel(step.channel_class, fabric_->state.routes[packet].lane);
-    if (!is_lane_ && fabric_->is_local(router, step.port)) set = class_count_ + fabric_->virtual_channels;
-    return {step.port, set};
+    if (!is_lane_ && fabric_->is_local(router, port)) set = class_count_ + fabric_->virtual_channels;
+    return {port, set};
   }
   [[nodiscard]] FlitRequest find(std::uint32_t router, std::uint32_t input_channel,
                                  std::uint32_t packet) const;
@@ -183,7 +183,10 @@ class FlitRouteUnit {
   ChannelClasses classes_;
   std::uint32_t sets_ = 0;  // sets of virtual channels: one per class, one per single channel, one for all
   bool is_lane_;
-  std::uint16_t attachment_port_;  // the last port of a router but further ones towards its node
+  static constexpr std::uint32_t no_port = UINT32_MAX;
+  // The port towards a router's node that stands for all of them, whose numbers are higher; no_port: a node
+  // has one.
+  std::uint32_t shared_port_;
   std::vector<FlitInput> inputs_;  // per channel of a router (FlitFabric::channel_of)
   std::vector<Wanted> wanted_;     // per set and port: first the sets_, then the same sets marked as adaptive
 };

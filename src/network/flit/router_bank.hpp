@@ -86,9 +86,12 @@ class FlitRouterBank final : public FlitRouters {
   [[nodiscard]] FlitPlace choose(const FlitChannelRequest& request);
   void keep_channel_grants(FlitCycle cycle, FlitPlaceList& lost);
   void hold(const FlitCrossing& grant, FlitCrossingList& switching);
+  template <bool has_slots>
+  void hold_all(FlitPlaceList& lost);
   void take_slot(const FlitCrossing& grant);
   void return_slot(FlitPlace input, std::uint32_t packet);
   [[nodiscard]] std::uint64_t with_room(FlitPlace input, FlitPlace port, std::uint64_t mask) const;
+  [[nodiscard]] std::uint64_t with_slots(FlitPlace input, FlitPlace port, std::uint64_t mask) const;
   void drop_small(FlitChannelRequest* requests, std::size_t count) const;
   [[nodiscard]] FlitRequest choose_output(FlitPlace input) const;
   void grant_oldest_first(FlitChannelRequest* requests, std::uint32_t last);
@@ -170,8 +173,6 @@ class FlitRouterBank final : public FlitRouters {
 [[gnu::always_inline]] inline void FlitRouterBank::hold(const FlitCrossing& grant,
                                                         FlitCrossingList& switching) {
   state_.free[grant.output() / 64] &= ~bit(grant.output());
-  if (fabric_.slot_flits != 0) [[unlikely]]
-    take_slot(grant);
   switching.add_if(state_.outputs[grant.output()].credits != 0, grant);
 }
 

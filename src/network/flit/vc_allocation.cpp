@@ -14,26 +14,35 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
     }
   }
   list_channel_requests();
-  const FlitChannelRequest* const requests = channel_requests_.data();
   const std::size_t count = channel_askers_;
   FlitPlaceList lost{allocating_.begin(), 0};
   if (is_multi_cycle_) {
     keep_channel_grants(cycle, lost);
   } else {
-    FlitCrossingList switching = switching_;
-    for (const FlitChannelRequest* request = requests; request != requests + count; ++request) {
-      if (request->mask == 0) {
-        lost.add(request->input);
-      } else {
-        hold({request->input, choose(*request)}, switching);
-      }
-    }
-    switching_ = switching;
+    // Two loops, because a grant takes only some ten instructions.
+    fabric_.slot_flits == 0 ? hold_all<false>(lost) : hold_all<true>(lost);
   }
   const std::size_t granted = count - lost.size();
   is_changed_ |= granted != 0;
   allocating_.replace(count, lost);
   routed_ = is_multi_cycle_ ? routed_ - granted : allocating_.size();
+}
+
+// Lists the inputs that were granted nothing.
+template <bool has_slots>
+[[gnu::always_inline]] inline void FlitRouterBank::hold_all(FlitPlaceList& lost) {
+  FlitCrossingList switching = switching_;
+  const FlitChannelRequest* const end = channel_requests_.data() + channel_askers_;
+  for (const FlitChannelRequest* request = channel_requests_.data(); request != end; ++request) {
+    if (request->mask == 0) {
+      lost.add(request->input);
+      continue;
+    }
+    const FlitCrossing grant{request->input, choose(*request)};
+    if constexpr (has_slots) take_slot(grant);
+    hold(grant, switching);
+  }
+  switching_ = switching;
 }
 
 // Lists the free virtual channels that each header requests, then reduces contended requests to what was
@@ -110,20 +119,30 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
     fabric_.credits_on_wires.push(port.wires.credit_wire, {port.across + input});
 }
 
-// Virtual cut-through: returns the channels with room for the whole packet. In a ring with a bubble: a slot
-// if the packet goes on along it, two if it enters it.
+// Virtual cut-through: returns the channels with room for the whole packet.
 [[gnu::noinline]] std::uint64_t FlitRouterBank::with_room(FlitPlace input, FlitPlace port,
                                                           std::uint64_t mask) const {
   const std::uint32_t flits = fabric_.state.routes[state_.flits[input].flit.packet()].flits;
   std::uint64_t result = 0;
   for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
     const std::uint32_t virtual_channel = lowest_bit(rest);
-    std::uint32_t needed = flits;
-    if (fabric_.slot_flits != 0 && fabric_.is_in_ring(port + virtual_channel)) [[unlikely]] {
-      const bool goes_on = port_index(input) == (port_index(port) ^ 1U) &&
-                           fabric_.virtual_channel_of(input) == virtual_channel;
-      needed = (goes_on ? 1 : 2) * fabric_.slot_flits;
-    }
+    if (state_.outputs[port + virtual_channel].credits >= flits)
+      result |= std::uint64_t{1} << virtual_channel;
+  }
+  return result;
+}
+
+// The same with bubbles. In a ring with a bubble a packet needs a slot if it goes on along it, two if it
+// enters it.
+[[gnu::noinline]] std::uint64_t FlitRouterBank::with_slots(FlitPlace input, FlitPlace port,
+                                                           std::uint64_t mask) const {
+  std::uint64_t result = 0;
+  for (std::uint64_t rest = with_room(input, port, mask); rest != 0; rest &= rest - 1) {
+    const std::uint32_t virtual_channel = lowest_bit(rest);
+    const bool goes_on =
+        port_index(input) == (port_index(port) ^ 1U) && fabric_.virtual_channel_of(input) == virtual_channel;
+    const std::uint32_t needed =
+        fabric_.is_in_ring(port + virtual_channel) ? (goes_on ? 1 : 2) * fabric_.slot_flits : 0;
     if (state_.outputs[port + virtual_channel].credits >= needed)
       result |= std::uint64_t{1} << virtual_channel;
   }
@@ -131,8 +150,11 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
 }
 
 [[gnu::noinline]] void FlitRouterBank::drop_small(FlitChannelRequest* requests, std::size_t count) const {
+  const bool has_slots = fabric_.slot_flits != 0;
   for (std::size_t i = 0; i < count; ++i) {
-    requests[i].mask = with_room(requests[i].input, requests[i].port, requests[i].mask);
+    FlitChannelRequest& request = requests[i];
+    request.mask = has_slots ? with_slots(request.input, request.port, request.mask)
+                             : with_room(request.input, request.port, request.mask);
   }
 }
 
@@ -141,7 +163,8 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
   const auto room = [&](std::uint32_t number, std::uint64_t mask) {
     const FlitPlace port = fabric_.place(router, number);
     std::uint64_t usable = mask & state_.free[port / 64] >> port % 64;
-    if (fabric_.is_cut_through) usable = with_room(input, port, usable);
+    if (fabric_.is_cut_through)
+      usable = fabric_.slot_flits == 0 ? with_room(input, port, usable) : with_slots(input, port, usable);
     std::int64_t most = -1;
     for (std::uint64_t rest = usable; rest != 0; rest &= rest - 1) {
       const std::uint32_t virtual_channel = lowest_bit(rest);
