@@ -220,6 +220,31 @@ void Bus::issue_reads() {
   }
 }
 
+// A burst that began in the past ends now at the earliest, because its data are complete only now.
+[[gnu::always_inline]] inline void Bus::grant(Lane& lane, const Burst& burst, Master master) {
+  const BusKind& kind = all_.kind;
+  const bool is_pcie = kind.description().is_pcie();
+  Time start = std::max(burst.earliest_start, lane.busy_until);
+  if (is_pcie && master == Master::card && has_credits()) start = take_credits(start, burst.bytes);
+  const Time duration = kind.burst_time(master, burst.bytes);
+  const Time end = std::max(start + duration, all_.simulation.now());
+  lane.busy_until = end;
+  counters_.busy += duration;
+  all_.counters.waited += start - burst.earliest_start;
+  ++all_.counters.bursts;
+  if (is_pcie) answer_packet(lane);
+  if (master == Master::read_request) {
+    all_.simulation.schedule(state_.source, end + kind.description().read_latency, *this, completion_event);
+  }
+  if (master == Master::read && burst.ends_request) {
+    state_.read_end = end;
+    --lane.reads_under_way;
+    if (!state_.unissued_reads.empty()) issue_reads();
+  }
+  if (burst.client != nullptr)
+    burst.client->bus_granted({burst.tag, start + kind.first_word(master), end, burst.earliest_start, start});
+}
+
 void Bus::arbitrate(Lane& lane) {
   while (lane.waiting_masters != 0 && lane.busy_until <= all_.simulation.now()) {
     // The next waiting master in round-robin order after the last one.
@@ -242,31 +267,6 @@ void Bus::arbitrate(Lane& lane) {
     all_.simulation.schedule(state_.source, lane.busy_until, *this,
                              &lane == &state_.to_card ? card_lane_release : host_lane_release);
   }
-}
-
-// A burst that began in the past ends now at the earliest, because its data are complete only now.
-void Bus::grant(Lane& lane, const Burst& burst, Master master) {
-  const BusKind& kind = all_.kind;
-  const bool is_pcie = kind.description().is_pcie();
-  Time start = std::max(burst.earliest_start, lane.busy_until);
-  if (is_pcie && master == Master::card && has_credits()) start = take_credits(start, burst.bytes);
-  const Time duration = kind.burst_time(master, burst.bytes);
-  const Time end = std::max(start + duration, all_.simulation.now());
-  lane.busy_until = end;
-  counters_.busy += duration;
-  all_.counters.waited += start - burst.earliest_start;
-  ++all_.counters.bursts;
-  if (is_pcie) answer_packet(lane);
-  if (master == Master::read_request) {
-    all_.simulation.schedule(state_.source, end + kind.description().read_latency, *this, completion_event);
-  }
-  if (master == Master::read && burst.ends_request) {
-    state_.read_end = end;
-    --lane.reads_under_way;
-    issue_reads();
-  }
-  if (burst.client != nullptr)
-    burst.client->bus_granted({burst.tag, start + kind.first_word(master), end, burst.earliest_start, start});
 }
 
 // Returns the start of a write that waits for its credits. The host hands them back in the order of writes

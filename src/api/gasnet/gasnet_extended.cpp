@@ -15,6 +15,7 @@ struct gasneti_valget {
 
 namespace {
 
+using apenet::gasnet::BarrierKind;
 using apenet::gasnet::BarrierName;
 using apenet::gasnet::Library;
 using apenet::gasnet::Pending;
