@@ -92,7 +92,7 @@ void require_bubbles(const NetworkParameters& parameters) {
   }
   std::int64_t slot_bytes = parameters.max_packet_wire_bytes;
   if (description.engine == NetworkDescription::Engine::flit) {
-    const std::int64_t flit_bytes = description.pipeline.flit_bytes;
+    const std::int64_t flit_bytes = flit_bytes_of(description);
     slot_bytes = (slot_bytes + flit_bytes - 1) / flit_bytes * flit_bytes;
   }
   if (description.buffer_bytes < 2 * slot_bytes) {

@@ -112,6 +112,28 @@ TEST(MakeNetwork, TheFlitEngineRefusesWormholeWithAdaptiveRouting) {
   }
 }
 
+// Without router.flit_bytes a flit is what the first link moves at a time.
+TEST(MakeNetwork, CountsTheSlotsOfBubblesInFlitsOfTheFirstLink) {
+  NetworkParameters parameters = small_network(TorusDescription({4, 4}), 64);
+  NetworkDescription& description = parameters.description;
+  description.routing = "dimension-order-bubble";
+  description.engine = NetworkDescription::Engine::flit;
+  description.pipeline.clock_hz = 1'000'000'000;
+  description.pipeline.flit_bytes = 0;
+  for (LinkDescription& link : description.links) link.rate = {16, 1, 1'000'000'000};
+  description.local_rate = {16, 1, 1'000'000'000};
+  description.buffer_bytes = 128;  // two packets of four flits
+  Simulation simulation;
+  EXPECT_EQ(make_network(simulation, parameters)->node_count(), 16U);
+  description.buffer_bytes = 112;
+  try {
+    const auto network = make_network(simulation, parameters);
+    ADD_FAILURE() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("router.buffer_bytes"), std::string::npos) << error.what();
+  }
+}
+
 TEST(MakeNetwork, AMeshNeedsOneVirtualChannel) {
   NetworkParameters parameters = small_network(MeshDescription({4, 4}), 64);
   parameters.description.virtual_channels = 1;
