@@ -207,3 +207,12 @@ def test_objects_of_other_names_stay(start_apenet):
         assert (Path("/dev/shm") / name).exists()
     finally:
         (Path("/dev/shm") / name).unlink(missing_ok=True)
+
+
+def test_a_rank_that_stops_its_parent_stops_nothing(apenet):
+    """The supervisor: the run hung, and did not end by SIGTERM."""
+    script = "import os, signal; os.kill(os.getppid(), signal.SIGSTOP); print('on')"
+    result = apenet("run", "-n", "2", "-m", "ideal", "--", sys.executable, "-c", script)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "on\non\n"
+    assert "apenet-supervisor, the parent of the ranks, was stopped by a signal; it goes on" in result.stderr

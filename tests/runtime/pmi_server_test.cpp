@@ -128,6 +128,9 @@ TEST_F(PmiServerTest, AbortIsNoted) {
   ASSERT_EQ(server_->aborts().size(), 1U);
   EXPECT_EQ(server_->aborts()[0].rank, 1U);
   EXPECT_EQ(server_->aborts()[0].exit_code, 5);
+  EXPECT_THROW(ask(0, "cmd=abort exitcode=5x\n"), RankError);
+  EXPECT_THROW(ask(0, "cmd=abort\n"), RankError);
+  EXPECT_EQ(server_->aborts().size(), 1U);
 }
 
 TEST_F(PmiServerTest, AClosedSocketIsTheEndOfARank) {

@@ -50,8 +50,11 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
 }
 
 // Clamps the code to the range of an int.
-int parse_exit_code(const std::string& text) {
-  const long code = std::strtol(text.c_str(), nullptr, 10);
+int parse_exit_code(std::uint32_t rank, const std::string& text) {
+  char* end = nullptr;
+  const long code = std::strtol(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0')
+    throw RankError(rank, "aborted with the exit code \"" + text + "\": expected a whole number");
   return static_cast<int>(std::clamp<long>(code, INT_MIN, INT_MAX));
 }
 
@@ -198,7 +201,7 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   } else if (command == "abort") {
     // MPICH aborts when it is refused.
     if (ranks_[rank].refusal.empty())
-      aborts_.push_back({rank, parse_exit_code(field("exitcode")), field("error_msg")});
+      aborts_.push_back({rank, parse_exit_code(rank, field("exitcode")), field("error_msg")});
   } else {
     answer(rank, "cmd=" + command + "_result rc=-1 msg=unknown_command");
   }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <new>
 #include <set>
@@ -71,10 +72,12 @@ void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupte
     if (server_.processes().has_supervisor()) left.merge(strays_.stop());
   };
   guarded(stop_strays);
+  continue_supervisor();
   guarded([&] {
     if (server_.processes().any_alive()) server_.terminate();
   });
   guarded(stop_strays);  // those that have come up meanwhile
+  continue_supervisor();
   guarded([&] { server_.kill_all(); });
   for (const std::string& segment : left) unlink(segment.c_str());
   guarded([&] { server_.finish_output(); });
@@ -297,6 +300,7 @@ void RunLoop::check_periodically(const std::function<bool()>& interrupted) {
   if (now < next_check_ || verdict_.is_stopped()) return;
   next_check_ = now + loop_check_interval;
   server_.watch_attached();
+  continue_supervisor();
   if (!view_.ranks.started() || all_finished_) stopped_.check();
   if (server_.processes().has_supervisor()) {
     std::string stray = strays_.check();
@@ -306,6 +310,19 @@ void RunLoop::check_periodically(const std::function<bool()>& interrupted) {
   cores_.adapt(process_ids_.all_running());
   if (interrupted()) verdict_.stop(SessionReport::Outcome::interrupted, 128 + SIGINT, "interrupted");
   server_.notice_lost_output();
+}
+
+// The run hears of ends from the supervisor, and its own end needs it; a rank may have stopped it, its
+// parent.
+void RunLoop::continue_supervisor() {
+  if (!server_.processes().has_supervisor()) return;
+  const int supervisor = process_ids_.tree().root();
+  const auto state = thread_state(supervisor, supervisor);
+  if (!state || state->state != 'T') return;
+  kill(supervisor, SIGCONT);
+  if (std::exchange(has_told_of_supervisor_, true)) return;
+  dprintf(options_.error_fd,
+          "apenet: apenet-supervisor, the parent of the ranks, was stopped by a signal; it goes on\n");
 }
 
 void RunLoop::report_on(SessionReport& report) {

@@ -50,6 +50,7 @@ class RunLoop {
   [[nodiscard]] std::string describe_waiting();
   void drain(VirtualInstant first_failure);
   void wait_for_last_output();
+  void continue_supervisor();
   void check_periodically(const std::function<bool()>& interrupted);
   void report_on(SessionReport& report);
 
@@ -77,6 +78,7 @@ class RunLoop {
   bool all_finished_ = false;
   bool is_drained_ = false;
   bool is_blocked_for_ever_ = false;  // in the host
+  bool has_told_of_supervisor_ = false;
   WallClock::time_point next_check_{};
 };
 

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 using Acts = std::vector<std::string>;
 
 // Far longer than the order takes to find a thread blocked.
-constexpr milliseconds delay{80};
+constexpr milliseconds holder_delay{80};
 
 // Threads that all begin at one time, the first one with the least key.
 class Threads {
@@ -93,17 +93,17 @@ void expect_wait_for_holder(const std::function<void()>& hold) {
 }
 
 TEST(HiddenWaits, TheHolderOfALockOfTheHostRuns) {
-  expect_wait_for_holder([] { run_for(delay); });
+  expect_wait_for_holder([] { run_for(holder_delay); });
 }
 
 TEST(HiddenWaits, TheHolderOfALockOfTheHostSleeps) {
-  expect_wait_for_holder([] { std::this_thread::sleep_for(delay); });
+  expect_wait_for_holder([] { std::this_thread::sleep_for(holder_delay); });
 }
 
 TEST(HiddenWaits, AThreadSleepsInTheHost) {
   Threads threads;
   const auto first = [](const Threads::Act& act) {
-    std::this_thread::sleep_for(delay);
+    std::this_thread::sleep_for(holder_delay);
     act("first");
   };
   const auto other = [](const Threads::Act& act) { act("other"); };
