@@ -129,7 +129,7 @@ TEST_F(PmiServerTest, AbortIsNoted) {
   EXPECT_EQ(server_->aborts()[0].rank, 1U);
   EXPECT_EQ(server_->aborts()[0].exit_code, 5);
   EXPECT_THROW(ask(0, "cmd=abort exitcode=5x\n"), RankError);
-  EXPECT_THROW(ask(0, "cmd=abort\n"), RankError);
+  EXPECT_THROW(ask(1, "cmd=abort\n"), RankError);
   EXPECT_EQ(server_->aborts().size(), 1U);
 }
 
