@@ -20,7 +20,7 @@ from typing import Any
 
 from apenet.base.errors import InputError
 from apenet.base.infiles import printable
-from apenet.traces.collectives import Collective, Operation
+from apenet.traces.collectives import Collective, Operation, assumed_messages
 from apenet.traces.schedule import Chain, RankOperations, message
 
 MOST_FILE_BYTES = 2**32
@@ -80,10 +80,7 @@ class ChakraTrace:
 
     def notes(self) -> list[str]:
         """What a replay does not repeat, a sentence each."""
-        notes = []
-        if self.collectives:
-            listed = ", ".join(f"{count} {name}" for name, count in sorted(self.collectives.items()))
-            notes.append(f"the trace does not tell the messages of collective operations ({listed}): MPICH's are taken")
+        notes = assumed_messages(self.collectives)
         if self.unknown_durations:
             notes.append(
                 f"{self.unknown_durations} of {self.computed_nodes} computing nodes have no duration, and take no time"

@@ -7,7 +7,7 @@ operations in MPICH", IJHPCA 19 (2005) 49-66). Reductions take no time to comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -74,6 +74,14 @@ class Collective:
         if self.size < 2:  # noqa: PLR2004 (nobody to talk to)
             return
         yield from _ALGORITHMS[self.operation](self, member)
+
+
+def assumed_messages(counts: Mapping[str, int]) -> list[str]:
+    """What to say of a trace with so many collective operations by name: nothing, or a sentence."""
+    if not counts:
+        return []
+    listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    return [f"the trace does not tell the messages of collective operations ({listed}): MPICH's are taken"]
 
 
 def _send(member: int, size_bytes: int) -> Step:

@@ -15,7 +15,7 @@ from typing import Any
 
 from apenet.base.errors import InputError
 from apenet.base.infiles import printable
-from apenet.traces.collectives import Collective, Operation
+from apenet.traces.collectives import Collective, Operation, assumed_messages
 from apenet.traces.schedule import Chain, RankOperations
 from apenet.traces.schedule import message as operation_of
 
@@ -144,10 +144,7 @@ class Otf2Trace:
 
     def notes(self) -> list[str]:
         """What a replay does not repeat, a sentence each."""
-        notes = []
-        if self.collectives:
-            listed = ", ".join(f"{count} {name}" for name, count in sorted(self.collectives.items()))
-            notes.append(f"the trace does not tell the messages of collective operations ({listed}): MPICH's are taken")
+        notes = assumed_messages(self.collectives)
         if self.left_out:
             listed = ", ".join(f"{count} {name}" for name, count in sorted(self.left_out.items()))
             notes.append(f"not in the replay: {listed}")
