@@ -16,7 +16,9 @@ apenet.calibrate.calibrate("tcp")
 apenet.reproduce.reproduce(apenet.reproduce.plan(["ape128"]))
 """
 
-from apenet import bench, cluster, fit, reproduce
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from apenet._core import version as __version__
 from apenet.base.errors import (
     ApenetError,
@@ -27,19 +29,25 @@ from apenet.base.errors import (
     NotWrittenError,
     PartitionError,
 )
-from apenet.compare.difference import difference
+
+# Functions with the name of their package: the import of the package must come first.
 from apenet.explain import explain, report
-from apenet.fit import calibrate
 from apenet.machine import Machine, machine, machine_names, machines
-from apenet.optimising import optimise
-from apenet.placing import PlacementResult, optimise_placement
 from apenet.run.program import run
-from apenet.run.program_result import RunError, RunResult
-from apenet.run.replay import ReplayError, ReplayResult, replay
-from apenet.run.traffic import TrafficPoint, TrafficResult, traffic
-from apenet.run.workload import WorkloadError, workload
-from apenet.study import Study, study
-from apenet.study.answer import OptimiseResult
+from apenet.study import study
+
+if TYPE_CHECKING:
+    from apenet import bench, cluster, fit, reproduce
+    from apenet.compare.difference import difference
+    from apenet.fit import calibrate
+    from apenet.optimising import optimise
+    from apenet.placing import PlacementResult, optimise_placement
+    from apenet.run.program_result import RunError, RunResult
+    from apenet.run.replay import ReplayError, ReplayResult, replay
+    from apenet.run.traffic import TrafficPoint, TrafficResult, traffic
+    from apenet.run.workload import WorkloadError, workload
+    from apenet.study.answer import OptimiseResult
+    from apenet.study.study import Study
 
 __all__ = [
     "ApenetError",
@@ -80,3 +88,47 @@ __all__ = [
     "traffic",
     "workload",
 ]
+
+_MODULES = {
+    "bench": "apenet.bench",
+    "calibrate": "apenet.fit.calibrate",
+    "cluster": "apenet.cluster",
+    "fit": "apenet.fit",
+    "reproduce": "apenet.reproduce",
+}
+_HOMES = {
+    "OptimiseResult": "apenet.study.answer",
+    "PlacementResult": "apenet.placing",
+    "ReplayError": "apenet.run.replay",
+    "ReplayResult": "apenet.run.replay",
+    "RunError": "apenet.run.program_result",
+    "RunResult": "apenet.run.program_result",
+    "Study": "apenet.study.study",
+    "TrafficPoint": "apenet.run.traffic",
+    "TrafficResult": "apenet.run.traffic",
+    "WorkloadError": "apenet.run.workload",
+    "difference": "apenet.compare.difference",
+    "optimise": "apenet.optimising",
+    "optimise_placement": "apenet.placing",
+    "replay": "apenet.run.replay",
+    "traffic": "apenet.run.traffic",
+    "workload": "apenet.run.workload",
+}
+"""The home of each name that is imported when it is first used: together they take half a second."""
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (functions, types and modules)
+    """Imports a module of _MODULES, or a name of _HOMES."""
+    if name in _MODULES:
+        found: Any = importlib.import_module(_MODULES[name])
+    elif name in _HOMES:
+        found = getattr(importlib.import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """All names, also those that are not imported yet."""
+    return sorted({*globals(), *__all__})

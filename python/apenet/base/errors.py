@@ -13,6 +13,10 @@ class ApenetError(Exception):
     """Base of all errors that this package raises on purpose."""
 
 
+class FailedError(ApenetError):
+    """The input was valid, and what it asked for failed. The CLI exits with 1."""
+
+
 class Interrupted(BaseException):
     """A command received SIGINT, SIGTERM or SIGHUP. Not an Exception, so that no handler catches it and goes on."""
 
@@ -81,11 +85,11 @@ class NotWrittenError(ApenetError):
         return joined
 
 
-class PartitionError(ApenetError):
+class PartitionError(FailedError):
     """Faults have cut the network, and a packet has no path: which nodes, since when, by which fault."""
 
 
-class EndOfTimeError(ApenetError):
+class EndOfTimeError(FailedError):
     """A message would end after the end of virtual time, 104 days."""
 
 
@@ -93,7 +97,7 @@ class LimitError(ApenetError):
     """The resource limits of this process are too low: memory, descriptors."""
 
 
-class HostError(ApenetError):
+class HostError(FailedError):
     """The host lacks something that the command needs (a compiler, an MPI, a library of the package)."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from apenet.base.errors import ApenetError, InputError
+from apenet.base.errors import FailedError, InputError
 from apenet.base.tempfolder import temporary_folder
 from apenet.bench.layer_table import MPI_LARGEST_BYTES as LARGEST_BYTES
 from apenet.bench.request import ProgramRequest, Runs
@@ -23,7 +23,7 @@ TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidir
 MEMORIES = ("host", "gpu", "gpu-staged")
 
 
-class BenchError(ApenetError):
+class BenchError(FailedError):
     """The benchmark's program failed; the message contains its output."""
 
 

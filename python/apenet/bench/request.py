@@ -342,7 +342,7 @@ class OptionField:
 
 def options_of(request: type[Request[Any]]) -> Iterator[OptionField]:
     """The options of a request, in the order of the help text: those of runs in general stand last."""
-    hints = get_type_hints(request, include_extras=True)
+    hints = _hints(request)
     general = {*Request.__annotations__, *Runs.__annotations__}
     for one in sorted(fields(request), key=lambda one: one.name in general):
         if get_origin(hints[one.name]) is not Annotated:
@@ -351,6 +351,12 @@ def options_of(request: type[Request[Any]]) -> Iterator[OptionField]:
         kinds = get_args(given) or (given,)
         kind = next((known for known in (bool, int) if known in kinds and str not in kinds), str)
         yield OptionField(one.name, kind, one.default, option)
+
+
+@functools.cache
+def _hints(request: type[Request[Any]]) -> dict[str, Any]:
+    """The types of a request's fields, with their options."""
+    return get_type_hints(request, include_extras=True)
 
 
 class Catalogue:
@@ -400,11 +406,13 @@ class Catalogue:
 
 def _signature(request: type[Request[Any]]) -> inspect.Signature:
     """The signature as `help` shows it: types without the options' texts, and the type of the result."""
-    hints = get_type_hints(request)
+    hints = _hints(request)
     parameters = []
     for one in inspect.signature(request).parameters.values():
+        hint = hints[one.name]
+        shown = get_args(hint)[0] if get_origin(hint) is Annotated else hint
         default = Literal("no_progress") if one.default is no_progress else one.default  # without its address
-        parameters.append(one.replace(annotation=hints[one.name], default=default))
+        parameters.append(one.replace(annotation=shown, default=default))
     return inspect.Signature(parameters, return_annotation=get_type_hints(request.measure)["return"])
 
 

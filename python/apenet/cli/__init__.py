@@ -3,50 +3,108 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from apenet._core import version as __version__
-from apenet.base.errors import ApenetError, EndOfTimeError, HostError, PartitionError
-from apenet.bench import BenchError
-from apenet.cli import (
-    bench,
-    calibrate,
-    cc,
-    cluster,
-    completion,
-    doctor,
-    examples,
-    explain,
-    fit,
-    fit_compute,
-    gate,
-    machine,
-    optimise,
-    partition,
-    perf,
-    placing,
-    replay,
-    reproduce,
-    run,
-    streams,
-    study,
-    sweep,
-    traffic,
-)
+from apenet.base.errors import ApenetError, FailedError
+from apenet.cli import streams
 from apenet.cli.commands import HelpfulCommand
-from apenet.perf import PerfError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BAD_INPUT = 2
 FAILED = 1
 
+_PROGRAM = {"allow_interspersed_args": False}
+"""The arguments after the name of a program belong to that program."""
+_FOREIGN = {"ignore_unknown_options": True, "allow_extra_args": True}
+"""All other options are those of another program."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The module of apenet.cli with a command, and its name there: a function, or a group of commands."""
+
+    module: str
+    name: str = "app"
+    kind: type[TyperCommand] = HelpfulCommand
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def load(self, name: str) -> Any:  # noqa: ANN401 (typer's commands are not public)
+        """The command, under the name by which it is called."""
+        found = getattr(importlib.import_module(f"{__name__}.{self.module}"), self.name)
+        alone = typer.Typer(rich_markup_mode=None)
+        if isinstance(found, typer.Typer):
+            alone.add_typer(found, name=name)
+        else:
+            alone.command(name, cls=self.kind, context_settings=self.settings)(found)
+        return typer.main.get_group(alone).commands[name]
+
+
+_PLACES = {
+    "run": _Place("run", "run", settings=_PROGRAM),
+    "bench": _Place("bench"),
+    "cc": _Place("cc", "cc", TyperCommand, _FOREIGN),
+    "replay": _Place("replay", "replay"),
+    "explain": _Place("explain", "explain"),
+    "map": _Place("placing", "place"),
+    "gate": _Place("gate", "gate", settings=_PROGRAM),
+    "reproduce": _Place("reproduce", "reproduce"),
+    "traffic": _Place("traffic", "traffic"),
+    "sweep": _Place("sweep", "sweep"),
+    "optimise": _Place("optimise", "optimise"),
+    "study": _Place("study"),
+    "fit": _Place("fit", "fit"),
+    "fit-compute": _Place("fit_compute", "fit_compute"),
+    "calibrate": _Place("calibrate", "calibrate"),
+    "machines": _Place("machine", "list_machines"),
+    "machine": _Place("machine"),
+    "partition": _Place("partition"),
+    "cluster": _Place("cluster"),
+    "doctor": _Place("doctor", "doctor"),
+    "perf": _Place("perf", "perf"),
+    "examples": _Place("examples"),
+    "completion": _Place("completion", "complete"),
+    "man": _Place("completion", "man"),
+}
+
+
+class _Loading(Mapping[str, Any]):
+    """The commands. Each is imported when it is needed: all together take half a second."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (as above)
+        if name not in self._loaded:
+            self._loaded[name] = _PLACES[name].load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+class _Commands(TyperGroup):
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 (those of typer)
+        super().__init__(**settings)
+        self.commands = _Loading()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 (as above)
+        """As of typer, but imports none."""
+        return list(self.commands)
+
+
 app = typer.Typer(
     name="apenet",
+    cls=_Commands,
     help="Run unmodified MPI programs on a simulated interconnect, in virtual time.",
     no_args_is_help=True,
     add_completion=False,
@@ -54,31 +112,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# Arguments after the name of the program that `run` runs belong to that program.
-app.command(cls=HelpfulCommand, context_settings={"allow_interspersed_args": False})(run.run)
-app.add_typer(bench.app, name="bench")
-app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cc.cc)
-app.command(cls=HelpfulCommand)(replay.replay)
-app.command(cls=HelpfulCommand)(explain.explain)
-app.command("map", cls=HelpfulCommand)(placing.place)
-app.command(cls=HelpfulCommand, context_settings={"allow_interspersed_args": False})(gate.gate)
-app.command(cls=HelpfulCommand)(reproduce.reproduce)
-app.command(cls=HelpfulCommand)(traffic.traffic)
-app.command(cls=HelpfulCommand)(sweep.sweep)
-app.command(cls=HelpfulCommand)(optimise.optimise)
-app.add_typer(study.app, name="study")
-app.command(cls=HelpfulCommand)(fit.fit)
-app.command(cls=HelpfulCommand)(fit_compute.fit_compute)
-app.command(cls=HelpfulCommand)(calibrate.calibrate)
-app.command("machines", cls=HelpfulCommand)(machine.list_machines)
-app.add_typer(machine.app, name="machine")
-app.add_typer(partition.app, name="partition")
-app.add_typer(cluster.app, name="cluster")
-app.command(cls=HelpfulCommand)(doctor.doctor)
-app.command(cls=HelpfulCommand)(perf.perf)
-app.add_typer(examples.app, name="examples")
-app.command("completion", cls=HelpfulCommand)(completion.complete)
-app.command("man", cls=HelpfulCommand)(completion.man)
 
 
 def _print_version(wanted: bool) -> None:
@@ -117,8 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(error.status)
     except ApenetError as error:
         streams.say(str(error) or f"{type(error).__name__} without a reason")
-        failed = isinstance(error, EndOfTimeError | HostError | PartitionError | BenchError | PerfError)
-        sys.exit(FAILED if failed else BAD_INPUT)
+        sys.exit(FAILED if isinstance(error, FailedError) else BAD_INPUT)
     except MemoryError:
         streams.say("memory: more than this process may have (see ulimit -v)")
         sys.exit(BAD_INPUT)

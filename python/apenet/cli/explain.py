@@ -18,7 +18,7 @@ from apenet.explain.otf2_archive import write_otf2
 from apenet.explain.report import DEFAULT, ReportFile
 from apenet.explain.report import explain as explain_run
 from apenet.run.folder import RECORDING
-from apenet.study import Study
+from apenet.study.study import Study
 
 _SQLITE = b"SQLite format 3"
 

@@ -17,12 +17,11 @@ from apenet.base.outfiles import OutFile, begins_with
 from apenet.base.pictures import FIGURE, check_picture_file
 from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import JsonOption, messages, output, path_of, print_json, print_tables
-from apenet.study import Study
 from apenet.study.plan import DRAW, ENDS
 from apenet.study.plots import write_figure
 from apenet.study.queries import query_rows
 from apenet.study.rows import Row, columns, default_value, varying
-from apenet.study.study import State
+from apenet.study.study import State, Study
 from apenet.study.summary import compared, intervals, measured_columns, size_columns, swings_of, without_effect
 
 app = typer.Typer(no_args_is_help=True, help="What the file of a sweep tells.")

@@ -15,11 +15,10 @@ from apenet.cli.captured import USAGE_ERROR, prepare, simulate
 from apenet.cli.common import JsonOption, MeasurementReportOption, messages, path_of, print_json, progress_bar
 from apenet.cli.measured import MeasurementPage
 from apenet.cli.study import print_study
-from apenet.study import Study
 from apenet.study.axes import parse_axis, parse_interval
 from apenet.study.executors import EXPECTED, LOCAL, Workers, workers
 from apenet.study.plan import COMMANDS, ENDS, Draws, Plan
-from apenet.study.study import State
+from apenet.study.study import State, Study
 from apenet.study.sweep import Simulate, SweepResult
 from apenet.study.sweep import sweep as run_sweep
 from apenet.study.sweep_file import Written, read_sweep_file

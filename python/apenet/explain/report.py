@@ -10,8 +10,7 @@ from typing import Any
 from apenet.base.errors import ApenetError, InputError, NotWrittenError
 from apenet.base.outfiles import Held, OutFile, contains, given_path, keep_apart
 from apenet.base.page import page as filled_page
-from apenet.explain.analysis import analysed
-from apenet.explain.folder import read_folder
+from apenet.explain.folder import RunFolder, read_folder
 from apenet.explain.measurement import MEASUREMENT
 from apenet.explain.measurement import page as measurement_page
 from apenet.run.folder import RECORDING, REQUEST, RESULTS
@@ -20,6 +19,13 @@ from apenet.run.results import Result
 MARK = b"<!-- apenet explain -->"
 DEFAULT = "report.html"
 _SCRIPTS = ("parts.js", "torus.js", "graph.js", "timeline.js", "exchange.js", "explain.js")
+
+
+def _analysed(run: RunFolder) -> dict[str, Any]:
+    """The page's numbers."""
+    from apenet.explain.analysis import analysed  # noqa: PLC0415 (slow import, which a run without a page spares)
+
+    return analysed(run)
 
 
 class ReportFile(Held):
@@ -68,7 +74,7 @@ class Reporting(Held):
         Raises NotWrittenError with the result if the page cannot be written.
         """
         try:
-            content = analysed(read_folder(self.out, self.record if self.record.exists() else None))
+            content = _analysed(read_folder(self.out, self.record if self.record.exists() else None))
             self._file.keep(content)
         except NotWrittenError as error:
             error.result = result
@@ -84,7 +90,7 @@ def explain(run: str | Path, *, recording: str | Path | None = None) -> dict[str
     `recording` names the run's GOAL trace where it is not in the folder. Raises InputError for a folder that is no
     complete run of this version.
     """
-    return analysed(read_folder(run, recording))
+    return _analysed(read_folder(run, recording))
 
 
 def report(result: Result | str | Path, file: str | Path | None = None) -> Path:
@@ -100,5 +106,5 @@ def report(result: Result | str | Path, file: str | Path | None = None) -> Path:
     keep_apart([("report", target)], [("the run", folder / name) for name in ("run.json", "command.json", RECORDING)])
     run = read_folder(folder)
     with ReportFile(target) as held:
-        held.keep(analysed(run))
+        held.keep(_analysed(run))
     return target

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apenet._core import version as __version__
-from apenet.base.errors import ApenetError, InputError, from_core
+from apenet.base.errors import FailedError, InputError, from_core
 from apenet.base.numbers import whole
 from apenet.perf import simulated
 from apenet.perf.host import measure_speed
@@ -28,7 +28,7 @@ MIB = 2**20
 MOST_REPEATED = 10**7
 
 
-class PerfError(ApenetError):
+class PerfError(FailedError):
     """A benchmark failed; the message contains its output."""
 
 

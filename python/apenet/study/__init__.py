@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from apenet.study.study import Study
+if TYPE_CHECKING:
+    from apenet.study.study import Study
 
-__all__ = ["Study", "study"]
+__all__ = ["study"]
 
 
 def study(path: str | Path) -> Study:
@@ -14,4 +16,6 @@ def study(path: str | Path) -> Study:
 
     Raises InputError for a file that is no study, or one of another format.
     """
+    from apenet.study.study import Study  # noqa: PLC0415 (slow import: SQLite)
+
     return Study(path)

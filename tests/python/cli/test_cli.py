@@ -56,6 +56,21 @@ def test_documented_names_exist_after_the_import():
     subprocess.run([sys.executable, "-c", f"import apenet; {named}; apenet.machine('ideal')"], check=True)
 
 
+def test_a_command_imports_only_what_it_needs():
+    """All of the package takes a second, each time that a user or a sweep starts it."""
+    code = "import sys, apenet.cli; print(*(name for name in sys.modules if name.startswith('apenet.')))"
+    imported = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    unneeded = ["bench", "fit", "reproduce", "cluster", "study.study", "explain.analysis", "cli.run", "cli.bench"]
+    assert not {f"apenet.{name}" for name in unneeded} & set(imported)
+
+
+def test_names_are_those_of_the_package():
+    code = "import apenet; assert set(apenet.__all__) <= set(dir(apenet)); [getattr(apenet, x) for x in apenet.__all__]"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing
+
+
 def test_machines(apenet):
     listed = json.loads(apenet("machines", "--json").stdout)["machines"]
     assert [machine["name"] for machine in listed] == package.machine_names()
