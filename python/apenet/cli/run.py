@@ -110,13 +110,15 @@ def run(
     ] = False,
     seed: SeedOption = 1,
     stall_timeout: Annotated[
-        float,
-        typer.Option("--stall-timeout", metavar="SECONDS", help="Report a deadlock after this time without progress."),
-    ] = STALL_TIMEOUT_S,
+        str,
+        typer.Option("--stall-timeout", metavar="TIME", help="Report a deadlock after this time without progress."),
+    ] = f"{STALL_TIMEOUT_S:g}s",
     limit_wall: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            "--limit-wall", metavar="SECONDS", help="End the run after this wall time, and keep what was measured."
+            "--limit-wall",
+            metavar="TIME",
+            help="End the run after this wall time, such as 90s, and keep its results.",
         ),
     ] = None,
     limit_virtual: Annotated[

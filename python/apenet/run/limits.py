@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from dataclasses import replace
@@ -10,6 +11,7 @@ from decimal import Decimal
 from apenet.base.errors import InputError
 from apenet.run.program_result import RunResult
 
+LEAST_SECONDS = 0.001
 MOST_SECONDS = 10**9
 LIMIT_STATUS = 124
 """As of timeout(1)."""
@@ -17,6 +19,7 @@ MOST_PS = 8_985_600 * 10**12
 """104 days: the end of virtual time."""
 _VIRTUAL_TIME = "a virtual time such as 10ms, 1.5s or 300us, above 0 and up to 104 days"
 _PS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3}
+_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def virtual_limit_ps(given: str | float | None) -> int:
@@ -39,13 +42,23 @@ def virtual_time_ps(name: str, given: str | float) -> int:
     return ps
 
 
-class WallLimit:
-    """Ends a run after a wall time. Raises InputError for what is no time."""
+def wall_time_s(name: str, given: str | float, least_s: float, most_s: float) -> float:
+    """A wall time in seconds, from a number or a text such as 90, 90s or 2min. Raises InputError."""
+    if isinstance(given, str):
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(|ms|s|min|h)", given)
+        seconds = float(found[1]) * _S[found[2]] if found is not None else math.nan
+    else:
+        seconds = math.nan if isinstance(given, bool) else given
+    if not least_s <= seconds <= most_s:
+        raise InputError(name, given, f"a wall time such as 90s or 2min, from {least_s:g} s to {most_s:g} s")
+    return seconds
 
-    def __init__(self, seconds: float | None) -> None:
-        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        if seconds is not None and not (is_number and 0 < seconds <= MOST_SECONDS):
-            raise InputError("limit_wall", seconds, f"seconds, above 0 and up to {MOST_SECONDS}")
+
+class WallLimit:
+    """Ends a run after a wall time, in seconds or as `90s`. Raises InputError for what is no time."""
+
+    def __init__(self, given: str | float | None) -> None:
+        seconds = None if given is None else wall_time_s("limit_wall", given, LEAST_SECONDS, MOST_SECONDS)
         self._seconds = seconds
         self._ends_at = None if seconds is None else time.monotonic() + seconds
         self._is_reached = False

@@ -32,7 +32,7 @@ from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.computation import Choice, Computation, choose
-from apenet.run.limits import WallLimit, virtual_limit_ps
+from apenet.run.limits import WallLimit, virtual_limit_ps, wall_time_s
 from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
 from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
@@ -48,6 +48,7 @@ _NO_PROGRESS_THREAD = (
 )
 MOST_RANKS = 65536
 STALL_TIMEOUT_S = 10.0
+LEAST_STALL_TIMEOUT_S = 0.1
 MOST_STALL_TIMEOUT_S = 10**6
 
 
@@ -101,10 +102,10 @@ def run(
     environment: dict[str, str] | None = None,
     record: str | Path | None = None,
     faults: Sequence[str] = (),
-    stall_timeout: float = STALL_TIMEOUT_S,
+    stall_timeout: str | float = STALL_TIMEOUT_S,
     tag_output: bool = False,
     output: str | Path | None = None,
-    limit_wall: float | None = None,
+    limit_wall: str | float | None = None,
     limit_virtual: str | float | None = None,
     check: bool = True,
     progress: Callable[[float, int], None] | None = None,
@@ -127,8 +128,9 @@ def run(
     pin: true: one core, false: all; by default the run chooses by how its ranks communicate and compute. The results
         are the same.
     trap_tsc: the processor's cycle counter (rdtsc) is virtual, too, at one tick per nanosecond.
-    stall_timeout: seconds without progress after which the run ends as a deadlock (docs/reference/failures.md).
-    limit_wall: wall time in seconds after which the run ends.
+    stall_timeout: wall time without progress, in seconds or as `30s`, after which the run ends as a deadlock
+        (docs/reference/failures.md).
+    limit_wall: wall time after which the run ends, in seconds or as `90s`.
     limit_virtual: virtual time at which it ends, in seconds or as `10ms`.
     progress: called many times a second while the run lasts, with its virtual time in microseconds and its messages.
     check: false: a program that fails gives a result whose `ok` is false.
@@ -318,15 +320,13 @@ def _computed(choice: Choice, computation: Computation, result: RunResult) -> Ru
     return replace(result, computation=charged, note=note, warnings=(*result.warnings, *warnings))
 
 
-def _session_options(machine: Machine, pin: bool | None, stall_timeout: float) -> _core.SessionOptions:
+def _session_options(machine: Machine, pin: bool | None, stall_timeout: str | float) -> _core.SessionOptions:
     options = _core.SessionOptions()
     if (part := machine.partition) is not None:
         options.set_partition(list(part.nodes), list(part.extents), part.spanned)
     options.cores = _CORES[pin]
-    is_number = isinstance(stall_timeout, int | float) and not isinstance(stall_timeout, bool)
-    if not (is_number and 0.1 <= stall_timeout <= MOST_STALL_TIMEOUT_S):  # noqa: PLR2004
-        raise InputError("stall_timeout", stall_timeout, f"seconds, from 0.1 to {MOST_STALL_TIMEOUT_S}")
-    options.stall_timeout_ms = round(stall_timeout * 1000)
+    seconds = wall_time_s("stall_timeout", stall_timeout, LEAST_STALL_TIMEOUT_S, MOST_STALL_TIMEOUT_S)
+    options.stall_timeout_ms = round(seconds * 1000)
     options.deadlock_wait_ms = min(options.deadlock_wait_ms, options.stall_timeout_ms)
     return options
 

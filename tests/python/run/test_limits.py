@@ -7,6 +7,7 @@ import pytest
 
 import apenet as package
 from apenet.base.errors import InputError
+from apenet.run.limits import wall_time_s
 
 WAITS = "import time; from mpi4py import MPI; MPI.COMM_WORLD.barrier(); print('begun', flush=True)\nwhile True: pass"
 PROGRAM = [sys.executable, "-c", WAITS]
@@ -45,10 +46,15 @@ def test_a_run_that_ends_before_its_limit_knows_nothing_of_it():
     assert with_limit.to_json() == without.to_json()
 
 
-@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), 1e10, True, "5"])
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), 1e10, True, "5 s", "1d", "-1s", "nan", ""])
 def test_what_is_no_time_is_refused(limit):
     with pytest.raises(InputError, match="limit_wall = "):
         package.run(["true"], n=1, machine="ideal", limit_wall=limit)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [("90", 90), ("90s", 90), ("2min", 120), ("1.5h", 5400), ("50ms", 0.05)])
+def test_a_wall_time_may_have_a_unit(given, seconds):
+    assert wall_time_s("limit_wall", given, 0.001, 1e9) == seconds
 
 
 def test_json_stands_alone_on_standard_output(apenet):
