@@ -8,7 +8,7 @@ from typing import Any
 
 from apenet import _core
 from apenet._core import version as __version__
-from apenet.base.errors import InputError
+from apenet.base.errors import InputError, shown
 from apenet.base.infiles import UnreadableError, read_json
 from apenet.machine import BOTH, ENGINES, Machine
 from apenet.machine import machine as read_machine
@@ -75,7 +75,11 @@ def _recording(
     inside = folder / RECORDING
     places = [Path(given)] if given is not None else [inside] if inside.exists() else []
     if not places and "replay" in command:
-        places = [Path(command["replay"])]
+        trace = Path(command["replay"])
+        if not trace.exists():
+            expected = f"--recording FILE, because its trace, {shown(trace)}, is not found from here"
+            raise InputError("RUN", folder, expected)
+        places = [trace]
     if not places:
         return None
     schedule = read_trace(places[0])

@@ -207,6 +207,15 @@ class TestInput:
         assert content["links"]
         assert apenet.report(other).name == "report.html"
 
+    def test_a_replay_whose_trace_has_moved(self, run_folder, tmp_path):
+        trace = tmp_path / "trace.goal"
+        trace.write_text((run_folder / "recording.goal").read_text())
+        apenet.replay(trace, out=tmp_path / "again")
+        moved = trace.rename(tmp_path / "moved.goal")
+        with pytest.raises(InputError, match=r"--recording FILE, because its trace, .*trace\.goal"):
+            apenet.explain(tmp_path / "again")
+        assert apenet.explain(tmp_path / "again", recording=moved)["replay"]
+
     def test_a_file_of_other_origin_is_kept(self, run_folder, tmp_path):
         (tmp_path / "mine.html").write_text("<p>mine</p>")
         with pytest.raises(InputError, match="not apenet's"):
