@@ -77,6 +77,20 @@ TEST_F(SpecialStates, OthersGoOnWithoutASuspendedRank) {
   EXPECT_EQ(grant(0).run.load(), ipc::Run::may_run);
 }
 
+// Others act before the time until which it then waits.
+TEST_F(SpecialStates, ASuspendedRankComesBackToWaitForALaterTime) {
+  using enum Action;
+  start({{wait}, {sleep, sleep, post}});
+  blocks_->run(toys_[1]);
+  suspend(0);
+  toys_[0].wait = ipc::Wait::finished;  // it does not run
+  come_back(0);
+  grant(0).deadline_ps = blocks_->block(0).clock.now_ps() + 20 * us;
+  step(Scheduler::Outcome::woken);
+  EXPECT_EQ(state(0), RankState::awaiting_time);
+  EXPECT_EQ(state(1), RankState::running);
+}
+
 // It waits in the host for what the one that has come back does next.
 TEST_F(SpecialStates, TheLastRankIsSuspendedForOneThatHasComeBack) {
   using enum Action;
@@ -279,6 +293,42 @@ TEST_F(SpecialStates, PollingRanksThatShareMemoryAreGrantedOneAfterTheOther) {
   EXPECT_EQ(state(1), RankState::queued);
 }
 
+// What another rank wrote has ended the run, and the simulator ends all processes.
+TEST_F(SpecialStates, TheProcessOfARankWhoseRingsAreFullEnds) {
+  using enum Action;
+  start({{flush}, {wait}});
+  blocks_->run_granted();
+  grant(1).wait = static_cast<ipc::Wait>(99);
+  EXPECT_THROW(static_cast<void>(scheduler().step()), RankError);
+  EXPECT_EQ(state(0), RankState::flushing);
+  toys_[0].died = true;
+  scheduler().remove(0);
+  EXPECT_EQ(state(0), RankState::ended);
+}
+
+// Another rank needs messages to come so far.
+TEST_F(SpecialStates, TheProcessOfARankThatHasReachedTheStartEnds) {
+  using enum Action;
+  for (std::size_t rank = 0; rank < 2; ++rank) toys_.emplace_back(rank, 2, std::vector<Action>{});
+  blocks_.emplace(round_ideal(), std::vector<NodeId>{0, 1}, toys_, HostProperties{});
+  blocks_->run_granted();
+  grant(1).wait = ipc::Wait::for_event;
+  step(Scheduler::Outcome::idle);
+  EXPECT_EQ(state(0), RankState::starting);
+  EXPECT_EQ(state(1), RankState::awaiting_event);
+  toys_[0].died = true;
+  scheduler().remove(0);
+  EXPECT_EQ(state(0), RankState::ended);
+  scheduler().release_idle([](std::uint32_t) { return false; });
+  toys_[1].wait = ipc::Wait::running;
+  grant(1).wait = ipc::Wait::start;
+  grant(1).run = ipc::Run::waits;
+  step(Scheduler::Outcome::woken);
+  EXPECT_EQ(state(0), RankState::finished);
+  EXPECT_EQ(state(1), RankState::running);
+  EXPECT_EQ(ranks().alive(), 1U);
+}
+
 // Ranks that share memory run one after the other, the earliest first.
 TEST_F(SpecialStates, TheProcessOfAQueuedRankEnds) {
   using enum Action;
@@ -297,6 +347,26 @@ TEST_F(SpecialStates, TheProcessOfAQueuedRankEnds) {
   EXPECT_EQ(state(2), RankState::running);
   EXPECT_EQ(grant(1).run.load(), ipc::Run::waits);
   go_on(Scheduler::Outcome::finished);
+}
+
+// Its turn is behind another rank's of its node, and passes.
+TEST_F(SpecialStates, AComputationThatSharesMemoryHasEnded) {
+  using enum Action;
+  start({{share, compute, poll}, {share, compute, poll}}, true);
+  blocks_->run(toys_[0]);
+  scheduler().grant_next();
+  blocks_->run(toys_[1]);
+  EXPECT_EQ(state_now(0), RankState::computing);
+  EXPECT_EQ(state_now(1), RankState::computing);
+  toys_[1].died = true;
+  scheduler().remove(1);
+  EXPECT_EQ(state(1), RankState::computing_ended);
+  step(Scheduler::Outcome::woken);
+  EXPECT_EQ(state(0), RankState::running);
+  EXPECT_EQ(state(1), RankState::ended);
+  EXPECT_EQ(grant(1).wait.load(), ipc::Wait::finished);
+  go_on(Scheduler::Outcome::finished);
+  EXPECT_EQ(state(1), RankState::finished);
 }
 
 TEST_F(SpecialStates, AQueuedRankMayBeGrantedBesideOthers) {
