@@ -97,10 +97,11 @@ void ThreadOrder::start(std::int64_t clock_ps, Words* words) {
   if (words != nullptr && !is_shared()) {
     Words& before = *words_;
     words_ = words;
-    for (ThreadWord& word : before) {  // who waits there goes to the new one
+    for_each([&](const OrderedThread& thread) {  // who waits there goes to the new one
+      ThreadWord& word = before[index_of(thread)];
       word.changes.fetch_add(1);
       futex_wake(word.changes);
-    }
+    });
   }
   for_each([&](OrderedThread& thread) {
     thread.key.clock_ps = clock_ps;
