@@ -24,8 +24,9 @@ extern "C" __attribute__((weak)) void apenet_timers_due();
 // The shim defines it (shim/threads.cpp). Whether the thread, by its id of the host, serves a library, and
 // does nothing for which the program waits.
 extern "C" __attribute__((weak)) bool apenet_serves_library(std::int32_t thread);
-// The order of the process's threads, which the shim owns (shim/ordered_threads.cpp).
-extern "C" __attribute__((weak)) apenet::ipc::ThreadOrder* apenet_thread_order();
+// The order of the process's threads, which the shim owns (shim/ordered_threads.cpp). const: each call gives
+// the same address, so a function of the provider asks the shim once.
+extern "C" __attribute__((weak, const)) apenet::ipc::ThreadOrder* apenet_thread_order();
 
 namespace apenet::ipc {
 
@@ -153,7 +154,12 @@ class Client {
   }
   // The calling thread's entry in the order of the process's threads, or nullptr: then its clock is the
   // process's, and the host decides when it acts.
-  [[nodiscard]] static OrderedThread* ordered();
+  [[nodiscard]] static OrderedThread* ordered() {
+    ThreadOrder* const threads = order();
+    if (threads == nullptr || !threads->in_use()) [[likely]]
+      return nullptr;
+    return threads->find(pthread_self());
+  }
   [[nodiscard]] static ThreadOrder* order() {
     return apenet_thread_order == nullptr ? nullptr : apenet_thread_order();
   }
@@ -166,8 +172,9 @@ class Client {
   // time of order_time_ps(), if it is earlier, and all events up to then are known. Returns until_ps, or the
   // earlier time at which a signal has ended the sleep of a process with one thread.
   std::int64_t pass_until_ps(std::int64_t until_ps);
-  // Notes that the calling thread does something whose result depends on the order of threads.
-  void note_thread();
+  // Notes that the calling thread does something whose result depends on the order of threads. All ordered
+  // threads count as one.
+  void note_thread() { note_thread(ordered()); }
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
   // until then, unless they could see the difference: they may write the process's memory, or another of its
   // threads may use the block. Call attend() before anything else.
@@ -294,7 +301,7 @@ class Client {
     OrderedThread* const own = ordered();
     if (own != nullptr) order()->enter(*own);
     block_->lock.acquire();
-    note_thread();
+    note_thread(own);
     if (own != nullptr) begin_action(*own);
     if (is_suspended_or_overlapped()) reenter();
   }
@@ -338,6 +345,13 @@ class Client {
   [[nodiscard]] const Event* front() const;
   [[nodiscard]] std::int64_t process_time_ps() const {
     return block_->clock.shown_ps() + block_->clock.afterwards_ps.get();
+  }
+  void note_thread(const OrderedThread* own) {
+    if (own != nullptr) {
+      block_->lock.note_ordered();
+    } else {
+      block_->lock.note_thread();
+    }
   }
   // client_threads.cpp.
   [[nodiscard]] std::int64_t thread_time_ps() const;

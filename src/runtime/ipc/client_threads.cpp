@@ -9,20 +9,6 @@
 
 namespace apenet::ipc {
 
-OrderedThread* Client::ordered() {
-  ThreadOrder* const threads = order();
-  return threads == nullptr || !threads->in_use() ? nullptr : threads->find(pthread_self());
-}
-
-// All ordered threads count as one.
-void Client::note_thread() {
-  if (ordered() != nullptr) {
-    block_->lock.note_ordered();
-  } else {
-    block_->lock.note_thread();
-  }
-}
-
 void Client::begin_order() {
   if (ThreadOrder* const threads = order(); threads != nullptr)
     threads->start(process_time_ps(), &block_->thread_words);
