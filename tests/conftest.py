@@ -95,7 +95,7 @@ def start_apenet() -> Callable[..., Started]:
 
     def start(*arguments: str | Path, is_forked: bool = True, **options: object) -> Started:
         begin = start_forked if is_forked else start_interpreter
-        return Started(begin(arguments, **_STREAMS, **options))
+        return Started(begin(arguments, **{**_STREAMS, **options}))
 
     return start
 

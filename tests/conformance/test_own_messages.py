@@ -1,6 +1,8 @@
 """A rank that probes for messages of its own waits as in any other call; a run that only polls says so."""
 
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -72,15 +74,18 @@ def test_a_worker_that_waits_hides_no_deadlock(apenet, worker):
 
 
 @pytest.mark.parametrize("way", ENDLESS)
-def test_ranks_that_only_poll_are_named(apenet, way):
+def test_ranks_that_only_poll_are_named(start_apenet, way):
     ranks, program, calls = ENDLESS[way]
-    command = ["run", "-n", str(ranks), "--machine", "ape16", "--limit-wall", "40"]
-    done = apenet(*command, "--", sys.executable, "-c", IMPORT + program)
-    (notice,) = re.findall(r"apenet: ranks only poll: .*", done.stderr)
+    command = ["run", "-n", str(ranks), "--machine", "ape16", "--limit-wall", "300"]
+    run = start_apenet(*command, "--", sys.executable, "-c", IMPORT + program, stderr=subprocess.STDOUT)
+    said = "".join(run.read_lines(1 + len(calls)))
+    run.process.send_signal(signal.SIGINT)
+    said += run.finish().stdout
+    (notice,) = re.findall(r"apenet: ranks only poll: .*", said)
     found = re.search(r"from ([0-9.]+) s to ([0-9.]+) s without any message", notice)
     assert found is not None
     begin_s, end_s = map(float, found.groups())
     assert begin_s < end_s
     assert "--limit-virtual and --limit-wall end it" in notice
     for call in calls:
-        assert f"  {call}\n" in done.stderr
+        assert f"  {call}\n" in said

@@ -55,9 +55,9 @@ def start_forked(
 @functools.cache
 def _prepare() -> None:
     """Imports and builds what each command would by itself: slow libraries, the parser, the checks of machine files."""
-    for module in ("matplotlib.pyplot", "scipy.optimize"):
+    for module in ("matplotlib.pyplot", "scipy.optimize", "apenet.explain.analysis"):
         importlib.import_module(module)
-    cli.command()
+    list(cli.command().commands.values())
     machine("ape16")
 
 
