@@ -92,8 +92,16 @@ def inherited(count: int) -> Iterator[tuple[int, ...]]:
             os.close(descriptor)
 
 
+@pytest.fixture(scope="session")
+def _byte_code():
+    """Python compiles a module at its first use: the memory that this takes is in no later run."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    first_use = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI"
+    subprocess.run([BIN / "python", "-c", first_use], env=environment, check=True, timeout=MOST_S)
+
+
 @pytest.fixture
-def everything_of(public_folder):
+def everything_of(public_folder, _byte_code):
     """Whatever a run prints and writes, but for what is the host's by its name."""
 
     def run(command: list[str | Path], around: Surroundings, *options: str) -> dict[str, bytes]:

@@ -164,16 +164,23 @@ def find_intel() -> Path:
     return found
 
 
-def find_launcher(library: Path, folders: list[Path]) -> Path:
+def find_launcher(library: Path, folders: list[Path], begin_ns: int) -> Path:
     """The launcher that belongs to this library of Open MPI, or else the first of Open MPI in the folders.
 
-    Debian has both MPICH's and Open MPI's in one folder, under names of their own.
+    Debian has both MPICH's and Open MPI's in one folder, under names of their own. A rank names the library, so it
+    chooses where the launcher is sought. Only a file that has stood there since before `begin_ns`, when no rank had
+    started, is executed: no rank of this run has written it. Raises HostError if there is no launcher, or a later one.
     """
     above = [folder / "bin" for path in (library.resolve(), library) for folder in path.parents[:4] if folder.name]
     elf = read_elf(library)
     is_old = None if elf is None else any(name.startswith("libopen-rte.") for name in elf.needed)
     for folder in (*above, *folders):
         for name in ("mpirun", "mpirun.openmpi"):
+            if _has_changed_since(folder / name, begin_ns):
+                raise HostError(
+                    f"Open MPI: {folder / name} was written after the run had begun, perhaps by a rank, and is not "
+                    f"executed; expected the launcher of {library} as it was before the run"
+                )
             release = openmpi_release(folder / name)
             if release is not None and is_old in (None, release < _PRRTE_RELEASE):
                 return folder / name
@@ -181,6 +188,14 @@ def find_launcher(library: Path, folders: list[Path]) -> Path:
         f"Open MPI: the mpirun of its release is neither with {library} nor in PATH; install it (Debian: openmpi-bin) "
         "and put its folder into PATH"
     )
+
+
+def _has_changed_since(file: Path, begin_ns: int) -> bool:
+    """Whether the file, or the link to it, got its content or its name later. Programs cannot set this time back."""
+    try:
+        return max(file.lstat().st_ctime_ns, file.stat().st_ctime_ns) >= begin_ns
+    except OSError:  # there is no such file
+        return False
 
 
 @functools.lru_cache

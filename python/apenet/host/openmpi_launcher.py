@@ -9,6 +9,7 @@ passes on the variables that the launcher gave it. The rank takes them over, and
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -55,12 +56,13 @@ class OpenMpiLauncher:
     """Starts the launcher when a rank asks for it."""
 
     def __init__(self, program: Path, ranks: int, stack: ExitStack) -> None:
-        """The launcher's processes and pipes live as long as the stack."""
+        """Call before ranks start. The launcher's processes and pipes live as long as the stack."""
         self.environment: Mapping[str, str] = {}
         """The environment of the ranks."""
         self._program = program
         self._ranks = ranks
         self._stack = stack
+        self._begin_ns = time.time_ns()
         self._said = -1
         self._supervisor: Supervisor | None = None
         self._write_ends: list[int] = []
@@ -70,7 +72,7 @@ class OpenMpiLauncher:
         folders = [self._program.parent, *map(Path, search_path().split(os.pathsep))]
         environment = {name: value for name, value in self.environment.items() if name not in _RANK_ONLY} | _PARAMETERS
         try:
-            launcher = find_launcher(Path(library), folders)
+            launcher = find_launcher(Path(library), folders, self._begin_ns)
             read_ends = self._open_pipes()
             command = [str(launcher), "--oversubscribe", "--bind-to", "none", "-n", str(self._ranks)]
             if os.geteuid() == 0:

@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -172,7 +173,8 @@ def _done(bound: BoundMpi, libraries: Sequence[Library]) -> Iterator[Finding]:
     if bound.family == "openmpi":
         folders = [environment_bin(), *map(Path, search_path().split(os.pathsep))]
         try:
-            yield Finding("ok", "apenet run", f"starts {find_launcher(bound.path, folders)} for MPI_Init")
+            launcher = find_launcher(bound.path, folders, time.time_ns())
+            yield Finding("ok", "apenet run", f"starts {launcher} for MPI_Init")
         except ApenetError as error:
             yield Finding("bad", "apenet run", str(error))
     elif any(library.path == MPICH_NAME for library in libraries):

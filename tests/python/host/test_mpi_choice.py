@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,34 @@ def test_the_launcher_of_the_library_comes_first(tmp_path):
     inside.parent.mkdir(parents=True)
     inside.touch()
     folders = [tmp_path / "other" / "bin"]
-    assert find_launcher(inside, folders) == tmp_path / "debian" / "bin" / "mpirun.openmpi"
-    assert find_launcher(tmp_path / "libmpi.so.40", folders) == tmp_path / "other" / "bin" / "mpirun"
+    now_ns = time.time_ns()
+    assert find_launcher(inside, folders, now_ns) == tmp_path / "debian" / "bin" / "mpirun.openmpi"
+    assert find_launcher(tmp_path / "libmpi.so.40", folders, now_ns) == tmp_path / "other" / "bin" / "mpirun"
     with pytest.raises(HostError, match="Open MPI: the mpirun of its release is neither"):
-        find_launcher(tmp_path / "libmpi.so.40", [tmp_path])
+        find_launcher(tmp_path / "libmpi.so.40", [tmp_path], now_ns)
+
+
+@pytest.mark.parametrize("way", ["written", "linked", "named", "renamed"])
+def test_a_launcher_that_is_younger_than_the_run_is_not_executed(tmp_path, way):
+    began, folder = tmp_path / "executed", tmp_path / "bin"
+    folder.mkdir()
+    text = f"#!/bin/sh\ntouch {began}\necho 'mpirun (Open MPI) 5.0.10'\n"
+    launcher, old = folder / "mpirun", tmp_path / "old"
+    old.write_text(text, encoding="utf-8")
+    old.chmod(0o755)
+    begin_ns = time.time_ns()
+    while time.time_ns() < begin_ns + 20_000_000:  # the clock of files goes in steps of up to 10 ms
+        time.sleep(0.01)
+    if way == "written":
+        launcher.write_text(text, encoding="utf-8")
+        launcher.chmod(0o755)
+        os.utime(launcher, (0, 0))
+    elif way == "linked":
+        launcher.symlink_to(old)
+    elif way == "named":
+        launcher.hardlink_to(old)
+    else:
+        old.rename(launcher)
+    with pytest.raises(HostError, match="bin/mpirun was written after the run had begun"):
+        find_launcher(tmp_path / "lib" / "libmpi.so.40", [], begin_ns)
+    assert not began.exists()

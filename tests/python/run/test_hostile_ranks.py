@@ -1,6 +1,7 @@
 """Ranks that write what they like into the memory that they share with the simulator, against a whole run."""
 
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -33,3 +34,27 @@ def test_a_rank_cannot_name_a_thread_of_the_simulator_as_its_process(tmp_path):
     assert (result.outcome, result.exit_status) == ("failed", 1)
     assert "rank 1 wrote an invalid identity: process_id = " in result.message
     assert "expected the process that was started for this rank, or one that it has started" in result.message
+
+
+NAMES_A_LAUNCHER = """
+import os
+import sys
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+(folder / "bin").mkdir()
+launcher = folder / "bin" / "mpirun"
+launcher.write_text("#!/bin/sh\\ntouch " + str(folder / "executed") + "\\necho 'mpirun (Open MPI) 5.0.10'\\n")
+launcher.chmod(0o755)
+manager = int(os.environ["PMI_FD"])
+os.write(manager, b"cmd=apenet_launcher library=" + bytes(folder / "lib" / "libmpi.so.40") + b"\\n")
+print(os.read(manager, 4096).decode())
+"""
+
+
+def test_a_rank_cannot_let_the_simulator_execute_a_program_of_its_own(tmp_path):
+    program = tmp_path / "names_a_launcher.py"
+    program.write_text(NAMES_A_LAUNCHER, encoding="utf-8")
+    result = package.run([sys.executable, program, tmp_path], n=1, machine="ideal", capture=True, check=False)
+    assert f"{tmp_path}/bin/mpirun was written after the run had begun" in result.stdout.decode()
+    assert not (tmp_path / "executed").exists()
