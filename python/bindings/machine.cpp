@@ -13,6 +13,7 @@
 #include "bindings.hpp"
 #include "machine/describe.hpp"
 #include "machine/machine.hpp"
+#include "machine/node_name.hpp"
 #include "machine/rails.hpp"
 #include "network/routing/arrangement.hpp"
 
@@ -40,6 +41,7 @@ void bind_description(nb::module_& module) {
       .def_ro("network", &MachineDescription::network)
       .def_prop_ro("processes_per_node", &most_processes,
                    "That can share the cards of a node; None: any number.")
+      .def("node_name", &node_name, nb::arg("node"), "The host name of a node, as programs see it.")
       .def("base_units", &base_units, "What the machine is in base units, by the keys of its file.");
   module.def(
       "describe",

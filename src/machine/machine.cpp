@@ -10,7 +10,6 @@
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
 #include "network/routing/arrangement.hpp"
-#include "network/topology/cube.hpp"
 #include "nic/card_set.hpp"
 #include "nic/placement.hpp"
 
@@ -430,11 +429,6 @@ std::uint64_t Machine::link_crossings() const {
   std::uint64_t packets = 0;
   for (const Rail& rail : parts_->rails) packets += rail.network ? rail.network->link_crossings() : 0;
   return packets;
-}
-
-std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
-  std::vector<std::uint32_t> dims = parts_->description.network.topology.dims();
-  return dims.empty() ? std::vector<std::uint32_t>{node} : CubeShape(std::move(dims)).coordinates(node);
 }
 
 std::vector<Counter> Machine::counters() const {

@@ -103,7 +103,6 @@ class Machine {
   // Whether all `pending_events` events of the simulation are future faults, and no packet that they could
   // affect is in progress.
   [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const;
-  [[nodiscard]] std::vector<std::uint32_t> coordinates(NodeId node) const;
 
   // The order is fixed.
   [[nodiscard]] std::vector<Counter> counters() const;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -14,6 +13,7 @@
 
 #include "kernel/refuse.hpp"
 #include "machine/message_costs.hpp"
+#include "machine/node_name.hpp"
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
 #include "runtime/launch/run_loop.hpp"
@@ -28,6 +28,7 @@
 namespace apenet {
 namespace {
 
+static_assert(most_node_name < sizeof(ipc::RankNode::host_name), "the mapping has room for every name");
 static_assert(MachineDescription::most_rails == ipc::most_rails, "the mapping has room for every rail");
 
 // For a stall timeout of 10 s: ten million empty polls, or an hour of virtual time.
@@ -37,19 +38,6 @@ ipc::EmptyPollLimits empty_poll_limits(int stall_timeout_ms) {
   const std::int64_t stall_ms = stall_timeout_ms;
   return {.polls = static_cast<std::uint32_t>(std::min<std::int64_t>(stall_ms * polls_per_ms, UINT32_MAX)),
           .time_ps = std::min(stall_ms, ipc::end_of_time_ps / ps_per_ms) * ps_per_ms};
-}
-
-// The name that gethostname() returns on a node: "ape16-1-0-2", or with the node's number if nodes have no
-// coordinates. Characters that are not allowed in host names become dashes. A name that is too long loses its
-// beginning, because the end identifies the node.
-std::string host_name(const Machine& machine, NodeId node) {
-  std::string name = machine.description().name;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') c = '-';
-  }
-  for (const std::uint32_t coordinate : machine.coordinates(node)) name += "-" + std::to_string(coordinate);
-  constexpr std::size_t room = sizeof(ipc::RankNode::host_name) - 1;
-  return name.size() > room ? name.substr(name.size() - room) : name;
 }
 
 // A rank of an MPI program whose MPI_Init the shim did not see, and which did not open the provider.
@@ -125,7 +113,7 @@ struct Session::Parts {
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {
       ipc::RankNode& place = shared.block(rank).place;
       place.node = place_in(options.partition, machine.node_of(rank));
-      const std::string name = host_name(machine, machine.node_of(rank));
+      const std::string name = node_name(machine.description(), machine.node_of(rank));
       std::memcpy(place.host_name, name.c_str(), name.size() + 1);
       ipc::Identity& identity = shared.block(rank).identity;
       options.unfollowed.copy(identity.unfollowed, sizeof identity.unfollowed - 1);

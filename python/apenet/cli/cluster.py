@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from apenet.base.pictures import FIGURE, check_picture_file, write_picture
+from apenet.cli import slurm
 from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import (
     AllowLongOption,
@@ -25,6 +26,9 @@ from apenet.machine.partition_picture import drawn_partitions
 from apenet.run.results import show_time
 
 app = typer.Typer(help="Run several jobs on one machine.", no_args_is_help=True)
+app.command(cls=HelpfulCommand)(slurm.up)
+app.command(cls=HelpfulCommand)(slurm.down)
+app.command(context_settings={"allow_interspersed_args": False})(slurm.step)
 
 
 @app.callback()

@@ -1,0 +1,62 @@
+"""apenet cluster up, down, env and step: the machine under Slurm."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from apenet.base.errors import HostError
+from apenet.cli.common import MachineOption, SetOption, messages, path_of, progress_bar
+from apenet.machine import machine as read_machine
+from apenet.slurm import daemons, steps
+
+DirOption = Annotated[
+    Path,
+    typer.Option(
+        "--dir", metavar="DIR", parser=path_of("dir", "a folder"), help="Folder of the cluster, with all of its files."
+    ),
+]
+_FOLDER = Path(daemons.FOLDER)
+
+
+def up(
+    machine: MachineOption = "ape16",
+    settings: SetOption = None,
+    folder: DirOption = _FOLDER,
+    ranks_per_node: Annotated[
+        int, typer.Option("--ranks-per-node", min=1, help="Ranks for which a node has room: its CPUs, for Slurm.")
+    ] = 1,
+) -> None:
+    """Start Slurm on this host, with a slurmd for each node of the machine. Jobs run on the simulated nodes."""
+    chosen = read_machine(machine, settings or ())
+    with progress_bar(f"starting {chosen.name}", None) as progress:
+        cluster = daemons.up(
+            chosen,
+            folder,
+            ranks_per_node,
+            lambda step: progress.update(progress.task_ids[0], description=step),
+        )
+    nodes = f"{len(cluster.nodes)} nodes, {cluster.nodes[0]} to {cluster.nodes[-1]}"
+    messages().print(f"{chosen.name}: {nodes}. In a shell: . {folder / 'env.sh'}", markup=False)
+
+
+def down(folder: DirOption = _FOLDER) -> None:
+    """Cancel all jobs, end the daemons, and remove the folder."""
+    with progress_bar(f"ending {folder}", None):
+        daemons.down(folder)
+
+
+def step(
+    name: Annotated[str, typer.Argument(metavar="srun|mpiexec|mpirun", help="The command whose options follow.")],
+    arguments: Annotated[list[str], typer.Argument(metavar="-- [OPTIONS] PROGRAM [ARGS]...", help="Its arguments.")],
+    folder: DirOption = _FOLDER,
+) -> None:
+    """Run a program on the nodes of the job that calls this: what srun and mpiexec do in a cluster's shell."""
+    command = steps.command(daemons.opened(folder), name, arguments)
+    try:
+        os.execvp(command[0], command)  # noqa: S606 (no shell is to read the program's arguments)
+    except OSError as error:
+        raise HostError(f"{command[0]}: {error.strerror}") from error

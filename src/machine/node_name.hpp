@@ -1,0 +1,17 @@
+// node_name(): what a node of a machine is called, by programs and by batch systems.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "machine/machine.hpp"
+
+namespace apenet {
+
+inline constexpr std::size_t most_node_name = 63;  // of a host name, as of Linux (HOST_NAME_MAX), RFC 1123
+
+// "ape16-1-0-2", or with the node's number if nodes have no coordinates. Characters that are not allowed in
+// host names become dashes. A name that is too long loses its beginning, because the end identifies the node.
+std::string node_name(const MachineDescription& machine, NodeId node);
+
+}  // namespace apenet

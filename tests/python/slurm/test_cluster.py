@@ -1,0 +1,150 @@
+"""Slurm itself on the nodes of a machine: jobs run on the nodes that it gives them, and nothing is left at the end."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from apenet.slurm import daemons
+
+is_missing = daemons._found("slurmctld") is None or daemons._found("munged") is None
+pytestmark = pytest.mark.skipif(is_missing, reason="Slurm is not installed")
+
+PROGRAM = """
+import platform
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+names = world.gather(platform.node())
+if world.rank == 0:
+    print(f"{world.size} ranks on {' '.join(names)} in {world.allreduce(1) and MPI.Wtime() > 0}")
+else:
+    world.allreduce(1)
+"""
+
+
+class Slurm:
+    """The cluster's shell."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = os.environ | {
+            "SLURM_CONF": str(folder / "slurm.conf"),
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        }
+
+    def __call__(self, *command: str | Path) -> str:
+        done = subprocess.run(
+            [*map(str, command)],
+            env=self.environment,
+            cwd=self.folder.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def wait_for_jobs(self) -> None:
+        while self("squeue", "-h"):
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def short_folder():
+    """Slurm's sockets lie in it, and Linux limits their paths."""
+    with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def slurm(apenet, short_folder):
+    folder = short_folder / "cluster"
+    done = apenet("cluster", "up", "-m", "ape16", "--dir", folder, timeout_s=120)
+    assert done.returncode == 0, done.stderr
+    assert "ape16: 16 nodes, ape16-0-0-0 to ape16-3-1-1" in done.stderr
+    (short_folder / "program.py").write_text(PROGRAM)
+    yield Slurm(folder)
+    if folder.exists():
+        subprocess.run([sys.executable, "-m", "apenet", "cluster", "down", "--dir", folder], check=False, timeout=120)
+
+
+def processes_with(text: str) -> list[str]:
+    """Arguments of the processes that have this in them."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                arguments = (process / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if text in arguments:
+                found.append(arguments)
+    return found
+
+
+def test_jobs_run_on_the_nodes_that_slurm_gives_them(slurm, apenet, short_folder):
+    script = short_folder / "job.sh"
+    script.write_text(f"#!/bin/sh\nsrun {sys.executable} program.py\nmpiexec -n 2 {sys.executable} program.py\n")
+    for number in range(2):
+        slurm("sbatch", "-n", "8", "-o", f"job-{number}.out", script)
+    slurm("sbatch", "-n", "16", "-o", "job-2.out", script)  # waits for both
+    slurm.wait_for_jobs()
+    said = [(short_folder / f"job-{number}.out").read_text() for number in range(3)]
+    names = [f"ape16-{x}-{y}-{z}" for z in range(2) for y in range(2) for x in range(4)]
+    assert f"8 ranks on {' '.join(names[:8])} in True" in said[0]
+    assert f"8 ranks on {' '.join(names[8:])} in True" in said[1]
+    assert f"16 ranks on {' '.join(names)} in True" in said[2]
+    assert f"2 ranks on {names[8]} {names[9]} in True" in said[1]
+    # A partition of its own: the same times as alone.
+    times = [re.findall(r"ranks: ([0-9.]+ [mu]s) of virtual time", text) for text in said]
+    assert times[0] == times[1]
+    states = slurm("sacct", "--completion", "-n", "-o", "JobID,State").split()
+    assert states.count("COMPLETED") == 3
+    done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=120)
+    assert done.returncode == 0, done.stderr
+    assert not slurm.folder.exists()
+    assert processes_with(str(slurm.folder)) == []
+
+
+def test_srun_outside_a_job_gets_nodes_by_itself(slurm):
+    said = slurm("srun", "-n", "3", sys.executable, "program.py")
+    assert "3 ranks on ape16-0-0-0 ape16-1-0-0 ape16-2-0-0 in True" in said
+
+
+def test_a_cancelled_job_leaves_no_rank(slurm, short_folder):
+    script = short_folder / "endless.sh"
+    script.write_text(
+        f"#!/bin/sh\nexec srun {sys.executable} -c 'from mpi4py import MPI\nprint(1, flush=True)\nwhile 1: 0'\n"
+    )
+    slurm("sbatch", "-n", "2", "-o", "endless.out", script)
+    said = short_folder / "endless.out"
+    while not said.exists() or "1\n" not in said.read_text():
+        time.sleep(0.1)
+    slurm("scancel", "--user", str(os.geteuid()))
+    slurm.wait_for_jobs()
+    while processes_with("MPI\nprint(1, flush=True)\nwhile 1: 0"):
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("killed", ["slurmctld", "slurmd-ape16-0-0-0"])
+def test_nothing_is_left_after_a_daemon_was_killed(slurm, apenet, killed):
+    os.kill(int((slurm.folder / f"{killed}.pid").read_text()), signal.SIGKILL)
+    done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=120)
+    assert done.returncode == 0, done.stderr
+    assert not slurm.folder.exists()
+    assert processes_with(str(slurm.folder)) == []
+
+
+def test_a_second_cluster_in_the_folder_is_refused(slurm, apenet):
+    done = apenet("cluster", "up", "--dir", slurm.folder)
+    assert done.returncode == 2
+    assert "apenet cluster down --dir" in done.stderr
+    assert shutil.which("sinfo") is None or "idle" in slurm("sinfo", "-h")
