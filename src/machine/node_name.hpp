@@ -8,7 +8,7 @@
 
 namespace apenet {
 
-inline constexpr std::size_t most_node_name = 63;  // of a host name, as of Linux (HOST_NAME_MAX), RFC 1123
+inline constexpr std::size_t most_node_name = 63;  // bytes that all hosts accept (RFC 1123, section 2.1)
 
 // "ape16-1-0-2", or with the node's number if nodes have no coordinates. Characters that are not allowed in
 // host names become dashes. A name that is too long loses its beginning, because the end identifies the node.
