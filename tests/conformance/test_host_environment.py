@@ -37,6 +37,17 @@ def test_variables_of_another_launcher_do_not_matter(apenet, program, launcher):
     assert done.stdout == "passed\n"
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("PMI_RANK=7", "PMI_RANK = '7' in the program's environment: expected 0"), ("PMI_SIZE=100", "expected 4")],
+)
+def test_a_wrapper_that_gives_a_rank_another_place_is_named(apenet, program, given, said):
+    done = apenet(*RUN, "env", given, program)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "as apenet run has set it" in done.stderr
+
+
 @pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
 def test_variables_of_another_launcher_do_not_matter_to_open_mpi(apenet, tmp_path):
     program = tmp_path / "program"

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
@@ -45,6 +46,19 @@ void refuse_bypass() {
     ipc::Client::refuse(std::string(setting.name) + " = '" + (value == nullptr ? "" : value) +
                         "' in the program's environment bypasses the simulated network: expected " +
                         setting.value + ", " + setting.why);
+  }
+}
+
+// MPICH and Intel MPI would take another rank's place, or wait for ranks that there are not.
+void refuse_other_place(const ipc::Client& client) {
+  const std::pair<const char*, std::uint32_t> expected[] = {{"PMI_RANK", client.rank()},
+                                                            {"PMI_SIZE", client.size()}};
+  if (abi() == Abi::openmpi) return;
+  for (const auto& [name, number] : expected) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || value == std::to_string(number)) continue;
+    ipc::Client::refuse(std::string(name) + " = '" + value + "' in the program's environment: expected " +
+                        std::to_string(number) + ", as apenet run has set it");
   }
 }
 
@@ -146,6 +160,7 @@ int initialise(const void* caller, const char* function, Arguments... arguments)
   const ProgramCall program_call(caller, function + 1, Callee::library);  // without the P of PMPI_
   if (client == nullptr) refuse_second_program();
   if (client != nullptr) {
+    refuse_other_place(*client);
     require_manager();
     find_process_manager(*client);
     refuse_bypass();
