@@ -138,11 +138,9 @@ std::optional<Pulse> pulse_of(int process_id, int thread_id) {
     std::istringstream fields(line);
     std::string key;
     fields >> key;
-    std::uint64_t count = 0;
     if (key == "State:") found += fields >> pulse.state ? 1 : 0;
-    if (key != "voluntary_ctxt_switches:" && key != "nonvoluntary_ctxt_switches:") continue;
-    found += fields >> count ? 1 : 0;
-    pulse.switches += count;
+    if (key == "voluntary_ctxt_switches:") found += fields >> pulse.waits ? 1 : 0;
+    if (key == "nonvoluntary_ctxt_switches:") found += fields >> pulse.preemptions ? 1 : 0;
   }
   if (found != 3) return std::nullopt;
   return pulse;

@@ -42,7 +42,8 @@ using ipc::waits_for_thread;
 // them. pulse_of() returns nothing if the thread has ended or the host does not tell.
 struct Pulse {
   char state = 'S';
-  std::uint64_t switches = 0;  // context switches, voluntary and involuntary
+  std::uint64_t waits = 0;        // voluntary context switches
+  std::uint64_t preemptions = 0;  // involuntary ones
   bool operator==(const Pulse&) const = default;
 };
 [[nodiscard]] std::optional<Pulse> pulse_of(int process_id, int thread_id);

@@ -10,7 +10,7 @@ namespace apenet {
 namespace {
 
 // A thread that polls a few times a second uses less CPU time than this. A thread that works but has to share
-// the processor is found in state R.
+// the processor is found in state R, and does not wait in between.
 constexpr std::int64_t least_share_per_mille = 10;
 // The same of a thread that waits in the simulation, where it checks the processes that it waits for.
 constexpr std::int64_t least_share_in_simulation_per_mille = 100;
@@ -40,6 +40,7 @@ void StallWatch::forget() {
   spans_.clear();
   first_used_ns_.clear();
   last_used_ns_.clear();
+  waits_.clear();
   tries_.clear();
   came_.clear();
   simulation_.clear();
@@ -64,7 +65,9 @@ std::map<int, StallWatch::Task> StallWatch::read_tasks() const {
       const bool is_stopped = is_stopped_by_run(process_id, state->state, family);
       const Finding finding =
           is_stopped ? Finding::may_wake : finding_of(state->state, process_id, thread_id);
-      tasks[thread_id] = {{process_id, thread_id, state->name, rank, finding}, state->used_ns};
+      tasks[thread_id] = {{process_id, thread_id, state->name, rank, finding},
+                          state->used_ns,
+                          is_stopped ? 'T' : state->state};
     }
   }
   return tasks;
@@ -105,6 +108,16 @@ bool StallWatch::uses_processor(int thread_id, std::uint64_t used_ns, std::int64
   return uses_now && span.worked;
 }
 
+// Returns true if the thread uses little CPU time, and has waited since it was last found so: it wakes from
+// time to time to check something. On a busy host it is often found before it gets a processor.
+bool StallWatch::only_checks(const Thread& thread) {
+  const auto span = spans_.find(thread.thread_id);
+  const auto pulse = pulse_of(thread.process_id, thread.thread_id);
+  if (span == spans_.end() || span->second.worked || !pulse) return false;
+  const auto [entry, is_new] = waits_.try_emplace(thread.thread_id, pulse->waits);
+  return std::exchange(entry->second, pulse->waits) != pulse->waits && !is_new;
+}
+
 // Returns true if the thread sleeps at a word of the memory shared with the simulator: it waits for a grant
 // or for the rank's ThreadLock, which is granted in order.
 bool StallWatch::is_in_simulation(const Thread& thread) {
@@ -138,8 +151,11 @@ StallWatch::Finding StallWatch::end() {
     if (contends(task.thread, task.used_ns)) task.thread.finding = Finding::contends;
     const bool waits_here = task.thread.finding == Finding::blocked && is_in_simulation(task.thread);
     const std::int64_t share = waits_here ? least_share_in_simulation_per_mille : least_share_per_mille;
-    if (uses_processor(thread_id, task.used_ns, share, used_ns * 1000 >= passed_ns * share))
+    if (uses_processor(thread_id, task.used_ns, share, used_ns * 1000 >= passed_ns * share)) {
       task.thread.finding = Finding::works;
+    } else if (task.state == 'R' && only_checks(task.thread)) {
+      task.thread.finding = Finding::may_wake;
+    }
     if (task.thread.finding != Finding::blocked) threads_.push_back(task.thread);
   }
   std::stable_sort(threads_.begin(), threads_.end(), [](const Thread& a, const Thread& b) {

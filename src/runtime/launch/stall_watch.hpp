@@ -59,6 +59,7 @@ class StallWatch {
   struct Task {
     Thread thread;
     std::uint64_t used_ns = 0;  // CPU time
+    char state = 'S';
   };
   [[nodiscard]] std::map<int, Task> read_tasks() const;
   [[nodiscard]] bool is_stopped_by_run(int process_id, char state,
@@ -66,6 +67,8 @@ class StallWatch {
   // used_ns: CPU time of the thread. uses_now: it has had this share since begin().
   [[nodiscard]] bool uses_processor(int thread_id, std::uint64_t used_ns, std::int64_t share_per_mille,
                                     bool uses_now);
+  // For a thread that is found running or ready to run. Call uses_processor() before.
+  [[nodiscard]] bool only_checks(const Thread& thread);
   [[nodiscard]] bool contends(const Thread& thread, std::uint64_t used_ns);
   [[nodiscard]] bool is_in_simulation(const Thread& thread);
 
@@ -76,6 +79,7 @@ class StallWatch {
   std::map<int, Span> spans_;                            // the last second of each thread
   std::map<int, std::uint64_t> first_used_ns_;           // CPU time of each thread when first seen
   std::map<int, std::uint64_t> last_used_ns_;            // ... and at the last call of end()
+  std::map<int, std::uint64_t> waits_;                   // Pulse::waits of threads that were found running
   std::map<int, std::uint32_t> tries_;                   // how often each thread was found to contend
   std::set<int> came_;                                   // threads seen waiting in the simulation
   std::map<int, std::vector<AddressRange>> simulation_;  // each process's mappings of its shared memory
