@@ -22,8 +22,8 @@ FAILED = 1
 
 _PROGRAM = {"allow_interspersed_args": False}
 """The arguments after the name of a program belong to that program."""
-_FOREIGN = {"ignore_unknown_options": True, "allow_extra_args": True}
-"""All other options are those of another program."""
+_FOREIGN = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]}
+"""All other options are those of another program. With -h among its own, -lpthread would ask for help."""
 
 
 @dataclass(frozen=True)

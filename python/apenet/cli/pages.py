@@ -43,7 +43,8 @@ def pages(command: Any, words: tuple[str, ...] = ()) -> Iterator[CommandPage]:  
     below = tuple(group(None)) if group is not None else ()
     options = tuple(_option(one) for one in command.params if one.param_type_name == "option")
     arguments = tuple(one.metavar or one.name for one in command.params if one.param_type_name == "argument")
-    helped = (*options, OptionPage(("-h", "--help"), "", "Show this message and exit."))
+    flags = tuple(command.context_settings.get("help_option_names", ("-h", "--help")))
+    helped = (*options, OptionPage(flags, "", "Show this message and exit."))
     yield CommandPage(words, command.help or "", arguments, helped, below)
     for name in below:
         yield from pages(command.get_command(None, name), (*words, name))

@@ -81,6 +81,14 @@ def test_every_near_key_can_be_set():
         ape16.with_settings("clock=50")
 
 
+def test_a_compilers_options_are_none_of_the_command(apenet):
+    """Each has an h in it, which once asked for the help."""
+    options = ["-march=native", "-lpthread", "-fhosted", "-Wshadow"]
+    done = apenet("cc", "--show", "--mpi", "a.c", *options)
+    assert done.returncode == 0
+    assert all(option in done.stdout.split() for option in options), done.stdout
+
+
 def test_a_compilation_without_a_library_that_fails_names_the_libraries(apenet, tmp_path):
     source = tmp_path / "program.c"
     source.write_text("#include <apelib.h>\nint main(void) { return ape_init(); }\n")
