@@ -1,4 +1,5 @@
 #include "machine/machine.hpp"
+#include "machine/node_name.hpp"
 
 #include <gtest/gtest.h>
 
@@ -175,16 +176,25 @@ TEST(MachineTest, LookaheadIsTheEarliestEffectOfAPost) {
   EXPECT_EQ(Machine(simulation, test::round_ideal(), {0}).lookahead(), Time::from_ns(300));
 }
 
-TEST(MachineTest, NodesHaveCoordinatesAndLinksHaveNames) {
+TEST(MachineTest, NodesAndLinksHaveNames) {
   Simulation simulation;
   const Machine machine(simulation, test::machine("ape16"), {0, 5});
   EXPECT_EQ(machine.node_count(), 16U);
   EXPECT_EQ(machine.process_count(), 2U);
   EXPECT_EQ(machine.node_of(1), 5U);
-  EXPECT_EQ(machine.coordinates(5), (std::vector<std::uint32_t>{1, 1, 0}));
+  EXPECT_EQ(node_name(machine.description(), 5), "ape16-1-1-0");
   const std::vector<LinkUse> links = machine.link_use();
   ASSERT_EQ(links.size(), 16U * 6U);
   EXPECT_EQ(links[0].name, "(0,0,0)+x");
+}
+
+TEST(MachineTest, NamesOfNodesAreNamesOfHosts) {
+  MachineDescription description = test::machine("ape16");
+  description.name = "my torus_2";
+  EXPECT_EQ(node_name(description, 15), "my-torus-2-3-1-1");
+  description.name = "long-" + std::string(60, 'x');
+  EXPECT_EQ(node_name(description, 15), std::string(57, 'x') + "-3-1-1");
+  EXPECT_EQ(node_name(test::machine("my-cluster"), 9), "my-cluster-9");
 }
 
 TEST(MachineTest, TheIdealCardCostsLatencyAndBytesOverRate) {
