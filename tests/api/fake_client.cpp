@@ -194,13 +194,7 @@ void Client::return_slot(std::uint32_t owner, std::uint32_t /*slot*/) {
   FakeNetwork::current().return_slot(owner);
 }
 
-// The tests have one thread.
-OrderedThread* Client::ordered() {
-  return nullptr;
-}
-void Client::note_thread() {
-  block_->lock.note_thread();
-}
+// The tests have one thread, and no order.
 void Client::begin_action(OrderedThread& /*own*/) {}
 void Client::end_action(OrderedThread& /*own*/) {}
 std::int64_t Client::thread_time_ps() const {
