@@ -60,6 +60,7 @@ SelectType=select/linear
 SchedulerType=sched/backfill
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
 SlurmdParameters=config_overrides
+EnforcePartLimits=ALL
 ReturnToService=2
 KillWait=5
 TreeWidth=65533

@@ -40,7 +40,12 @@ class Slurm:
         }
 
     def __call__(self, *command: str | Path) -> str:
-        done = subprocess.run(
+        done = self.tried(*command)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def tried(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [*map(str, command)],
             env=self.environment,
             cwd=self.folder.parent,
@@ -49,8 +54,6 @@ class Slurm:
             check=False,
             timeout=120,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     def wait_for_jobs(self) -> None:
         while self("squeue", "-h"):
@@ -117,6 +120,10 @@ def test_jobs_run_on_the_nodes_that_slurm_gives_them(slurm, apenet, short_folder
 def test_srun_outside_a_job_gets_nodes_by_itself(slurm):
     said = slurm("srun", "-n", "3", sys.executable, "program.py")
     assert "3 ranks on ape16-0-0-0 ape16-1-0-0 ape16-2-0-0 in True" in said
+    for line in (["srun", "-n", "17", "true"], ["sbatch", "-n", "17", "--wrap", "true"]):
+        done = slurm.tried(*line)  # refused at once, and does not wait for ever
+        assert done.returncode != 0
+        assert "More processors requested than permitted" in done.stderr
 
 
 def test_a_cancelled_job_leaves_no_rank(slurm, short_folder):
