@@ -52,7 +52,7 @@ class Slurm:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=400,
         )
 
     def wait_for_jobs(self) -> None:
@@ -70,13 +70,13 @@ def short_folder():
 @pytest.fixture
 def slurm(apenet, short_folder):
     folder = short_folder / "cluster"
-    done = apenet("cluster", "up", "-m", "ape16", "--dir", folder, timeout_s=120)
+    done = apenet("cluster", "up", "-m", "ape16", "--dir", folder, timeout_s=400)
     assert done.returncode == 0, done.stderr
     assert "ape16: 16 nodes, ape16-0-0-0 to ape16-3-1-1" in done.stderr
     (short_folder / "program.py").write_text(PROGRAM)
     yield Slurm(folder)
     if folder.exists():
-        subprocess.run([sys.executable, "-m", "apenet", "cluster", "down", "--dir", folder], check=False, timeout=120)
+        subprocess.run([sys.executable, "-m", "apenet", "cluster", "down", "--dir", folder], check=False, timeout=400)
 
 
 def processes_with(text: str) -> list[str]:
@@ -111,7 +111,7 @@ def test_jobs_run_on_the_nodes_that_slurm_gives_them(slurm, apenet, short_folder
     assert times[0] == times[1]
     states = slurm("sacct", "--completion", "-n", "-o", "JobID,State").split()
     assert states.count("COMPLETED") == 3
-    done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=120)
+    done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=400)
     assert done.returncode == 0, done.stderr
     assert not slurm.folder.exists()
     assert processes_with(str(slurm.folder)) == []
@@ -144,7 +144,7 @@ def test_a_cancelled_job_leaves_no_rank(slurm, short_folder):
 @pytest.mark.parametrize("killed", ["slurmctld", "slurmd-ape16-0-0-0"])
 def test_nothing_is_left_after_a_daemon_was_killed(slurm, apenet, killed):
     os.kill(int((slurm.folder / f"{killed}.pid").read_text()), signal.SIGKILL)
-    done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=120)
+    done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=400)
     assert done.returncode == 0, done.stderr
     assert not slurm.folder.exists()
     assert processes_with(str(slurm.folder)) == []
