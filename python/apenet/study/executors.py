@@ -42,6 +42,10 @@ class Workers(ABC):
     def stop(self) -> None:  # noqa: B027 (not all have to)
         """Gives the executor back. What it has not begun is not begun any more."""
 
+    def discard(self) -> None:
+        """As `stop`, for an executor that has lost a worker."""
+        self.stop()
+
     def why_idle(self) -> str:
         """Why nothing can be computed now: no worker is there. Empty if one is."""
         return ""
@@ -74,12 +78,16 @@ class LocalWorkers(Workers):
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
-    def close(self) -> None:
-        """Ends simulations that still run: the sweep could not go on, or has been interrupted."""
+    def discard(self) -> None:
+        """Ends all processes first: the pool forgets one that it starts while it notices the loss of another."""
         if self._pool is not None:
             for process in self._processes():
                 process.terminate()
             self.stop()
+
+    def close(self) -> None:
+        """Ends simulations that still run: the sweep could not go on, or has been interrupted."""
+        self.discard()
 
     def _processes(self) -> list[BaseProcess]:
         return [process for process in multiprocessing.active_children() if process not in self._others]

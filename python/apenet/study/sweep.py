@@ -105,7 +105,7 @@ class Filling:
             if self._executor is None:
                 self._executor = self._workers.start()
             if self._feed(self._executor, waiting, self._workers.count * _QUEUED_PER_WORKER):
-                self._workers.stop()
+                self._workers.discard()
                 self._executor = None
 
     def _feed(self, executor: Executor, waiting: deque[int], most: int) -> bool:
