@@ -1,4 +1,4 @@
-"""apenet cluster up, down, env and step: the machine under Slurm."""
+"""apenet cluster up, down and step: the machine under Slurm."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def opened(folder: Path) -> Cluster:
     """The cluster of a folder. Raises InputError if there is none."""
     try:
         state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
-        return Cluster(folder.resolve(), state["machine"], tuple(state["nodes"]), state["ranks_per_node"])
+        return Cluster(Path(state["folder"]), state["machine"], tuple(state["nodes"]), state["ranks_per_node"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("dir", folder, "the folder of a cluster that apenet cluster up has started") from error
 
@@ -230,7 +230,9 @@ def _write(cluster: Cluster, machine: Machine) -> None:
         )
     _write_script(folder / "bin" / "task-prolog", f'echo "export PATH={folder}/bin:$PATH"\n')
     (folder / "env.sh").write_text(cluster.variables, encoding="utf-8")
-    state = {"machine": cluster.machine, "nodes": cluster.nodes, "ranks_per_node": cluster.ranks_per_node}
+    # The folder as it stands in the daemons' arguments, by which they are found: another path may lead there, too.
+    state = {"folder": str(folder), "machine": cluster.machine, "nodes": cluster.nodes}
+    state |= {"ranks_per_node": cluster.ranks_per_node}
     (folder / _STATE).write_text(json.dumps(state), encoding="utf-8")
 
 

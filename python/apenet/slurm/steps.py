@@ -93,6 +93,11 @@ def command(cluster: Cluster, name: str, arguments: Sequence[str]) -> list[str]:
     if "SLURM_JOB_ID" not in os.environ:
         inner = [str(cluster.folder / "bin" / name), *(["-l"] if step.is_labelled else []), *step.program]
         return ["salloc", "--quiet", *step.allocation, *inner]
+    for given in step.allocation:
+        if given.partition("=")[0] in _OF_ALLOCATIONS:
+            raise InputError(
+                name, given, "none in a job, whose steps take its first nodes: it belongs to sbatch or salloc"
+            )
     nodes = _job_nodes(cluster, os.environ)
     if step.nodes is not None:
         if step.nodes > len(nodes):

@@ -40,6 +40,14 @@ def test_what_is_not_known_is_refused(line, said):
         steps.parse("srun", line.split())
 
 
+@pytest.mark.parametrize("option", ["-w", "--partition=whole", "-t"])
+def test_what_a_job_has_chosen_is_not_chosen_by_its_steps(option, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    words = [option] if "=" in option else [option, "1"]
+    with pytest.raises(InputError, match="none in a job"):
+        steps.command(daemons.Cluster(tmp_path, "ape16", ("a",), 1), "srun", [*words, "./a"])
+
+
 def test_a_box_of_nodes_keeps_its_shape():
     ape128 = apenet.machine("ape128")
     assert steps.partition_of(ape128, list(range(128))) == "8x4x4@0,0,0"
