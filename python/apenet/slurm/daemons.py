@@ -231,8 +231,12 @@ def _write(cluster: Cluster, machine: Machine) -> None:
     _write_script(folder / "bin" / "task-prolog", f'echo "export PATH={folder}/bin:$PATH"\n')
     (folder / "env.sh").write_text(cluster.variables, encoding="utf-8")
     # The folder as it stands in the daemons' arguments, by which they are found: another path may lead there, too.
-    state = {"folder": str(folder), "machine": cluster.machine, "nodes": cluster.nodes}
-    state |= {"ranks_per_node": cluster.ranks_per_node}
+    state = {
+        "folder": str(folder),
+        "machine": cluster.machine,
+        "nodes": cluster.nodes,
+        "ranks_per_node": cluster.ranks_per_node,
+    }
     (folder / _STATE).write_text(json.dumps(state), encoding="utf-8")
 
 
