@@ -147,6 +147,9 @@ def _causes(a: RunFolder, b: RunFolder) -> Iterator[Cause]:
 
 def _replays(a: RunFolder, b: RunFolder) -> tuple[tuple[Timed, Timed] | None, str]:
     """Both recordings with their times, or why there are none."""
+    lacking = next((run for run in (a, b) if run.lacks), None)
+    if lacking is not None:
+        return None, f"{lacking.path}: messages of {lacking.lacks} are not recorded, so that the first event is not known"
     missing = [str(run.path) for run in (a, b) if run.schedule is None]
     if missing:
         hint = f"apenet run --out DIR --record DIR/{RECORDING} makes one"

@@ -213,6 +213,13 @@ _STOPS = {
 def _without_recording(run: RunFolder) -> str:
     if run.result.get("outcome", "completed") != "completed":
         return _stop_text(run)
+    if run.lacks:
+        cpu = _cpu(run)
+        share = cpu["waiting"] / (sum(cpu.values()) or 1)
+        return (
+            f"{percent(share)} of the ranks' time is waiting. What for is not known: only MPI's messages can be "
+            f"recorded, and this run has those of {run.lacks}. Links and times of ranks are known."
+        )
     return (
         f"This run has no recording: apenet run --report, or --record {RECORDING} in its folder, makes one. Without it "
         "neither waits nor alternatives are known; links and times of ranks are."

@@ -13,6 +13,7 @@ from apenet.base.infiles import UnreadableError, read_json
 from apenet.machine import BOTH, ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.run.folder import RECORDING, REQUEST
+from apenet.run.recording import LACKS
 from apenet.run.replay import read_trace
 from apenet.run.results import Request
 
@@ -23,7 +24,10 @@ _REQUEST_KEYS = {"machine", "ranks", "ranks_per_node", "mapping", "nodes", "engi
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A complete run: what was asked for, what came out, and the recording, None if there is none."""
+    """A complete run: what was asked for, what came out, and the recording.
+
+    The recording is None if there is none, or if it `lacks` messages: those of libraries other than MPI.
+    """
 
     path: Path
     command: dict[str, Any]
@@ -31,6 +35,8 @@ class RunFolder:
     network: dict[str, Any] | None
     request: Request
     schedule: _core.GoalSchedule | None
+    lacks: str = ""
+    """The libraries whose messages no recording has."""
 
     @property
     def machine(self) -> Machine:
@@ -65,7 +71,10 @@ def read_folder(path: str | Path, recording: str | Path | None = None) -> RunFol
         engine=ENGINES[0] if command["engine"] == BOTH else command["engine"],
         seed=command["seed"],
     )
-    return RunFolder(folder, command, result, network, request, _recording(folder, command, recording, request.ranks))
+    warnings = [str(one) for one in result.get("warnings", [])]
+    lacks = next((one.removeprefix(LACKS) for one in warnings if one.startswith(LACKS)), "")
+    schedule = None if lacks else _recording(folder, command, recording, request.ranks)
+    return RunFolder(folder, command, result, network, request, schedule, lacks)
 
 
 def _recording(

@@ -35,6 +35,8 @@ def write_otf2(run: RunFolder, folder: Path) -> Path:
     Raises InputError for a run without a recording, a folder that exists, or where otf2 is not installed;
     NotWrittenError if writing fails, and then leaves nothing.
     """
+    if run.lacks:
+        raise InputError("otf2", folder, f"a run of MPI's messages alone: those of {run.lacks} cannot be recorded")
     if run.schedule is None:
         raise InputError("otf2", folder, "a run with its recording: apenet run --report or --record")
     if folder.exists() or folder.is_symlink():

@@ -14,6 +14,10 @@ from apenet.base.outfiles import Held, OutFile, begins_with
 from apenet.base.packing import is_packed, pack, packed
 
 
+LACKS = "recording: the trace has MPI's messages alone: it lacks those of "
+"""Begins the warning of a run whose recording is not the whole run; the names of the other libraries follow."""
+
+
 class Recording(Held):
     """A recording while it is made, in a file without a name: whatever happens, nothing of it is left behind.
 
@@ -61,19 +65,16 @@ class Recording(Held):
             self._failure = self._trace.failed(reason.removeprefix(f"{self._writable}: "))
             return ()
         self._is_written = True
+        lacking = (LACKS + ", ".join(summary.unrecorded),) if summary.unrecorded else ()
         if not is_complete:
-            return ("recording: the run did not complete: the trace ends where it was stopped",)
+            return ("recording: the run did not complete: the trace ends where it was stopped", *lacking)
         warnings = (
             (summary.puts, "remote writes were recorded as messages for which no operation waits"),
             (summary.gets, "remote reads were recorded as a request and an answer"),
             (summary.unreceived, "messages were never received: the trace has receives for which no operation waits"),
             (summary.unclosed, "ranks did not close their endpoint: their last operations may be missing"),
         )
-        counted = tuple(f"recording: {count} {text}" for count, text in warnings if count)
-        if not summary.unrecorded:
-            return counted
-        names = ", ".join(summary.unrecorded)
-        return (*counted, f"recording: the trace has MPI's messages alone: it lacks those of {names}")
+        return (*(f"recording: {count} {text}" for count, text in warnings if count), *lacking)
 
     @property
     def _writable(self) -> str:
