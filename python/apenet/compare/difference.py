@@ -149,7 +149,8 @@ def _replays(a: RunFolder, b: RunFolder) -> tuple[tuple[Timed, Timed] | None, st
     """Both recordings with their times, or why there are none."""
     lacking = next((run for run in (a, b) if run.lacks), None)
     if lacking is not None:
-        return None, f"{lacking.path}: messages of {lacking.lacks} are not recorded, so that the first event is not known"
+        reason = f"messages of {lacking.lacks} are not recorded"
+        return None, f"{lacking.path}: {reason}, so that the first event is not known"
     missing = [str(run.path) for run in (a, b) if run.schedule is None]
     if missing:
         hint = f"apenet run --out DIR --record DIR/{RECORDING} makes one"

@@ -13,7 +13,6 @@ from apenet.base.errors import NotWrittenError
 from apenet.base.outfiles import Held, OutFile, begins_with
 from apenet.base.packing import is_packed, pack, packed
 
-
 LACKS = "recording: the trace has MPI's messages alone: it lacks those of "
 """Begins the warning of a run whose recording is not the whole run; the names of the other libraries follow."""
 
