@@ -16,6 +16,7 @@ from apenet.explain.critical_path import CriticalPath, Part
 from apenet.explain.deadlock import cycle
 from apenet.explain.efficiency import efficiencies, explained
 from apenet.explain.folder import RunFolder
+from apenet.explain.repeat import repeating
 from apenet.explain.timed import CALC, SEND, Operations, Timed, operations_of, timed
 from apenet.explain.timeline import timeline
 from apenet.explain.verdict import percent, verdict
@@ -88,6 +89,7 @@ def _frame(run: RunFolder) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": command["version"],
         "command": command.get("command") or ["replay", command.get("replay", "")],
+        "repeat": repeating(run),
         "ranks": run.request.ranks,
         "nodes": list(run.request.nodes),
         "mapping": run.request.mapping,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -140,10 +141,49 @@ def test_the_page_loads_nothing_and_names_no_other_place(run_folder, tmp_path):
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
 
 
+class TestTheCommandThatRepeatsIt:
+    def repeated(self, folder, tmp_path):
+        """Runs the command of the page in the run's folder, and returns what it wrote and the command's words."""
+        words = shlex.split(apenet.explain(folder)["repeat"])
+        at = words.index("--") if "--" in words else len(words)
+        done = CliRunner().invoke(app, [*words[1:at], "--out", str(tmp_path / "again"), *words[at:]])
+        assert done.exit_code == 0, done.output
+        return json.loads((tmp_path / "again" / "run.json").read_text()), words
+
+    def test_all_options_of_a_run(self, slow, tmp_path):
+        machine = apenet.machine(
+            "ape16", ["network.link.clock_mhz=40"], ["link (0,0,0)+x down @10us up @20us"], partition="2x2x2"
+        )
+        out = tmp_path / "run"
+        options = {"map": "random:3", "ranks_per_node": 2, "seed": 7, "engine": "flit", "capture": True}
+        apenet.run([slow, "ring", "a b"], n=12, machine=machine, out=out, **options)
+        again, words = self.repeated(out, tmp_path)
+        assert again == json.loads((out / "run.json").read_text())
+        assert words[4:8] == ["-m", "ape16", "--set", "network.link.clock_mhz=40"]
+        assert words[-3:] == [str(slow), "ring", "a b"]
+
+    def test_a_machine_of_the_users_own_that_has_a_shipped_ones_name(self, slow, tmp_path, monkeypatch):
+        text = b"".join(apenet.machine("ape16", ["bus.clock_mhz=66"]).saved().values())
+        (tmp_path / "mine.toml").write_bytes(text)
+        out = tmp_path / "run"
+        apenet.run([slow, "ring"], n=4, machine=apenet.machine(tmp_path / "mine.toml"), out=out, capture=True)
+        monkeypatch.chdir(out)
+        again, words = self.repeated(out, tmp_path)
+        assert again == json.loads((out / "run.json").read_text())
+        assert words[4:6] == ["-m", "machine.toml"]
+
+    def test_a_replay(self, run_folder, tmp_path):
+        apenet.replay(run_folder / "recording.goal", machine="ape128", out=tmp_path / "run")
+        again, words = self.repeated(tmp_path / "run", tmp_path)
+        assert again == json.loads((tmp_path / "run" / "run.json").read_text())
+        assert words[:3] == ["apenet", "replay", str(run_folder / "recording.goal")]
+
+
 class TestHostileNames:
     def test_no_text_ends_the_script_or_is_markup(self, run_folder):
         content = apenet.explain(run_folder)
         content["command"] = ["./program", HOSTILE]
+        content["repeat"] = HOSTILE
         content["warnings"] = [HOSTILE]
         content["message"] = HOSTILE
         content["machine"] = {**content["machine"], "name": HOSTILE, "title": HOSTILE}

@@ -122,8 +122,8 @@ if (data.calls && data.calls.length && data.replay.has_calls) {
   const counts = new Map();
   for (const [, , name] of data.machine.numbers) counts.set(name, (counts.get(name) || 0) + 1);
   const classes = [...counts].sort().map(([name, count]) => `${count} ${name}`).join(", ");
-  const rows = [["command", data.command.join(" ")], ["machine", `${data.machine.name}: ${data.machine.title}, ${data.machine.shape}`],
-    ["numbers of the machine", classes], ["settings", data.machine.settings.join(" ") || "none"], ["placement", data.mapping],
+  const rows = [["command", data.repeat], ["machine", `${data.machine.name}: ${data.machine.title}, ${data.machine.shape}`],
+    ["numbers of the machine", classes], ["settings", data.machine.settings.join(" ") || "none"], ["placement", data.mapping === "given" ? `given, the node of each rank: ${data.nodes.join(" ")}` : data.mapping],
     ["engine", data.engine], ["seed", data.seed], ["computation", data.compute || "of the recording"], ["hash of all events", data.trace_hash], ["version", data.version]];
   section("repeat", "To repeat it", "", make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { class: "word" }, String(value))])),
     make("details", {}, make("summary", {}, "the machine's numbers and their sources"), make("p", { class: "quiet" },
