@@ -15,6 +15,7 @@ MEASUREMENT = "measurement"
 MOST_JSON_BYTES = 2**26
 _SCRIPTS = ("parts.js", "measurement.js")
 _POINTS = "points"
+_MACHINES = "machines"
 _OVER = ("offered", "size_bytes", "nodes", "ranks")
 """Columns over which a curve is drawn, the first that varies."""
 _SHOWN = (
@@ -25,6 +26,10 @@ _SHOWN = (
     "packet_latency_cycles",
     "network_latency_cycles",
     "accepted",
+    "iteration_us",
+    "dslash_us",
+    "efficiency",
+    "communication_share",
 )
 """Columns that have a figure; of a table with none of them, the first that are numbers and vary."""
 _MOST_FIGURES = 4
@@ -87,11 +92,27 @@ def page(content: dict[str, Any]) -> str:
 
 
 def _rows_and_conditions(content: object) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    rows = content.get(_POINTS) if isinstance(content, Mapping) else content
+    rows = _points(content) if isinstance(content, Mapping) else content
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError("RUN", "its content", "what --json of bench, traffic or sweep prints: an object with points")
     conditions = {name: one for name, one in content.items() if name != _POINTS} if isinstance(content, Mapping) else {}
-    return rows, conditions
+    machines = [one for one in conditions.get(_MACHINES) or () if isinstance(one, dict)]
+    warnings = [f"{one.get('machine')}: {text}" for one in machines for text in one.get("warnings") or ()]
+    return rows, {**conditions, "warnings": [*(conditions.get("warnings") or ()), *warnings]}
+
+
+def _points(content: Mapping[str, Any]) -> object:
+    """The rows of an object; of one with the points of several machines (bench lqcd), with the machine in each."""
+    machines = content.get(_MACHINES)
+    if _POINTS in content or not isinstance(machines, list) or not all(isinstance(one, dict) for one in machines):
+        return content.get(_POINTS)
+    points = [(one.get("machine"), one.get(_POINTS)) for one in machines]
+    if not all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for _, rows in points):
+        return None
+    rows = [{"machine": name, **row} for name, rows in points for row in rows]
+    return [
+        {name: "x".join(map(str, one)) if isinstance(one, list) else one for name, one in row.items()} for row in rows
+    ]
 
 
 def _title(conditions: Mapping[str, Any], command: str) -> str:
@@ -113,6 +134,8 @@ def _verdict(
         return _of_traffic(rows)
     if axes and shown:
         return _of_sweep(rows, shown[0], axes)
+    if conditions.get("scaling") and {"machine", "ranks", "efficiency"} <= set(rows[0]):
+        return _of_scaling(rows)
     if over == "size_bytes" and {"time_us", "bandwidth_mib_s"} <= set(shown):
         least = min(rows, key=lambda row: row["size_bytes"])
         most = max(rows, key=lambda row: row["bandwidth_mib_s"])
@@ -129,6 +152,16 @@ def _of_traffic(rows: Sequence[Mapping[str, Any]]) -> str:
     if not saturated:
         return f"The network carries every load up to {max(row['offered'] for row in rows):g} of a link."
     return f"The network saturates at a load of {min(saturated):g} or below; it accepts at most {most:.3g}."
+
+
+def _of_scaling(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The efficiency of each machine with most ranks, relative to its fewest."""
+    machines = list(dict.fromkeys(row["machine"] for row in rows))
+    most = [max((row for row in rows if row["machine"] == name), key=lambda row: row["ranks"]) for name in machines]
+    return (
+        "; ".join(f"{row['machine']}: efficiency {row['efficiency']:.3f} with {row['ranks']} ranks" for row in most)
+        + "."
+    )
 
 
 def _of_sweep(rows: Sequence[Mapping[str, Any]], value: str, axes: Sequence[str]) -> str:
@@ -163,7 +196,7 @@ def _missing(conditions: Mapping[str, Any], axes: Sequence[str]) -> str:
             "A sweep keeps the results of its points, not their recordings: so no waits and no critical path. "
             "The command of one point with --report explains its time."
         )
-    if conditions.get("layer") == "mpi":
+    if conditions.get("layer") == "mpi" or conditions.get("scaling"):
         return (
             "A benchmark is many short simulations: so no waits, no critical path and no advice. apenet run --report "
             "with a program of your own explains one run."

@@ -31,6 +31,30 @@ TRAFFIC = {
     ],
     "warnings": ["<b>"],
 }
+LQCD = {
+    "test": "lqcd",
+    "lattice": [8, 8, 8, 16],
+    "scaling": "strong",
+    "layer": "apelib",
+    "version": "0",
+    "machines": [
+        {
+            "machine": name,
+            "points": [
+                {"ranks": 1, "grid": [1, 1], "iteration_us": 8.0, "dslash_us": 4.0, "efficiency": 1.0},
+                {
+                    "ranks": 4,
+                    "grid": [1, 4],
+                    "iteration_us": 8 / efficiency / 4,
+                    "dslash_us": 2.0,
+                    "efficiency": efficiency,
+                },
+            ],
+            **({"warnings": ["<b>"]} if name == "two" else {}),
+        }
+        for name, efficiency in (("one", 0.5), ("two", 0.25))
+    ],
+}
 # The clock changes the time by up to 3 (at 8 ranks), the ranks by up to 2 (at 100 MHz).
 SWEEP = [
     {"machine": "m", "clock": clock, "ranks": ranks, "time_us": time}
@@ -45,6 +69,28 @@ def test_a_benchmark_says_its_least_time_and_most_bandwidth():
     assert found["figures"] == ["time_us", "bandwidth_mib_s"]
     assert [curve["rows"] for curve in found["curves"]] == [[0, 1, 2]]
     assert "--goal FILE" in found["missing"]
+
+
+def test_a_scaling_has_the_points_of_all_machines():
+    found = measurement(LQCD)
+    assert found["verdict"]["text"] == "one: efficiency 0.500 with 4 ranks; two: efficiency 0.250 with 4 ranks."
+    assert found["over"] == "ranks"
+    assert found["figures"] == ["iteration_us", "dslash_us", "efficiency"]
+    assert [(curve["name"], curve["rows"]) for curve in found["curves"]] == [
+        ("machine one", [0, 1]),
+        ("machine two", [2, 3]),
+    ]
+    assert [row[found["columns"].index("grid")] for row in found["rows"]] == ["1x1", "1x4"] * 2
+    assert found["warnings"] == ["two: <b>"]
+
+
+def test_bench_lqcd_writes_a_page(apenet, tmp_path):
+    words = ("bench", "lqcd", "--ranks", "1:2", "--lattice", "4x4x4x8", "--json", "--report", "page.html")
+    done = apenet(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "result.json").write_text(done.stdout)
+    assert apenet("explain", "result.json", cwd=tmp_path).stdout.startswith("ape16: efficiency ")
+    assert (tmp_path / "result.html").read_bytes() == (tmp_path / "page.html").read_bytes()
 
 
 def test_traffic_says_where_it_saturates_and_has_no_number_that_is_none():
@@ -66,7 +112,18 @@ def test_a_sweep_says_what_changes_its_result_most():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"points": []}', '{"points": [1]}', "num_ranks 2", '{"points": 3}', "\0\1"]
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"points": []}',
+        '{"points": [1]}',
+        "num_ranks 2",
+        '{"points": 3}',
+        '{"machines": [{"points": 3}]}',
+        "\0\1",
+    ],
 )
 def test_other_files_are_refused(tmp_path, text):
     (tmp_path / "other.json").write_text(text)
