@@ -54,9 +54,29 @@ function checkPlaces() {
   }
 }
 
+// A word of a table or of a bar's value is on one line, unless it is longer than a phone is wide.
+function checkWords() {
+  for (const element of document.querySelectorAll("th, td, .line b")) {
+    for (const node of element.childNodes) {
+      if (node.nodeType !== 3) continue;
+      for (const { 0: word, index } of node.textContent.matchAll(/[^\s/-]+/g)) {
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + word.length);
+        const tops = new Set([...range.getClientRects()].map((one) => Math.round(one.top)));
+        if (word.length <= 16 && tops.size > 1) failures.push(`a word is broken: ${word}`);
+      }
+    }
+  }
+  for (const value of document.querySelectorAll(".line b")) {
+    if (value.getClientRects().length && value.offsetHeight > 1.9 * parseFloat(getComputedStyle(value).fontSize)) failures.push(`a value on two lines: ${value.textContent}`);
+  }
+}
+
 addEventListener("load", () => setTimeout(() => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   checkPlaces();
+  checkWords();
   const canvases = [...document.querySelectorAll("canvas")];
   canvases.forEach(checkDrawn);
   for (const theme of ["light", "dark"]) {
