@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 NO_EFFECT = "had no effect on any event of this run"
-"""Ends a warning that is true of a sweep only if every point has it."""
+NO_EFFECT_REPLAYED = "had no effect on any event of a replay of this run"
+"""Both end a warning that is true of a sweep only if every point has it."""
 _NUMBER = re.compile(r"[0-9]+")
 
 
@@ -16,14 +17,14 @@ def gather_warnings(points: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
     Warnings of different points that differ only in numbers ("used 61 % of the time") are merged, and the one with the
     greatest numbers is kept. Several such warnings of one point (on several links) are all kept. One that ends with
-    `NO_EFFECT` is kept if every point has it.
+    `NO_EFFECT` or `NO_EFFECT_REPLAYED` is kept if every point has it.
     """
     kept: dict[tuple[str, int], str] = {}
     given = [list(warnings) for warnings in points]
     for warnings in given:
         seen: Counter[str] = Counter()
         for warning in warnings:
-            if warning.endswith(NO_EFFECT) and any(warning not in others for others in given):
+            if warning.endswith((NO_EFFECT, NO_EFFECT_REPLAYED)) and any(warning not in others for others in given):
                 continue
             wording = _NUMBER.sub("#", warning)
             key = (wording, seen[wording])

@@ -220,7 +220,7 @@ def run(
         ignored = (f"{name} = '{value}' is ignored: {_NO_PROGRESS_THREAD}" for name, value in refused.items())
         result = replace(result, warnings=(*result.warnings, *ignored))
         if result.ok:
-            ineffective = watched.warnings(request, result.trace_hash, result.messages)
+            ineffective = watched.warnings(request, result)
             result = replace(result, warnings=(*result.warnings, *ineffective))
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)

@@ -164,7 +164,7 @@ def _replayed(
         return replace(result, warnings=(*result.warnings, "the trace has no operations: nothing was simulated"))
     if result.messages > MOST_MESSAGES:
         return result
-    return replace(result, warnings=(*result.warnings, *warnings_of(request, schedule, result.trace_hash)))
+    return replace(result, warnings=(*result.warnings, *warnings_of(request, schedule, result)))
 
 
 def summary(result: ReplayResult) -> str:

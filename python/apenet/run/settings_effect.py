@@ -1,7 +1,9 @@
 """Finds the settings of a machine without which a run would be the same, by replays of its messages.
 
-A run and its replay must have the same events, or nothing is said. If a replay without a setting has them too, at the
-same times, then so has the program: all that it learns from the hardware is when its messages end.
+If the replay has the events of the run, and a replay without a setting has them too, at the same times, then so has the
+program: all that it learns from the hardware is when its messages end. If the replay has the messages of the run at
+other times (the program polls), it is compared with a replay without the setting, and the warning speaks of the replay alone.
+If it has other messages, nothing is said.
 """
 
 from __future__ import annotations
@@ -10,23 +12,30 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Self
+from typing import NamedTuple, Self
 
 from apenet import _core
 from apenet.base.errors import ApenetError, NotWrittenError
-from apenet.base.gather import NO_EFFECT
+from apenet.base.gather import NO_EFFECT, NO_EFFECT_REPLAYED
 from apenet.base.outfiles import Held
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.run.recording import Recording
-from apenet.run.results import Request
+from apenet.run.results import Request, Result
 
 MOST_MESSAGES = 100_000
 """A run of more is not replayed."""
 _HARDWARE = ("network", "router", "card", "bus")
 """The sections whose values act on messages alone: those of software and host are also in what a program computes."""
 
-Events = tuple[int, bytes]
+
+class Events(NamedTuple):
+    """All that the cards report and when the ranks end, of a replay."""
+
+    trace_hash: int
+    finish_ps: bytes
+    messages: int
+    bytes: int
 
 
 class WatchedSettings(Held):
@@ -48,10 +57,10 @@ class WatchedSettings(Held):
         """The variables by which the ranks find the file."""
         return {} if self._file is None else {"APENET_RECORD": _core.descriptor_path(self._file.fileno())}
 
-    def warnings(self, request: Request, trace_hash: str, messages: int) -> tuple[str, ...]:
-        """A sentence for each setting without effect of a run with this hash."""
+    def warnings(self, request: Request, result: Result) -> tuple[str, ...]:
+        """A sentence for each setting without effect of a run with this result."""
         file = self._file if self._recording is None else self._recording.file
-        if file is None or messages > MOST_MESSAGES or not any(_candidates(request.machine)):
+        if file is None or result.messages > MOST_MESSAGES or not any(_candidates(request.machine)):
             return ()
         with tempfile.TemporaryFile() as trace:
             path = f"/proc/self/fd/{trace.fileno()}"
@@ -60,19 +69,20 @@ class WatchedSettings(Held):
                 schedule = _core.read_goal(path, "recording")
             except (RuntimeError, ValueError, NotWrittenError):  # a full disk; messages that no trace can express
                 return ()
-        return warnings_of(request, schedule, trace_hash)
+        return warnings_of(request, schedule, result)
 
 
-def warnings_of(request: Request, schedule: _core.GoalSchedule, trace_hash: str) -> tuple[str, ...]:
-    """A sentence for each setting without effect of a run or replay that has this schedule and this hash."""
+def warnings_of(request: Request, schedule: _core.GoalSchedule, result: Result) -> tuple[str, ...]:
+    """A sentence for each setting without effect of a run or replay that has this schedule and this result."""
     found = []
     given: Events | None = None
     for setting, machine in _candidates(request.machine):
         given = given or _events(request, schedule)
-        if given is None or f"{given[0]:016x}" != trace_hash:
+        if given is None or (given.messages, given.bytes) != (result.messages, result.bytes):
             return ()
+        is_exact = f"{given.trace_hash:016x}" == result.trace_hash
         if _events(replace(request, machine=machine), schedule) == given:
-            found.append(f"--set {setting} {NO_EFFECT}")
+            found.append(f"--set {setting} {NO_EFFECT if is_exact else NO_EFFECT_REPLAYED}")
     return tuple(found)
 
 
@@ -99,7 +109,7 @@ def machines_without(machine: Machine) -> Iterator[tuple[str, Machine]]:
 
 
 def _events(request: Request, schedule: _core.GoalSchedule) -> Events | None:
-    """All that the cards report and when the ranks end, of a replay; None if it cannot end."""
+    """The events of a replay; None if it cannot end."""
     try:
         report = _core.replay_goal(
             request.description(),
@@ -109,4 +119,4 @@ def _events(request: Request, schedule: _core.GoalSchedule) -> Events | None:
         )
     except (ApenetError, ValueError, RuntimeError, _core.ReplayDeadlock):
         return None
-    return report.trace_hash, report.finish_ps.tobytes()
+    return Events(report.trace_hash, report.finish_ps.tobytes(), report.messages, report.bytes)

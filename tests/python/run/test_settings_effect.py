@@ -1,10 +1,12 @@
 """A setting without effect on any event of a run is named, and no other. The judge is a second run without it."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
 import apenet as package
+from apenet.host.compiling import compile_program
 from apenet.run import settings_effect
 
 EXCHANGE = """
@@ -73,6 +75,40 @@ def test_the_recording_changes_no_event(monkeypatch):
     plain = run(["bus.clock_mhz=66"])
     assert watched.trace_hash == plain.trace_hash
     assert watched.ranks == plain.ranks
+
+
+POLLS = (
+    EXCHANGE
+    + """
+for shift in (1, 3):
+    both = [world.Irecv(other, (world.rank - shift) % world.size), world.Isend(mine, (world.rank + shift) % world.size)]
+    while not MPI.Request.Testall(both):
+        pass
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("setting", "is_ineffective"), [("network.link.clock_mhz=312.5", True), ("router.port_clock_mhz=66", False)]
+)
+def test_of_a_program_that_polls_only_a_replay_is_known(setting, is_ineffective):
+    """Its replay has the same messages at other times; so the warning does not speak of the run."""
+    program = [sys.executable, "-c", POLLS.replace("BYTES", "2000")]
+    result = package.run(program, n=8, machine=package.machine("pax", [setting]), capture=True)
+    said = f"--set {setting} had no effect on any event of a replay of this run"
+    assert [words for words in result.warnings if "no effect" in words] == ([said] if is_ineffective else [])
+    without = package.run(program, n=8, machine=package.machine("pax"), capture=True)
+    assert (without.trace_hash == result.trace_hash) == is_ineffective
+
+
+def test_a_recording_that_lacks_messages_says_nothing(tmp_path):
+    """A replay of nothing has no event that a setting could change."""
+    source = Path(__file__).parents[3] / "examples/10_halo_apelib_c/halo.c"
+    compile_program([source, "-o", tmp_path / "halo"], ("apelib",))
+    machine = package.machine("ape16", ["bus.clock_mhz=66", "router.buffer_flits=4096"])
+    result = package.run([tmp_path / "halo"], n=2, machine=machine, capture=True)
+    assert result.messages > 0
+    assert ineffective(result) == []
 
 
 def test_a_long_run_is_not_replayed(monkeypatch):
