@@ -2,8 +2,8 @@
 
 If the replay has the events of the run, and a replay without a setting has them too, at the same times, then so has the
 program: all that it learns from the hardware is when its messages end. If the replay has the messages of the run at
-other times (the program polls), it is compared with a replay without the setting, and the warning speaks of the replay alone.
-If it has other messages, nothing is said.
+other times (the program polls), it is compared with a replay without the setting, and the warning speaks of the replay
+alone. If it has other messages, nothing is said.
 """
 
 from __future__ import annotations
