@@ -26,9 +26,11 @@ MOST_OPERATIONS = 2_000_000
 _WORKERS = 2
 _GREATER = ("_mhz", "_mib_s", "_mb_s", "_gb_s", "_per_second", "_gbit_s")
 _SMALLER = ("_ns", "_us")
+_LINK, _ROUTER = "network.link", "router"
 _EAGER_LIMIT = "software.mpi.eager_limit_bytes"
 _EAGER_FACTORS = (0.25, 0.5, 2.0, 4.0)
 
+LINKS, ROUTERS, LINKS_AND_ROUTERS = (f"{what} twice as fast" for what in ("links", "routers", "links and routers"))
 HARDWARE, PLACEMENT, LIBRARY, PROGRAM = "hardware", "placement", "library", "program"
 
 
@@ -154,18 +156,24 @@ def _candidates(request: Request, schedule: _core.GoalSchedule, operations: Oper
 def _machines(machine: Machine) -> Iterator[tuple[str, str, list[str], str]]:
     """Kind, name, settings and advice."""
     has_routers = machine.topology.has_routers
-    for name, section, is_chosen in (
-        ("links twice as fast", "network.link", lambda key: not key.startswith("latency")),
-        ("half the latency of the links", "network.link", lambda key: key.startswith("latency")),
-        ("routers twice as fast", "router", lambda _: True),
-        ("card twice as fast", "card", lambda _: True),
-        ("bus twice as fast", "bus", lambda _: True),
-        ("memory copies twice as fast", "host", lambda key: key.startswith("copy")),
-        ("MPI software twice as fast", "software.mpi", lambda _: True),
+    for name, sections, is_chosen in (
+        (LINKS, (_LINK,), lambda key: not key.startswith("latency")),
+        ("half the latency of the links", (_LINK,), lambda key: key.startswith("latency")),
+        (ROUTERS, (_ROUTER,), lambda _: True),
+        (LINKS_AND_ROUTERS, (_LINK, _ROUTER), lambda key: not key.startswith("latency")),
+        ("card twice as fast", ("card",), lambda _: True),
+        ("bus twice as fast", ("bus",), lambda _: True),
+        ("memory copies twice as fast", ("host",), lambda key: key.startswith("copy")),
+        ("MPI software twice as fast", ("software.mpi",), lambda _: True),
     ):
-        if not has_routers and section in ("network.link", "router"):
+        if not has_routers and {_LINK, _ROUTER} & set(sections):
             continue
-        settings = [f"{section}.{key}={value}" for key, value in _doubled(machine, section) if is_chosen(key)]
+        settings = [
+            f"{section}.{key}={value}"
+            for section in sections
+            for key, value in _doubled(machine, section)
+            if is_chosen(key)
+        ]
         if settings:
             yield HARDWARE, name, settings, ""
     limit = machine.file.software.mpi.eager_limit_bytes.value

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from apenet.explain.alternatives import HARDWARE, PLACEMENT, PROGRAM, Alternative
+from apenet.explain.alternatives import (
+    HARDWARE,
+    LINKS,
+    LINKS_AND_ROUTERS,
+    PLACEMENT,
+    PROGRAM,
+    ROUTERS,
+    Alternative,
+)
 
 LEAST_GAIN = 0.01
 """A smaller gain is no advice."""
@@ -34,7 +42,7 @@ class Verdict:
 def verdict(waiting: str, alternatives: list[Alternative], hot_link: str, *, is_measured: bool) -> Verdict:
     """`waiting` says what share of the time goes where; `hot_link` what the busiest link carries, if it is busy."""
     advice = _best([one for one in alternatives if one.advice])
-    limit = _best([one for one in alternatives if one.kind == HARDWARE])
+    limit = _best(_limits(alternatives))
     if not is_measured:
         return Verdict(f"{waiting}. No alternative was measured: the recording is too long for it.", None, None)
     if advice is not None:
@@ -53,6 +61,19 @@ def _sentence(advice: Alternative) -> str:
     if advice.kind == PLACEMENT:
         text = advice.advice if advice.advice.startswith("--") else text
     return f"{text} {'would save' if advice.kind == PROGRAM else 'saves'} {percent(advice.gain)}"
+
+
+def _limits(alternatives: list[Alternative]) -> list[Alternative]:
+    """The hardware; links and routers together only if they save more than the sum of what each saves.
+
+    Then a packet takes equally long in both, and neither is the limit alone.
+    """
+    apart = sum(max(0.0, one.gain) for one in alternatives if one.name in (LINKS, ROUTERS))
+    return [
+        one
+        for one in alternatives
+        if one.kind == HARDWARE and (one.name != LINKS_AND_ROUTERS or one.gain >= apart + LEAST_GAIN)
+    ]
 
 
 def _best(alternatives: list[Alternative]) -> Alternative | None:

@@ -81,6 +81,21 @@ def test_a_hot_link(explained, slow):
     assert gain(result, mended) > 0.4
 
 
+def test_links_and_routers_that_limit_together(explained, slow):
+    """Both move 12.5 GB/s on this machine: one alone twice as fast saves little, though a link is busy all the time."""
+    result, content = explained("far-partner", n=16, machine="my-cluster")
+    gains = {one["name"]: one["gain"] for one in content["alternatives"]}
+    assert gains["links twice as fast"] + gains["routers twice as fast"] < 0.1
+    assert content["verdict"]["limit"] == "links and routers twice as fast"
+    (settings,) = (
+        one["settings"] for one in content["alternatives"] if one["name"] == "links and routers twice as fast"
+    )
+    machine = apenet.machine("my-cluster", settings)
+    faster = apenet.run([slow, "far-partner"], n=16, machine=machine, capture=True)
+    assert gains["links and routers twice as fast"] == pytest.approx(gain(result, faster), abs=0.01)
+    assert gain(result, faster) > 0.2
+
+
 def test_serialised_sends(explained, slow):
     result, content = explained("serialised", n=8)
     assert content["verdict"]["advice"] == "sends at once"
