@@ -115,6 +115,7 @@ def _frame(run: RunFolder) -> dict[str, Any]:
         "links": [[link["name"], link["utilisation"], link["wire_bytes"], link["packets"]] for link in result["links"]],
         "link_history": _link_history(run),
         "graph": _graph(run),
+        "places": _places(run),
         "ports": list(result["ports"]),
         "cpu": _cpu(run),
         "rank_times": [
@@ -140,6 +141,14 @@ def _graph(run: RunFolder) -> dict[str, Any] | None:
         "nodes": [[*place, router] for place, router in zip(nodes, wiring.routers_of_nodes, strict=True)],
         "cables": [[one, other, names] for (one, other), names in cables.items()],
     }
+
+
+def _places(run: RunFolder) -> list[str]:
+    """The router at which each rank's node is, by its name; empty on a machine without routers."""
+    if not run.machine.topology.has_routers:
+        return []
+    wiring = _core.wiring(run.request.description().network)
+    return [wiring.routers[wiring.routers_of_nodes[node]] for node in run.request.nodes]
 
 
 def _stopped(run: RunFolder) -> list[str]:

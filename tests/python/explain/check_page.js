@@ -88,7 +88,10 @@ addEventListener("load", () => setTimeout(() => {
   const line = canvases.find((canvas) => canvas.getAttribute("aria-label").startsWith("time line"));
   if (line) checkKey(line, "+");
   const matrix = canvases.find((canvas) => canvas.getAttribute("aria-label").startsWith("communication"));
-  if (matrix) checkKey(matrix, "ArrowDown");
+  if (matrix) {
+    checkKey(matrix, "ArrowDown");
+    if (!/rank 0 on node \d+ at (\(0,0,0\)|leaf0) sends/.test(matrix.parentElement.textContent)) failures.push("the chosen rank's node has no name");
+  }
   const choice = document.querySelector("select[aria-label^=link]");
   const torus = canvases.find((canvas) => canvas.getAttribute("aria-label").startsWith("the torus"));
   if (choice && matrix && torus) {

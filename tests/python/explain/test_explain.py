@@ -134,6 +134,19 @@ def test_the_same_run_gives_the_same_page(run_folder, tmp_path):
     assert apenet.report(run_folder, tmp_path / "two.html").read_bytes() == one
 
 
+@pytest.mark.parametrize(
+    ("machine", "nodes", "places"),
+    [
+        ("ape16", [5, 0], ["(1,1,0)", "(0,0,0)"]),  # 4x2x2, x first
+        ("my-cluster", [9, 0], ["leaf1", "leaf0"]),  # eight nodes below a leaf
+        ("ideal", [1, 0], []),
+    ],
+)
+def test_nodes_have_the_names_of_their_routers(slow, tmp_path, machine, nodes, places):
+    apenet.run([slow, "none"], n=2, machine=machine, map=nodes, out=tmp_path / "run", capture=True)
+    assert apenet.explain(tmp_path / "run")["places"] == places
+
+
 def test_the_page_loads_nothing_and_names_no_other_place(run_folder, tmp_path):
     text = apenet.report(run_folder, tmp_path / "page.html").read_text()
     assert len(text) < 500_000

@@ -134,12 +134,16 @@ class Exchange {
 
   cell() { return (this.canvas.clientWidth - 18) / data.ranks; }
 
+  static place(rank) {
+    return data.places.length ? `node ${data.nodes[rank]} at ${data.places[rank]}` : `node ${data.nodes[rank]}`;
+  }
+
   choose(rank) {
     if (rank < 0 || rank >= data.ranks) return;
     this.chosen = rank;
     const own = data.pairs.filter((pair) => pair[0] === rank);
     const sum = own.reduce((all, pair) => all + pair[3], 0);
-    this.said.textContent = `rank ${rank} on node ${data.nodes[rank]} sends ${bytes(sum)} to ${own.length} ranks`;
+    this.said.textContent = `rank ${rank} on ${Exchange.place(rank)} sends ${bytes(sum)} to ${own.length} ranks`;
     if (this.world) {
       this.world.mark(data.nodes[rank]);
       const crossed = Object.entries(data.link_users || {}).filter(([, pairs]) => pairs.some(([from]) => from === rank));
@@ -151,7 +155,7 @@ class Exchange {
   say(event) {
     const [from, to] = [event.offsetY, event.offsetX].map((at) => Math.floor((at - 18) / this.cell()));
     const pair = data.pairs.find((one) => one[0] === from && one[1] === to);
-    if (pair) this.said.textContent = `${from} to ${to}: ${plain(pair[2])} messages, ${bytes(pair[3])}${pair.length > 4 ? `, ${pair[4]} links apart` : ""}`;
+    if (pair) this.said.textContent = `rank ${from} on ${Exchange.place(from)} to rank ${to} on ${Exchange.place(to)}: ${plain(pair[2])} messages, ${bytes(pair[3])}${pair.length > 4 ? `, ${pair[4]} links apart` : ""}`;
   }
 
   draw() {
