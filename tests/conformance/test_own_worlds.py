@@ -34,6 +34,19 @@ program alone
   print *, "size 1"
 end program
 """
+# Opens the stub, as ctypes and programs with plug-ins do.
+OPENS = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char** arguments) {
+  void* stub = dlopen(arguments[1], RTLD_NOW);
+  int size = 0;
+  ((int (*)(int*, char***))dlsym(stub, "MPI_Init"))(&count, &arguments);
+  ((int (*)(int, int*))dlsym(stub, "MPI_Comm_size"))(0, &size);
+  printf("size %d\\n", size);
+  return ((int (*)(void))dlsym(stub, "MPI_Finalize"))();
+}
+"""
 # Asks whether there is MPI, and does without.
 WEAK = """
 #include <stdio.h>
@@ -93,6 +106,29 @@ def test_a_stub_in_fortran_may_be_a_library(apenet, tmp_path, is_shared):
     else:
         program = compiled(tmp_path, "gfortran", "f90", FORTRAN_STUB, FORTRAN_PROGRAM)
     check_refused(apenet("run", "-n", "2", "--", program), program)
+
+
+@pytest.mark.parametrize("way", ["linked", "through another library", "opened"])
+def test_a_stub_may_be_a_library(apenet, tmp_path, way):
+    """With one rank it is what the program expects; the shim's own MPI_Init stands before it."""
+    stub, library, program = tmp_path / "libseq.so", tmp_path / "libwork.so", tmp_path / "program"
+    (tmp_path / "stub.c").write_text(STUB, encoding="utf-8")
+    (tmp_path / "program.c").write_text(OPENS if way == "opened" else PROGRAM, encoding="utf-8")
+    (tmp_path / "calls.c").write_text("int work(int, char**);\nint main(int c, char** a) { return work(c, a); }\n")
+    shared = ["gcc", "-shared", "-fPIC", f"-Wl,-rpath,{tmp_path}", "-o"]
+    linked = ["gcc", f"-Wl,-rpath,{tmp_path}", "-o", program]
+    subprocess.run([*shared, stub, tmp_path / "stub.c"], check=True)
+    if way == "through another library":
+        subprocess.run([*shared, library, tmp_path / "program.c", "-Dmain=work", stub], check=True)
+        subprocess.run([*linked, tmp_path / "calls.c", library, stub], check=True)
+    else:
+        libraries = [] if way == "opened" else [stub]
+        subprocess.run([*linked, tmp_path / "program.c", *libraries], check=True)
+    done = apenet("run", "-n", "3", "--", program, stub)
+    check_refused(done, program)
+    assert done.stdout == "size 1\n" * 3
+    alone = apenet("run", "-n", "1", "--", program, stub)
+    assert (alone.returncode, alone.stdout) == (0, "size 1\n"), alone.stderr
 
 
 def test_programs_without_mpi_are_not_refused(apenet, tmp_path, build):

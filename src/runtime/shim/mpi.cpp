@@ -20,6 +20,7 @@
 #include "runtime/shim/memory_watchers.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/mpi_world.hpp"
+#include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -154,7 +155,8 @@ void begin(ipc::Client& client, bool has_world) {
 template <typename... Arguments>
 int initialise(const void* caller, const char* function, Arguments... arguments) {
   void* const original = profiling_symbol(function);
-  if (inside) return call(original, arguments...);
+  if (is_stub()) note_own_mpi();
+  if (inside || is_stub()) return call(original, arguments...);
   const Inside mark;
   ipc::Client* client = ipc::Client::instance();
   const ProgramCall program_call(caller, function + 1, Callee::library);  // without the P of PMPI_
@@ -200,7 +202,7 @@ int leave(void* original, Arguments... arguments) {
 int finalise(const void* caller) {
   if (ipc::Client::is_fork()) return 0;  // mpi4py does so at the end of a child, whose parent's MPI goes on
   void* const original = profiling_symbol("PMPI_Finalize");
-  if (inside) return call(original);
+  if (inside || is_stub()) return call(original);
   const Inside mark;
   const ProgramCall program_call(caller, "MPI_Finalize", Callee::library);
   const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {}, {.caller = caller});

@@ -205,6 +205,7 @@ struct Called {
 
 template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arguments>
 int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments... arguments) {
+  if (is_stub()) return call_original(called.original, arguments...);
   follow_loaded_objects();
   const ProgramCall program_call(called.site.caller, called.name, Callee::library);
   ipc::Client* client = virtual_client();

@@ -10,11 +10,15 @@ namespace apenet::shim {
 
 using Word = std::intptr_t;
 
-// Returns the library's function under its profiling name (PMPI_...), past any interposed library. Ends the
-// process with a message if no loaded MPI library has it.
+// Returns the library's function under its profiling name (PMPI_...), past any interposed library; of a stub
+// the function itself. Ends the process with a message if no loaded MPI library has it.
 void* profiling_symbol(const char* name);
 // As above; nullptr if none has it.
 void* find_profiling_symbol(const char* name);
+
+// Whether the program's MPI library is a stub for one process: the shim stands before it, but it has no
+// profiling names, and no MPI library that has them is loaded. Its functions are to be called as they are.
+bool is_stub();
 
 // The binary interfaces of MPI libraries, which differ in handles and constants. MPICH serves two of them.
 enum class Abi : std::uint8_t { mpich, standard, openmpi };

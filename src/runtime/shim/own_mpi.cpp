@@ -55,13 +55,6 @@ class MappedFile {
   std::string_view bytes_;
 };
 
-// A Fortran program calls the latter. It defines them itself, or a library with a stub in Fortran does.
-bool is_init_of_mpi(std::string_view name) {
-  constexpr auto names =
-      std::to_array<std::string_view>({"MPI_Init", "MPI_Init_thread", "mpi_init_", "mpi_init_thread_"});
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // A weak reference asks whether there is an MPI library.
 bool needs_or_defines(const Elf64_Sym& symbol) {
   return symbol.st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol.st_info) != STB_WEAK;
@@ -78,6 +71,13 @@ bool names_init(const MappedFile& file, const Elf64_Shdr& table, const Elf64_Shd
 }
 
 }  // namespace
+
+// A Fortran program calls the latter. It defines them itself, or a library with a stub in Fortran does.
+bool is_init_of_mpi(std::string_view name) {
+  constexpr auto names =
+      std::to_array<std::string_view>({"MPI_Init", "MPI_Init_thread", "mpi_init_", "mpi_init_thread_"});
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 bool has_own_mpi() {
   const int before = errno;

@@ -126,15 +126,6 @@ void write_path(ImageRecord& record, const char* path) {
   ipc::copy_end(record.path, std::string_view(whole.data(), length + given.size()));
 }
 
-// A run of one rank is what such a program expects.
-void note_own_mpi() {
-  const std::uint32_t rank = own_rank();
-  if (records.process_count() == 1 || rank == UINT32_MAX || !has_own_mpi()) return;
-  ipc::StartFinding finding{.kind = ipc::StartFindingKind::own_mpi};
-  ipc::copy_end(finding.path, own_path());
-  records.note(rank, finding);
-}
-
 void begin_records() {
   const char* mapping = kept_value(ipc::mapping_variable);
   if (mapping == nullptr || records.is_found()) return;
@@ -142,7 +133,7 @@ void begin_records() {
   if (!records.is_found()) return;
   faults_at_begin = ipc::child_faults();
   record_own_image();
-  note_own_mpi();
+  if (has_own_mpi()) note_own_mpi();
   at_quick_exit([] { note_exit(); });
   pthread_atfork([] { note_library_start(); }, nullptr,
                  [] {
@@ -211,6 +202,15 @@ void record_own_image() {
   const int before = errno;
   records.write(own_record(ImageState::followed));
   errno = before;
+}
+
+// A run of one rank is what such a program expects.
+void note_own_mpi() {
+  const std::uint32_t rank = own_rank();
+  if (!records.is_found() || records.process_count() == 1 || rank == UINT32_MAX) return;
+  ipc::StartFinding finding{.kind = ipc::StartFindingKind::own_mpi};
+  ipc::copy_end(finding.path, own_path());
+  records.note(rank, finding);
 }
 
 // The process ends with its last thread; mostly the first one is that.

@@ -22,6 +22,8 @@ void note_library_start();
 void record_image(ipc::ImageRecord& image, std::uint32_t process_id, ipc::ImageState state);
 // This process goes on as it is.
 void record_own_image();
+// This process brings an MPI of its own (own_mpi.hpp).
+void note_own_mpi();
 
 // The process has made or removed a segment of shared memory, or a semaphore. Only names that Python's
 // multiprocessing draws are recorded.

@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/own_mpi.hpp"
+#include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -30,6 +32,11 @@ bool is_replaced(const void* found, const char* name) {
   return profiling != nullptr && object_of(profiling) == object_of(found);
 }
 
+// Whether a function of this name, which is not replaced, begins an MPI that the simulator does not know.
+bool begins_own_mpi(const char* name) {
+  return is_init_of_mpi(name) && find_profiling_symbol("PMPI_Init") == nullptr;
+}
+
 }  // namespace
 }  // namespace apenet::shim
 
@@ -42,7 +49,13 @@ __attribute__((visibility("hidden"), used)) void* apenet_look_up(void* library, 
   const bool is_of_shim =
       own != nullptr &&
       apenet::shim::object_of(own) == apenet::shim::object_of(reinterpret_cast<void*>(&apenet_look_up));
-  if (is_of_shim && own != found && apenet::shim::is_replaced(found, name)) found = own;
+  if (is_of_shim && own != found) {
+    if (apenet::shim::is_replaced(found, name)) {
+      found = own;
+    } else if (apenet::shim::begins_own_mpi(name)) {
+      apenet::shim::note_own_mpi();
+    }
+  }
   dlerror();  // forgets errors of the other lookups
   return found;
 }
