@@ -289,3 +289,14 @@ def test_a_ping_pong_that_doubles_its_turns_comes_to_an_end(twice, tmp_path, mpi
     subprocess.run([f"mpicc.{mpi}", "-o", tmp_path / "calibrates", source], check=True)
     _, printed, _ = twice(2, tmp_path / "calibrates")
     assert re.fullmatch(r"256 turns, 7\.[0-9] us each\n", printed)
+
+
+@pytest.mark.parametrize("case", ["own-lock", "own-pipe", "join"])
+def test_a_deadlock_in_the_host_is_reported_beside_helper_threads(apenet, tmp_path, case):
+    """Open MPI 4.1 and its PMIx are made of plug-ins (mca_*.so), which their helper threads run."""
+    needs("mpicc.openmpi")
+    source, program = SOURCES.parent / "failing_runs" / "sleeps_in_host.c", tmp_path / "sleeps"
+    subprocess.run(["mpicc.openmpi", "-pthread", "-o", program, source], check=True)
+    done = apenet("run", "-n", "2", "--stall-timeout", "3s", "--", program, case, tmp_path, "all", timeout_s=100)
+    assert done.returncode == 1, done.stderr
+    assert "deadlock: every thread of the ranks waits, and none of them can wake another" in done.stderr

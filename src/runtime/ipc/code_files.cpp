@@ -11,9 +11,10 @@
 namespace apenet::ipc {
 namespace {
 
-constexpr std::array<std::string_view, 16> mpi_libraries = {
-    "libc.so",  "libc-",    "ld-",      "libpthread", "libmpi", "libopen-pal", "libopen-rte", "libpmix",
-    "libprrte", "libevent", "libhwloc", "libfabric",  "libpmi", "libucp",      "libuc",       "libapenet"};
+constexpr std::array<std::string_view, 17> mpi_libraries = {
+    "libc.so",     "libc-",   "ld-",      "libpthread", "libmpi",   "libopen-pal",
+    "libopen-rte", "libpmix", "libprrte", "libevent",   "libhwloc", "libfabric",
+    "libpmi",      "libucp",  "libuc",    "libapenet",  "mca_"};  // plug-ins of Open MPI and PMIx
 
 std::string absolute(const char* name) {
   std::array<char, PATH_MAX> whole{};
