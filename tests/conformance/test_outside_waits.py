@@ -144,6 +144,25 @@ def test_loops_that_check_or_sleep_by_programs_of_their_own_wait_for_the_host(ap
     assert "may not repeat" in done.stderr
 
 
+# Steps that are each a process of their own, of which nothing is recognised once virtual time has begun.
+STEPS = {
+    "xargs": """seq 600 | xargs -I{} sh -c '[ -e "$0" ] && exit 255; sleep 0.1' "$1"; [ -e "$1" ]""",
+    "itself": """printf '[ -e "$2" ] && exit; [ $1 -gt 600 ] && exit 1
+        sleep 0.1; exec sh "$0" $(($1 + 1)) "$2"' > "$1.sh"
+        sh "$1.sh" 0 "$1" """,
+}
+
+
+@pytest.mark.parametrize("loop", STEPS)
+def test_sleeps_of_a_script_before_virtual_time_take_real_time(apenet, tmp_path, loop):
+    file = tmp_path / "file"
+    script = f': > "$1.begun"; {STEPS[loop]} && exec "$2" -c "from mpi4py import MPI"'
+    with subprocess.Popen(["sh", "-c", MAKER, "sh", file]):
+        done = apenet("run", "-n", "1", "--", "sh", "-c", script, "sh", file, sys.executable)
+    assert done.returncode == 0, done.stderr
+    assert " us of virtual time" in done.stderr
+
+
 def test_programs_that_fail_between_sleeps_of_work_cost_no_more_real_time_than_the_stall_timeout(apenet):
     program = (
         "import subprocess, time; from mpi4py import MPI\nfor _ in range(5): subprocess.call('false'); time.sleep(60)"
