@@ -76,6 +76,17 @@ FOREIGN = {
         "SimGrid (XML)",
         "TOML",
     ),
+    "gzip twice": (gzip.compress(gzip.compress(MACHINE.encode())), "gzip more than once", "gzip -d"),
+    "paraver": (
+        b"#Paraver (28/11/2026 at 10:00):99_ns:1(2):1:2(1:1,1:1)\n1:1:1:1:1:0:99:1\n",
+        "a trace of Paraver (.prv)",
+        "GOAL",
+    ),
+    "lfs": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 12\n",
+        "Git LFS",
+        "git lfs pull",
+    ),
     "html": (b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>\n", "HTML", "download"),
 }
 
