@@ -140,6 +140,6 @@ def test_nothing_is_overwritten_or_left_behind(run, tmp_path, monkeypatch):
 
 
 def test_a_run_without_a_recording_is_refused(tmp_path):
-    found = SimpleNamespace(schedule=None)
+    found = SimpleNamespace(schedule=None, lacks="")
     with pytest.raises(apenet.InputError, match="--record"):
         write_otf2(found, tmp_path / "archive")
