@@ -1,8 +1,8 @@
-// The guards of static variables in functions, for libc++, whose own lock a mutex of the C library: that
-// would be an action in the order of the threads (thread_order.hpp), at a time that the host decides.
-#include <ciso646>
-
-#ifdef _LIBCPP_VERSION
+// The guards of static variables in functions. Those of libstdc++ wait and wake by syscall(), those of libc++
+// by a mutex of the C library, and the shim takes either for an action in the order of the threads
+// (thread_order.hpp). But whether two threads come to the first use of a variable at once, the host decides.
+// The thread sanitizer has guards of its own, from which it learns who waits for whom.
+#ifndef __SANITIZE_THREAD__
 
 #include <atomic>
 #include <cstdint>
