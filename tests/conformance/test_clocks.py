@@ -1,9 +1,12 @@
 """Less common clocks, and the messages of runs whose time depends on the host."""
 
 import platform
+import subprocess
 from pathlib import Path
 
 import pytest
+
+import apenet as apenet_package
 
 HERE = Path(__file__).parent
 WARNING = "several threads called MPI, slept or read the clock in rank"
@@ -30,6 +33,16 @@ def test_threads_that_call_mpi_give_the_same_bytes(apenet, build, tmp_path, rank
         assert WARNING not in done.stderr
         runs.append((folder / "run.json").read_bytes())
     assert runs[0] == runs[1] == runs[2]
+
+
+def test_no_library_of_ours_waits_for_its_static_variables_by_calls_that_the_shim_answers():
+    """Two threads that made the first call of a function at once acted once more, and their order changed."""
+    libraries = sorted((Path(apenet_package.__file__).parent / "lib").glob("libapenet-*.so"))
+    assert libraries
+    for library in libraries:
+        command = ["nm", "-D", "--undefined-only", library]
+        symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert "__cxa_guard_" not in symbols, library
 
 
 @pytest.mark.parametrize("what", ["mpi", "compute"])

@@ -53,10 +53,7 @@ def test_faults_after_the_end_change_nothing(run):
     done, later, _ = run("--fault", "link (0,0,0)+x down @5s up @6s", ranks=4)
     assert done.returncode == 0, done.stderr
     ignored = "2 of 2 fault events are scheduled after the end of the run and were ignored"
-    no_effect = f"--set {SOON} had no effect on any event of a replay of this run"  # said where there is no fault
-    warnings = whole.pop("warnings")
-    warnings.remove(no_effect)
-    assert later.pop("warnings") == [*warnings, ignored]
+    assert sorted(later.pop("warnings")) == sorted([*whole.pop("warnings"), ignored])
     assert later == whole
 
 
