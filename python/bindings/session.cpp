@@ -154,12 +154,12 @@ void bind_session(nb::module_& module) {
             self.partition = {std::move(nodes), std::move(extents), spanned};
           },
           nb::arg("nodes"), nb::arg("extents"), nb::arg("spanned"))
-      .def_rw("observation", &SessionOptions::observation)
       .def_rw("compute", &SessionOptions::compute)
       .def_rw("compute_scale", &SessionOptions::compute_scale)
       .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)
       .def_rw("stall_timeout_ms", &SessionOptions::stall_timeout_ms)
       .def_rw("limit_virtual_ps", &SessionOptions::limit_virtual_ps)
+      .def_rw("start_ps", &SessionOptions::start_ps)
       .def_rw("cores", &SessionOptions::cores)
       .def_rw("output_fd", &SessionOptions::output_fd)
       .def_rw("error_fd", &SessionOptions::error_fd)
@@ -214,20 +214,28 @@ void bind_session(nb::module_& module) {
   nb::class_<SessionProgress>(module, "SessionProgress")
       .def_ro("virtual_ps", &SessionProgress::virtual_ps)
       .def_ro("messages", &SessionProgress::messages);
+  nb::class_<SessionJob>(module, "SessionJob")
+      .def(
+          "__init__",
+          [](SessionJob* self, std::vector<NodeId> node_of_rank, const SessionOptions& options) {
+            new (self) SessionJob{std::move(node_of_rank), options};
+          },
+          nb::arg("node_of_rank"), nb::arg("options"));
+  nb::class_<StartedJob>(module, "StartedJob")
+      .def(
+          "__init__",
+          [](StartedJob* self, std::vector<RankProcess> ranks, int supervisor_id, int supervisor_fd) {
+            new (self) StartedJob{std::move(ranks), {.process_id = supervisor_id, .channel = supervisor_fd}};
+          },
+          nb::arg("ranks"), nb::arg("supervisor_id"), nb::arg("supervisor_fd"));
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const MachineDescription&, std::vector<NodeId>, const SessionOptions&>(),
-           nb::arg("description"), nb::arg("node_of_process"), nb::arg("options"))
-      .def_prop_ro("mapping_path", &Session::mapping_path)
+      .def(nb::init<const MachineDescription&, const std::vector<SessionJob>&, const ObservationOptions&>(),
+           nb::arg("description"), nb::arg("jobs"), nb::arg("observation"))
+      .def("mapping_path", &Session::mapping_path, nb::arg("job"))
       .def_prop_ro("progress", &Session::progress)
       // The interpreter is free while the run lasts; nanobind takes it for each call of `interrupted`.
-      .def(
-          "run",
-          [](Session& session, const std::vector<RankProcess>& ranks, int supervisor_id, int supervisor_fd,
-             const std::function<bool()>& interrupted) {
-            return session.run(ranks, {.process_id = supervisor_id, .channel = supervisor_fd}, interrupted);
-          },
-          nb::arg("ranks"), nb::arg("supervisor_id"), nb::arg("supervisor_fd"), nb::arg("interrupted"),
-          nb::call_guard<nb::gil_scoped_release>());
+      .def("run", &Session::run, nb::arg("jobs"), nb::arg("interrupted"),
+           nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace apenet

@@ -13,16 +13,18 @@ static_assert(static_cast<int>(message::RequestVerb::put) == static_cast<int>(Ve
 static_assert(static_cast<int>(message::RequestVerb::get) == static_cast<int>(Verb::get));
 static_assert(static_cast<int>(message::RequestVerb::credit) == static_cast<int>(Verb::credit));
 
-// The caller numbers the descriptor (Descriptor::message).
+// The caller numbers the descriptor (Descriptor::message), and says which processes of the machine the
+// request's two are.
 [[nodiscard]] inline Descriptor descriptor_of(const message::Request& request, ProcessId source,
-                                              const Machine& machine, Time packet_interval) {
+                                              ProcessId target, const Machine& machine,
+                                              Time packet_interval) {
   Descriptor descriptor;
   descriptor.verb = static_cast<Verb>(request.verb);
   descriptor.source = source;
-  descriptor.target = request.target;
+  descriptor.target = target;
   descriptor.rail = request.rail;
   descriptor.channel = request.channel > 0 ? static_cast<std::uint16_t>(request.channel - 1)
-                                           : machine.channel_between(source, request.target, request.rail);
+                                           : machine.channel_between(source, target, request.rail);
   descriptor.from_cpu = (request.flags & message::from_cpu) != 0;
   descriptor.want_local = (request.flags & message::want_local) != 0;
   descriptor.want_remote = (request.flags & message::want_remote) != 0;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -16,7 +17,7 @@
 #include "machine/node_name.hpp"
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
-#include "runtime/launch/run_loop.hpp"
+#include "runtime/launch/run_jobs.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_names.hpp"
@@ -24,6 +25,7 @@
 #include "runtime/scheduler/request_validation.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
+#include "runtime/scheduler/shared_model.hpp"
 
 namespace apenet {
 namespace {
@@ -75,6 +77,13 @@ ipc::Grid grid_of(const TopologyDescription& topology, const TopologyDescription
   return grid;
 }
 
+std::vector<NodeId> nodes_of(const std::vector<SessionJob>& jobs) {
+  std::vector<NodeId> nodes;
+  for (const SessionJob& job : jobs)
+    nodes.insert(nodes.end(), job.node_of_rank.begin(), job.node_of_rank.end());
+  return nodes;
+}
+
 ObservationOptions with_call_names(ObservationOptions options) {
   for (std::uint32_t call = 0; call < static_cast<std::uint32_t>(ipc::MpiCall::count); ++call)
     options.trace.call_names.emplace_back(name_of(static_cast<ipc::MpiCall>(call)));
@@ -83,27 +92,27 @@ ObservationOptions with_call_names(ObservationOptions options) {
 
 }  // namespace
 
-struct Session::Parts {
-  Parts(const MachineDescription& description, std::vector<NodeId> node_of_process,
-        const SessionOptions& given)
-      : options(given),
-        process_count(static_cast<std::uint32_t>(node_of_process.size())),
-        simulation(description.seed),
-        machine(simulation, description, std::move(node_of_process)),
-        observation(simulation, machine, with_call_names(given.observation)),
+// One of the jobs.
+struct Session::Job {
+  Job(SharedModel& model, const SessionJob& given, bool has_others, bool is_traced)
+      : options(given.options),
+        process_count(static_cast<std::uint32_t>(given.node_of_rank.size())),
+        machine(model.machine()),
         shared(process_count),
         manager(shared.header()),
         process_ids(shared),
         memory(shared, process_ids),
-        scheduler(simulation, machine, shared, memory,
-                  {.one_at_a_time = options.compute == ipc::ComputeMode::record,
-                   .wakes_for_each_event = !options.observation.trace_path.empty()}) {
-    machine.fill_receive_rings();
+        scheduler(model, shared, memory,
+                  {.start_ps = options.start_ps,
+                   .one_at_a_time = options.compute == ipc::ComputeMode::record,
+                   .wakes_for_each_event = is_traced}) {
+    const MachineDescription& description = machine.description();
     ipc::Header& header = shared.header();
     header.rail_count = rail_count(description);
     for (std::uint8_t rail = 0; rail < rail_count(description); ++rail)
       describe_rail(rail, header.rails[rail]);
     header.lookahead_ps = machine.lookahead().ps();
+    header.joins_at_barrier = has_others || options.start_ps > 0 ? 1 : 0;
     header.compute_mode = options.compute;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);
     header.flops_per_second = description.host.flops_per_second;
@@ -111,9 +120,10 @@ struct Session::Parts {
     header.outside_patience_ns = std::int64_t{options.stall_timeout_ms} * 1'000'000;
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {
+      const NodeId node = given.node_of_rank[rank];
       ipc::RankNode& place = shared.block(rank).place;
-      place.node = place_in(options.partition, machine.node_of(rank));
-      const std::string name = node_name(machine.description(), machine.node_of(rank));
+      place.node = place_in(options.partition, node);
+      const std::string name = node_name(machine.description(), node);
       std::memcpy(place.host_name, name.c_str(), name.size() + 1);
       ipc::Identity& identity = shared.block(rank).identity;
       options.unfollowed.copy(identity.unfollowed, sizeof identity.unfollowed - 1);
@@ -121,7 +131,10 @@ struct Session::Parts {
   }
 
   void describe_rail(std::uint8_t number, ipc::Rail& rail) const;
+  // Makes the loop that runs the job's processes.
+  void begin(const StartedJob& started);
   void report_on(SessionReport& report);
+  void report_on_path(SessionReport& report);
   template <typename Predicate>
   [[nodiscard]] std::string ranks_where(const Predicate& holds) const;
   static void warn_of_host_programs(SessionReport& report);
@@ -139,17 +152,37 @@ struct Session::Parts {
 
   SessionOptions options;
   std::uint32_t process_count;
-  Simulation simulation;
-  Machine machine;
-  Observation observation;
+  Machine& machine;
   SharedMemory shared;
   ManagerSocket manager;
   ProcessIds process_ids;
   ProcessMemory memory;
   Scheduler scheduler;
+  std::optional<RunLoop> loop;
 };
 
-void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
+struct Session::Parts {
+  Parts(const MachineDescription& description, const std::vector<SessionJob>& given,
+        const ObservationOptions& options)
+      : simulation(description.seed),
+        machine(simulation, description, nodes_of(given)),
+        observation(simulation, machine, with_call_names(options)),
+        model(simulation, machine) {
+    machine.fill_receive_rings();
+    for (const SessionJob& job : given)
+      jobs.push_back(std::make_unique<Job>(model, job, given.size() > 1, !options.trace_path.empty()));
+  }
+
+  void report_on_machine(std::vector<SessionReport>& reports);
+
+  Simulation simulation;
+  Machine machine;
+  Observation observation;
+  SharedModel model;
+  std::vector<std::unique_ptr<Job>> jobs;
+};
+
+void Session::Job::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   const MachineDescription& description = machine.description();
   const NicCapabilities& capabilities = machine.capabilities(number);
   const auto require_control = [&] { require_sends_of(message::control_bytes, capabilities); };
@@ -186,38 +219,74 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   if (alone.interrupts.is_on()) rail.udp.interrupt = Time::zero();
 }
 
-Session::Session(const MachineDescription& description, std::vector<NodeId> node_of_process,
-                 const SessionOptions& options)
-    : parts_(std::make_unique<Parts>(description, std::move(node_of_process), options)) {}
+void Session::Job::begin(const StartedJob& started) {
+  std::vector<int> leaders;
+  for (const RankProcess& rank : started.ranks) leaders.push_back(rank.process_id);
+  const int root = started.supervisor.process_id != 0 ? started.supervisor.process_id : getpid();
+  process_ids.set_tree(ProcessTree(root, std::move(leaders)));
+  loop.emplace(shared, scheduler, process_ids, memory, options, started.ranks, started.supervisor.channel,
+               manager);
+}
+
+Session::Session(const MachineDescription& description, const std::vector<SessionJob>& jobs,
+                 const ObservationOptions& observation)
+    : parts_(std::make_unique<Parts>(description, jobs, observation)) {}
 
 Session::~Session() = default;
 
-std::string Session::mapping_path() const {
-  return parts_->shared.path();
+std::string Session::mapping_path(std::size_t job) const {
+  return parts_->jobs[job]->shared.path();
 }
 
-SessionReport Session::run(const std::vector<RankProcess>& ranks, const Supervisor& supervisor,
-                           const std::function<bool()>& interrupted) {
-  SessionReport report;
-  std::vector<int> leaders;
-  for (const RankProcess& rank : ranks) leaders.push_back(rank.process_id);
-  const int root = supervisor.process_id != 0 ? supervisor.process_id : getpid();
-  parts_->process_ids.set_tree(ProcessTree(root, std::move(leaders)));
-  RunLoop loop(parts_->shared, parts_->scheduler, parts_->process_ids, parts_->memory, parts_->options, ranks,
-               supervisor.channel, parts_->manager);
-  loop.run(report, interrupted);
-  parts_->report_on(report);
-  return report;
+std::vector<SessionReport> Session::run(const std::vector<StartedJob>& jobs,
+                                        const std::function<bool()>& interrupted) {
+  std::vector<RunLoop*> loops;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    parts_->jobs[i]->begin(jobs[i]);
+    loops.push_back(&*parts_->jobs[i]->loop);
+  }
+  run_jobs(loops, parts_->model, interrupted);
+  std::vector<SessionReport> reports(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) parts_->jobs[i]->loop->report_on(reports[i]);
+  parts_->machine.settle();
+  for (std::size_t i = 0; i < jobs.size(); ++i) parts_->jobs[i]->report_on(reports[i]);
+  parts_->report_on_machine(reports);
+  for (std::size_t i = 0; i < jobs.size(); ++i) parts_->jobs[i]->report_on_path(reports[i]);
+  return reports;
 }
 
 SessionProgress Session::progress() const {
-  const auto& view = parts_->scheduler.view();
-  if (!view.ranks.started()) return {};
-  return {std::max<std::int64_t>(0, parts_->simulation.now().ps() - view.ranks.epoch_ps()),
-          view.delivery.totals().messages};
+  SessionProgress progress;
+  std::int64_t epoch_ps = never_ps;
+  for (const std::unique_ptr<Job>& job : parts_->jobs) {
+    const SchedulerView view = job->scheduler.view();
+    if (!view.ranks.started()) continue;
+    epoch_ps = std::min(epoch_ps, view.ranks.epoch_ps());
+    progress.messages += view.delivery.totals().messages;
+  }
+  if (epoch_ps != never_ps)
+    progress.virtual_ps = std::max<std::int64_t>(0, parts_->simulation.now().ps() - epoch_ps);
+  return progress;
 }
 
-void Session::Parts::report_on(SessionReport& report) {
+// Reports what the machine has done since virtual time began.
+void Session::Parts::report_on_machine(std::vector<SessionReport>& reports) {
+  const auto has_begun = [](const auto& job) { return job->scheduler.view().ranks.started(); };
+  const auto found = std::find_if(jobs.begin(), jobs.end(), has_begun);
+  const Delivery& delivery = (found == jobs.end() ? jobs.front() : *found)->scheduler.view().delivery;
+  const std::vector<std::string> machine_warnings = machine.warnings();
+  const std::vector<std::string> trace_warnings = observation.finish();
+  for (SessionReport& report : reports) {
+    report.links = delivery.link_use();
+    report.ports = delivery.port_use();
+    report.faults = machine.fault_use();
+    report.network = observation.network_history();
+    report.warnings.insert(report.warnings.end(), machine_warnings.begin(), machine_warnings.end());
+    report.warnings.insert(report.warnings.end(), trace_warnings.begin(), trace_warnings.end());
+  }
+}
+
+void Session::Job::report_on(SessionReport& report) {
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     report_rank(report.ranks[rank], rank);
     if (scheduler.view().ranks.started()) {
@@ -231,15 +300,13 @@ void Session::Parts::report_on(SessionReport& report) {
   report.rail_messages.assign(totals.rail_messages.begin(),
                               totals.rail_messages.begin() + rail_count(machine.description()));
   report.trace_hash = delivery.trace_hash();
-  machine.settle();
-  report.links = delivery.link_use();
-  report.ports = delivery.port_use();
-  report.faults = machine.fault_use();
   report.route_changes = delivery.route_changes();
   for (RouteChange& change : report.route_changes) change.at_ps -= scheduler.view().ranks.epoch_ps();
-  report.network = observation.network_history();
-  for (std::string& warning : machine.warnings()) report.warnings.push_back(std::move(warning));
-  for (std::string& warning : observation.finish()) report.warnings.push_back(std::move(warning));
+}
+
+// The rest of the warnings, behind those of the machine.
+void Session::Job::report_on_path(SessionReport& report) {
+  const RunTotals& totals = scheduler.view().delivery.totals();
   if (const std::string ranks = ranks_where([](const ipc::Block& block) { return block.lock.had_several(); });
       !ranks.empty()) {
     report.warnings.push_back(
@@ -279,7 +346,7 @@ void Session::Parts::report_on(SessionReport& report) {
 
 // "rank 2", "ranks 0, 1"; empty if there is none.
 template <typename Predicate>
-std::string Session::Parts::ranks_where(const Predicate& holds) const {
+std::string Session::Job::ranks_where(const Predicate& holds) const {
   constexpr std::uint32_t most_named = 4;
   std::string ranks;
   std::uint32_t count = 0;
@@ -292,7 +359,7 @@ std::string Session::Parts::ranks_where(const Predicate& holds) const {
   return (count > 1 ? "ranks " : "rank ") + ranks;
 }
 
-void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
+void Session::Job::report_rank(RankReport& report, std::uint32_t rank) {
   const ipc::Block& block = shared.block(rank);
   const ipc::Identity& identity = block.identity;
   report.initialised = identity.initialised != 0;
@@ -315,7 +382,7 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
 // Fails a run of an MPI program whose messages did not cross the simulated network, because its results would
 // be meaningless. For other programs this is only a warning, and if the run has failed anyway, a lost shim
 // may be the reason.
-void Session::Parts::prove_path(SessionReport& report) const {
+void Session::Job::prove_path(SessionReport& report) const {
   if (report.outcome == SessionReport::Outcome::failed) {
     std::string lost = find_lost_shim(report);
     if (!lost.empty()) report.warnings.push_back(std::move(lost));
@@ -330,7 +397,7 @@ void Session::Parts::prove_path(SessionReport& report) const {
 }
 
 // Programs that have seen the host's clocks, whether or not that matters to the result.
-void Session::Parts::warn_of_host_programs(SessionReport& report) {
+void Session::Job::warn_of_host_programs(SessionReport& report) {
   std::vector<std::string> texts;
   std::map<std::string, std::vector<std::uint32_t>> ranks;
   const auto add = [&](std::size_t rank, const std::string& text) {
@@ -350,7 +417,7 @@ void Session::Parts::warn_of_host_programs(SessionReport& report) {
 }
 
 // Why the results would be meaningless; empty if they are not.
-std::string Session::Parts::find_bypass(SessionReport& report) const {
+std::string Session::Job::find_bypass(SessionReport& report) const {
   const std::uint64_t all_messages = report.messages + scheduler.view().delivery.totals().startup_messages;
   const auto any = [&report](auto is) { return std::any_of(report.ranks.begin(), report.ranks.end(), is); };
   const bool any_mpi = any([](const RankReport& rank) { return rank.initialised; });
@@ -383,7 +450,7 @@ std::string Session::Parts::find_bypass(SessionReport& report) const {
 }
 
 // Which rank was a world of its own, in an MPI that only its process knows.
-std::string Session::Parts::find_own_worlds(const SessionReport& report) {
+std::string Session::Job::find_own_worlds(const SessionReport& report) {
   if (report.ranks.size() == 1) return {};
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     const RankReport& rank = report.ranks[i];
@@ -402,7 +469,7 @@ std::string Session::Parts::find_own_worlds(const SessionReport& report) {
 
 // Why a rank ran without the shim, or may have: then the program saw the host's clocks, or ran past the
 // simulated network altogether.
-std::string Session::Parts::find_lost_shim(const SessionReport& report) {
+std::string Session::Job::find_lost_shim(const SessionReport& report) {
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     const RankReport& rank = report.ranks[i];
     const std::string name = "rank " + std::to_string(i);

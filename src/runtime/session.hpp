@@ -1,6 +1,8 @@
-// Session: one run of a real program on a simulated machine, from the start of its processes to their end.
+// Session: one or several jobs on a simulated machine, each a real program, from the start of their processes
+// to their end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,30 +15,45 @@
 namespace apenet {
 
 struct SessionProgress {
-  std::int64_t virtual_ps = 0;  // since virtual time began
-  std::uint64_t messages = 0;   // the program's, posted until now
+  std::int64_t virtual_ps = 0;  // since virtual time began for the first job
+  std::uint64_t messages = 0;   // the programs', posted until now
+};
+
+// A job: a program on nodes of its own.
+struct SessionJob {
+  std::vector<NodeId> node_of_rank;
+  SessionOptions options;
+};
+
+// The processes of a job.
+struct StartedJob {
+  std::vector<RankProcess> ranks;
+  Supervisor supervisor{};
 };
 
 class Session {
  public:
-  // Throws std::invalid_argument for an invalid description, and std::system_error if the host refuses.
-  Session(const MachineDescription& description, std::vector<NodeId> node_of_process,
-          const SessionOptions& options);
+  // Throws std::invalid_argument for an invalid description, and std::system_error if the host refuses. A
+  // trace (ObservationOptions) is of one job.
+  Session(const MachineDescription& description, const std::vector<SessionJob>& jobs,
+          const ObservationOptions& observation = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // The value of ipc::mapping_variable for the ranks' environment.
-  [[nodiscard]] std::string mapping_path() const;
+  // The value of ipc::mapping_variable for the environment of a job's ranks.
+  [[nodiscard]] std::string mapping_path(std::size_t job = 0) const;
 
-  // Runs until all processes have ended. Calls `interrupted` about fifty times a second; if it returns true,
-  // all processes are terminated and their output so far is forwarded.
-  SessionReport run(const std::vector<RankProcess>& ranks, const Supervisor& supervisor,
-                    const std::function<bool()>& interrupted);
+  // Runs until all processes have ended; `jobs` and the reports are in the order of the session's. A job that
+  // fails ends alone. Calls `interrupted` about fifty times a second; if it returns true, all processes are
+  // terminated and their output so far is forwarded.
+  std::vector<SessionReport> run(const std::vector<StartedJob>& jobs,
+                                 const std::function<bool()>& interrupted);
   // How far the run is. Call it from within `interrupted`.
   [[nodiscard]] SessionProgress progress() const;
 
  private:
+  struct Job;
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -201,7 +201,7 @@ SessionReport run_beside(const MachineDescription& machine, Work work,
   options.deadlock_wait_ms = 5;
   options.cores = CoreUse::all;
   options.compute = ipc::ComputeMode::profile;
-  Session session(machine, {0, 1, 2}, options);
+  Session session(machine, {{{0, 1, 2}, options}});
   View view(session, 3);
   std::vector<RankProcess> ranks;
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank)
@@ -211,7 +211,8 @@ SessionReport run_beside(const MachineDescription& machine, Work work,
   // A run takes milliseconds of a processor, and on a host with many other programs up to a minute. After
   // this time it hangs.
   const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(10);
-  SessionReport report = session.run(ranks, {}, [limit] { return std::chrono::steady_clock::now() > limit; });
+  SessionReport report =
+      session.run({{ranks}}, [limit] { return std::chrono::steady_clock::now() > limit; }).front();
   ended = true;
   writer.join();
   return report;

@@ -458,13 +458,16 @@ TEST(Boundary, AWrongProcessIdOfARankThatHasEndedDoesNotBlockTheRun) {
   };
   SessionOptions options;
   options.output_fd = options.error_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  Session session(test::round_ideal(), {0}, options);
+  Session session(test::round_ideal(), {{{0}, options}});
   const std::vector<RankProcess> ranks = {fork_rank(session, 0, lies, Begin::by_the_program)};
   while (*turn != 1) usleep(100);
-  const SessionReport report = session.run(ranks, {}, [turn] {
-    *turn = 2;
-    return false;
-  });
+  const SessionReport report = session
+                                   .run({{ranks}},
+                                        [turn] {
+                                          *turn = 2;
+                                          return false;
+                                        })
+                                   .front();
   EXPECT_EQ(report.message.rfind("rank 0 wrote an invalid identity: process_id = 1", 0), 0U)
       << report.message;
   for (const std::string& warning : report.warnings)

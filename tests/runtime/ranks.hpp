@@ -56,11 +56,11 @@ inline int open_parts(const std::string& header_path, const ipc::Header& header)
 }
 
 inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const RankProgram& program,
-                             Begin begin) {
+                             Begin begin, std::size_t job = 0) {
   int out[2];
   int err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
-  const std::string path = session.mapping_path();
+  const std::string path = session.mapping_path(job);
   std::fflush(nullptr);  // what the test has not written yet, the rank would write, too
   const pid_t child = test::fork_with_test();
   if (child == 0) {
@@ -104,11 +104,11 @@ inline Ran run_ranks(
   options.deadlock_wait_ms = 100;
   std::vector<NodeId> nodes;
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank) nodes.push_back(rank);
-  Session session(machine, nodes, options);
+  Session session(machine, {{nodes, options}});
   std::vector<RankProcess> ranks;
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank)
     ranks.push_back(fork_rank(session, rank, programs[rank], begin));
-  Ran ran{session.run(ranks, {}, interrupted), {}};
+  Ran ran{session.run({{ranks}}, interrupted).front(), {}};
   close(sink[1]);
   char buffer[4096];
   for (ssize_t count = read(sink[0], buffer, sizeof buffer); count > 0;

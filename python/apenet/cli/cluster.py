@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -55,7 +56,7 @@ def run(
     allow_long: AllowLongOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay the traces of several jobs together, and say what they cost each other."""
+    """Run the programs of several jobs, or replay their traces, together, and say what they cost each other."""
     if figure is not None:
         check_picture_file(FIGURE, figure)
     with progress_bar(str(file), None) as progress:
@@ -65,6 +66,11 @@ def run(
             allow_long=allow_long,
             progress=lambda step: progress.update(progress.task_ids[0], description=step),
         )
+    for job in result.jobs:
+        sys.stderr.buffer.write(job.stderr)
+        (sys.stderr if as_json else sys.stdout).buffer.write(job.stdout)
+        sys.stderr.flush()
+        sys.stdout.flush()
     if as_json:
         print_json(result.to_json())
     else:
@@ -72,7 +78,7 @@ def run(
     if figure is not None:
         write_picture(FIGURE, figure, lambda plt: drawn_partitions(result.check(), plt, "jobs"))
         messages().print(f"wrote {figure}", markup=False)
-    if any(job.deadlock for job in result.jobs):
+    if any(job.outcome != "completed" for job in result.jobs):
         raise typer.Exit(1)
 
 
@@ -82,10 +88,10 @@ def _print(result: ClusterResult) -> None:
         table.add_column(title, justify="left" if title in ("job", "shares links with") else "right")
     for job in result.jobs:
         shared = ", ".join(f"{name} ({len(links)})" for name, links in job.shared.items())
-        times = [_shown(job.time_us), _shown(job.alone_us), _factor(job.slowdown)]
+        times = [_shown(job.time_us, job.outcome), _shown(job.alone_us, "-"), _factor(job.slowdown)]
         table.add_row(job.name, str(len(job.nodes)), show_time(job.start_us), *times, shared or "none")
     print_tables(table)
-    lines = [f"job {job.name}: deadlock: {job.deadlock}" for job in result.jobs if job.deadlock]
+    lines = [f"job {job.name}: {job.outcome}: {job.message}" for job in result.jobs if job.outcome != "completed"]
     lines += [f"warning: job {job.name}: {text}" for job in result.jobs for text in job.warnings]
     lines += [f"warning: {text}" for text in result.warnings]
     if lines:
@@ -105,8 +111,8 @@ def _print(result: ClusterResult) -> None:
     )
 
 
-def _shown(time_us: float | None) -> str:
-    return "deadlock" if time_us is None else show_time(time_us)
+def _shown(time_us: float | None, otherwise: str) -> str:
+    return otherwise if time_us is None else show_time(time_us)
 
 
 def _factor(slowdown: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Replays the traces of several jobs together, each alone, and in pairs."""
+"""Runs the programs of several jobs, or replays their traces: together, each alone, and in pairs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from apenet import _core
 from apenet.base.errors import InputError
 from apenet.base.numbers import checked_seed
+from apenet.cluster.programs import PlannedProgram, plan_program, run_programs
+from apenet.host.mpi_library import MpiChoice
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_ranks
@@ -23,7 +25,7 @@ from apenet.machine.partition_links import CheckedPartition, PartitionCheck, req
 from apenet.run.limits import virtual_time_ps
 from apenet.run.long_runs import require_soon
 from apenet.run.replay import read_trace
-from apenet.run.results import PS_PER_US, Result, common_results
+from apenet.run.results import PS_PER_US, Result, Totals, common_results
 
 MOST_JOBS = 128
 """All pairs of them are simulated."""
@@ -31,40 +33,56 @@ MOST_JOBS = 128
 
 @dataclass(frozen=True)
 class Job:
-    """A trace in the GOAL format with ranks of its own, on a partition or on nodes of its own.
+    """A program or a trace in the GOAL format, with ranks of its own, on a partition or on nodes of its own.
 
-    `map` places its ranks as in `apenet.replay`, within the `partition` if there is one. None of them acts before
-    `start`, in seconds or as `10us`.
+    `trace`: the file of a trace. `command`: a program and its arguments, with `ranks` ranks, and the MPI library `mpi`
+    as in `apenet.run`; `out` is the run's folder, `output` a folder for what the ranks print. `map` places the ranks as
+    in `apenet.run`, within the `partition` if there is one. None of them acts before `start`, in seconds or as `10us`.
     """
 
     name: str
-    trace: str | Path
+    trace: str | Path | None = None
     partition: str | None = None
     start: str | float = 0
     map: Mapping = "linear"
     ranks_per_node: int = 1
+    command: Sequence[str] | None = None
+    ranks: int | None = None
+    mpi: MpiChoice = "auto"
+    out: str | Path | None = None
+    output: str | Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobResult:
     """What a job took; times in virtual microseconds, `finish_us` with the end of each rank since time zero.
 
-    `time_us` is from the job's start to its last rank's end, and `alone_us` the same with no other job on the machine:
-    None if the job deadlocks, which `deadlock` describes. `shared` has the links that this job and each other one take
-    when they run alone.
+    `outcome` is that of `apenet.RunResult`, and `message` describes one that is not `completed`; `deadlock` is that
+    message for a deadlock. `time_us` is from the job's start to its last rank's end, and `alone_us` the same with no
+    other job on the machine: None if the job did not complete. `shared` has the links that this job and each other one
+    take when they run alone. `stdout` and `stderr`: what a program printed.
     """
 
     name: str
-    trace: str
+    trace: str | None
+    command: tuple[str, ...] | None
+    outcome: str
+    message: str
     nodes: tuple[int, ...]
     start_us: float
     finish_us: NDArray[np.float64] = field(repr=False)
     time_us: float | None
     alone_us: float | None
-    deadlock: str
     links: tuple[str, ...] = field(repr=False)
     shared: dict[str, tuple[str, ...]] = field(repr=False)
     warnings: tuple[str, ...]
+    stdout: bytes = field(repr=False, default=b"")
+    stderr: bytes = field(repr=False, default=b"")
+
+    @property
+    def deadlock(self) -> str:
+        """What waits; empty if the job has not ended in a deadlock."""
+        return self.message if self.outcome == "deadlock" else ""
 
     @property
     def slowdown(self) -> float | None:
@@ -76,6 +94,9 @@ class JobResult:
         return {
             "name": self.name,
             "trace": self.trace,
+            "command": None if self.command is None else list(self.command),
+            "outcome": self.outcome,
+            "message": self.message,
             "nodes": list(self.nodes),
             "start_us": self.start_us,
             "time_us": self.time_us,
@@ -128,10 +149,33 @@ class ClusterResult(Result):
 
 @dataclass(frozen=True)
 class _Planned:
+    """A job on its nodes; it has a schedule or a program."""
+
     job: Job
-    schedule: _core.GoalSchedule
     nodes: list[int]
     start_ps: int
+    schedule: _core.GoalSchedule | None = None
+    program: PlannedProgram | None = None
+
+
+@dataclass(frozen=True)
+class _JobRun:
+    """What a job did in one simulation."""
+
+    finish_ps: NDArray[np.int64]
+    outcome: str
+    message: str
+    warnings: tuple[str, ...]
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+
+@dataclass(frozen=True)
+class _Simulated:
+    """One simulation of some of the jobs."""
+
+    jobs: list[_JobRun]
+    totals: _core.JobsReport | Totals
 
 
 def run(
@@ -144,11 +188,11 @@ def run(
     allow_long: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ClusterResult:
-    """Replays the traces of all jobs together, then each alone from the same start, then each pair.
+    """Runs the programs of all jobs together, then each alone from the same start, then each pair; or replays traces.
 
-    `matrix`: false leaves the pairs out. A job that deadlocks ends alone. Raises InputError for jobs that do not fit
-    the machine or share a node, and for what would take hours unless `allow_long`; PartitionError if faults leave no
-    path.
+    `matrix`: false leaves the pairs out. A job that fails or deadlocks ends alone. Raises InputError for jobs that do
+    not fit the machine or share a node, for programs beside traces, and for traces that would take hours unless
+    `allow_long`; PartitionError if faults leave no path of a trace.
     """
     began = time.monotonic()
     chosen = read_machine(machine) if isinstance(machine, str) else machine
@@ -156,36 +200,60 @@ def run(
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     seed = checked_seed(seed)
-    plans = _planned(chosen, list(jobs))
+    plans = _planned(chosen, list(jobs), engine, seed)
     description = chosen.description(seed, engine)
     if not allow_long:
         times = len(plans) + 1 if matrix else 2
-        hops = sum(_core.count_goal_packet_hops(description, one.nodes, one.schedule).all for one in plans)
+        traces = [(one.nodes, one.schedule) for one in plans if one.schedule is not None]
+        hops = sum(_core.count_goal_packet_hops(description, nodes, schedule).all for nodes, schedule in traces)
         require_soon(times * hops, "all replays", "jobs", str(len(plans)), "shorter traces or --no-matrix")
 
-    def replayed(*members: int) -> _core.JobsReport:
+    def simulated(*members: int, is_kept: bool = False) -> _Simulated:
         progress(" and ".join(plans[member].job.name for member in members[:3]))
-        schedules = [plans[member].schedule for member in members]
-        nodes = [plans[member].nodes for member in members]
-        try:
-            return _core.replay_jobs(description, schedules, nodes, [plans[member].start_ps for member in members])
-        except ValueError as error:
-            raise chosen.refused(error) from error
+        return _simulated(chosen, description, [plans[member] for member in members], is_kept)
 
-    together = replayed(*range(len(plans)))
-    alone = [replayed(member) for member in range(len(plans))]
+    together = simulated(*range(len(plans)), is_kept=True)
+    alone = [simulated(member) for member in range(len(plans))]
     results = _results(plans, together, alone)
-    interference = _interference(plans, results, replayed) if matrix else None
+    interference = _interference(plans, results, simulated) if matrix else None
     virtual_ps = max(int(report.finish_ps.max()) for report in together.jobs)
     return ClusterResult(
         jobs=results,
         interference=interference,
         simulated=chosen,
-        **common_results(chosen, seed, together, virtual_ps, began),
+        **common_results(chosen, seed, together.totals, virtual_ps, began),
     )
 
 
-def _planned(machine: Machine, jobs: Sequence[Job]) -> list[_Planned]:
+def _simulated(
+    machine: Machine, description: _core.MachineDescription, plans: Sequence[_Planned], is_kept: bool
+) -> _Simulated:
+    schedules = [one.schedule for one in plans if one.schedule is not None]
+    if schedules:
+        nodes, starts = [one.nodes for one in plans], [one.start_ps for one in plans]
+        try:
+            report = _core.replay_jobs(description, schedules, nodes, starts)
+        except ValueError as error:
+            raise machine.refused(error) from error
+        runs = [
+            _JobRun(one.finish_ps, "deadlock" if one.deadlock else "completed", one.deadlock, tuple(one.warnings))
+            for one in report.jobs
+        ]
+        return _Simulated(runs, report)
+    programs = [one.program for one in plans if one.program is not None]
+    results, totals = run_programs(machine, description, programs, is_kept=is_kept)
+    runs = []
+    for plan, result in zip(plans, results, strict=True):
+        ends_us = np.array([rank.virtual_time_us for rank in result.ranks])
+        finish_ps = plan.start_ps + np.rint(ends_us * PS_PER_US).astype(np.int64)
+        outcome = result.outcome if result.ok or result.outcome != "completed" else "failed"
+        message = result.message or ("" if result.ok else f"status {result.exit_status}")
+        output = (result.stdout or b"", result.stderr or b"")
+        runs.append(_JobRun(finish_ps, outcome, message, result.warnings, *output))
+    return _Simulated(runs, totals)
+
+
+def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int) -> list[_Planned]:
     if not 1 <= len(jobs) <= MOST_JOBS:
         raise InputError("jobs", len(jobs), f"1 to {MOST_JOBS} jobs")
     names = [job.name for job in jobs]
@@ -196,21 +264,49 @@ def _planned(machine: Machine, jobs: Sequence[Job]) -> list[_Planned]:
     for job in jobs:
         try:
             on = machine.with_partition(job.partition)
-            schedule = read_trace(job.trace)
-            nodes = map_ranks(on, schedule.rank_count, job.ranks_per_node, job.map)
-            plans.append(_Planned(job, schedule, nodes, virtual_time_ps("start", job.start)))
+            plans.append(_planned_job(on, job, engine, seed))
         except InputError as error:
             raise InputError(f"job {job.name}: {error.name}", error.value, error.expected) from error
-        own = tuple(dict.fromkeys(nodes)) if on.partition is None else on.partition.nodes
+        own = tuple(dict.fromkeys(plans[-1].nodes)) if on.partition is None else on.partition.nodes
         places.append(Partition(job.name, own))
     require_apart(places)
+    of_programs = [one.job.name for one in plans if one.program is not None]
+    if of_programs and len(of_programs) < len(plans):
+        others = ", ".join(one.job.name for one in plans if one.program is None)
+        raise InputError("jobs", f"programs {', '.join(of_programs)} beside traces {others}", "all of one kind")
     return plans
 
 
-def _results(
-    plans: Sequence[_Planned], together: _core.JobsReport, alone: Sequence[_core.JobsReport]
-) -> tuple[JobResult, ...]:
-    taken = [tuple(link.name for link in report.links if link.packets > 0) for report in alone]
+def _planned_job(on: Machine, job: Job, engine: str, seed: int) -> _Planned:
+    start_ps = virtual_time_ps("start", job.start)
+    if (job.trace is None) == (job.command is None):
+        raise InputError("trace, command", "both" if job.trace is not None else "neither", "one of them")
+    if job.trace is not None:
+        for name in ("ranks", "out", "output"):
+            if getattr(job, name) is not None:
+                raise InputError(name, getattr(job, name), "only with a command: a trace has its own ranks")
+        schedule = read_trace(job.trace)
+        return _Planned(job, map_ranks(on, schedule.rank_count, job.ranks_per_node, job.map), start_ps, schedule)
+    if job.command is None or job.ranks is None:
+        raise InputError("ranks", job.ranks, "the number of the program's ranks")
+    program = plan_program(
+        job.command,
+        machine=on,
+        ranks=job.ranks,
+        ranks_per_node=job.ranks_per_node,
+        mapping=job.map,
+        mpi=job.mpi,
+        engine=engine,
+        seed=seed,
+        start_ps=start_ps,
+        out=job.out,
+        output=job.output,
+    )
+    return _Planned(job, list(program.request.nodes), start_ps, program=program)
+
+
+def _results(plans: Sequence[_Planned], together: _Simulated, alone: Sequence[_Simulated]) -> tuple[JobResult, ...]:
+    taken = [tuple(link.name for link in one.totals.links if link.packets > 0) for one in alone]
     results = []
     for place, (plan, report) in enumerate(zip(plans, together.jobs, strict=True)):
         shared = {
@@ -221,36 +317,40 @@ def _results(
         results.append(
             JobResult(
                 name=plan.job.name,
-                trace=str(plan.job.trace),
+                trace=None if plan.job.trace is None else str(plan.job.trace),
+                command=None if plan.job.command is None else tuple(map(str, plan.job.command)),
+                outcome=report.outcome,
+                message=report.message,
                 nodes=tuple(plan.nodes),
                 start_us=plan.start_ps / PS_PER_US,
                 finish_us=report.finish_ps / PS_PER_US,
                 time_us=_time_us(report, plan),
                 alone_us=_time_us(alone[place].jobs[0], plan),
-                deadlock=report.deadlock,
                 links=taken[place],
                 shared={name: links for name, links in shared.items() if links},
-                warnings=tuple(report.warnings),
+                warnings=report.warnings,
+                stdout=report.stdout,
+                stderr=report.stderr,
             )
         )
     return tuple(results)
 
 
 def _interference(
-    plans: Sequence[_Planned], results: Sequence[JobResult], replayed: Callable[[int, int], _core.JobsReport]
+    plans: Sequence[_Planned], results: Sequence[JobResult], simulated: Callable[[int, int], _Simulated]
 ) -> tuple[tuple[float | None, ...], ...]:
     """The rows of the matrix."""
     alone = [result.alone_us for result in results]
     rows: list[list[float | None]] = [[_ratio(one, one) for _ in results] for one in alone]
     for pair in itertools.combinations(range(len(plans)), 2):
-        report = replayed(*pair)
+        report = simulated(*pair)
         for (member, other), job in zip((pair, pair[::-1]), report.jobs, strict=True):
             rows[member][other] = _ratio(_time_us(job, plans[member]), alone[member])
     return tuple(map(tuple, rows))
 
 
-def _time_us(report: _core.JobReport, plan: _Planned) -> float | None:
-    return None if report.deadlock else (int(report.finish_ps.max()) - plan.start_ps) / PS_PER_US
+def _time_us(report: _JobRun, plan: _Planned) -> float | None:
+    return None if report.outcome != "completed" else (int(report.finish_ps.max()) - plan.start_ps) / PS_PER_US
 
 
 def _ratio(time_us: float | None, alone_us: float | None) -> float | None:

@@ -33,6 +33,11 @@ _JOB_KEYS = {
     "start": "a time such as 10us",
     "map": "a text, or a list of nodes",
     "ranks_per_node": _NUMBER,
+    "command": _TEXTS,
+    "ranks": _NUMBER,
+    "mpi": _TEXT,
+    "out": _TEXT,
+    "output": _TEXT,
 }
 
 
@@ -70,8 +75,12 @@ def _job(file: Path, name: str, table: object) -> Job:
     if not isinstance(table, dict) or not re.fullmatch(PARTITION_NAME, name):
         raise MachineError(file, f"job.{name}", table, "a table [job.NAME], NAME of letters, digits, _ and -")
     _check(file, f"job.{name}.", table, _JOB_KEYS)
-    if "trace" not in table:
-        raise MachineError(file, f"job.{name}.trace", ABSENT, "a GOAL trace, as apenet run --record writes it")
+    if ("trace" in table) == ("command" in table):
+        raise MachineError(
+            file, f"job.{name}.trace", table.get("trace", ABSENT), "a GOAL trace or a command, and not both of them"
+        )
+    if "command" in table and "ranks" not in table:
+        raise MachineError(file, f"job.{name}.ranks", ABSENT, "the number of the program's ranks")
     return Job(name, **table)
 
 

@@ -118,14 +118,19 @@ def start_ranks(
     count: int,
     environment: dict[str, str],
     folder: OutputFolder | None = None,
+    *,
+    reads_input: bool = True,
 ) -> Launched:
     """Starts one process per rank, with the simulator as its process manager (PMI-1 over a socket pair).
 
+    `reads_input`: rank 0 has this process's standard input.
     If one of them cannot be started, ends the others and raises InputError.
     """
     _raise_file_limit(count)
     with ExitStack() as given, ExitStack() as ours:
-        ends = [_RankEnds(rank, count, folder, given, ours) for rank in range(count)]
+        ends = [
+            _RankEnds(rank, count, folder, given, ours, reads_input=reads_input and rank == 0) for rank in range(count)
+        ]
         try:
             supervisor, process_ids = _start(program, command, environment, ends)
         except OSError as error:
@@ -138,12 +143,21 @@ def start_ranks(
 class _RankEnds:
     """The descriptors that connect a future rank with the simulator: `given` to the rank, and `ours`."""
 
-    def __init__(self, rank: int, count: int, folder: OutputFolder | None, given: ExitStack, ours: ExitStack) -> None:
+    def __init__(
+        self,
+        rank: int,
+        count: int,
+        folder: OutputFolder | None,
+        given: ExitStack,
+        ours: ExitStack,
+        *,
+        reads_input: bool,
+    ) -> None:
         streams = RankStreams(rank, folder, given, ours)
         with named_call("socketpair"):
             our_end, theirs = socket.socketpair()
         self.ours = (our_end.detach(), *streams.read_ends)
-        stdin = _standard_input() if rank == 0 else os.open(os.devnull, os.O_RDONLY)
+        stdin = _standard_input() if reads_input else os.open(os.devnull, os.O_RDONLY)
         self.streams = (stdin, *streams.write_ends)
         self.manager = theirs.detach()
         for stack, descriptors in ((given, (stdin, self.manager)), (ours, self.ours[:1])):

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
 from apenet import _core
 from apenet._core import version as __version__
-from apenet.base.calls import is_of_host, memory_file, named_call, refused_by_host
 from apenet.base.errors import InputError, Interrupted, NotWrittenError, texts
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.outfiles import given_path
 from apenet.compute.charging import Job
 from apenet.compute.size import Size, parse_size
-from apenet.host import launch
-from apenet.host.client_server import as_client_and_server, is_client_server
 from apenet.host.loading import refuse_musl
 from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variables, refused_progress_threads
-from apenet.host.openmpi_launcher import OpenMpiLauncher
 from apenet.host.streams import OutputFolder
 from apenet.host.toolchain import find_program, search_path
 from apenet.machine import BOTH, ENGINES, Machine
@@ -36,6 +30,7 @@ from apenet.run.limits import WallLimit, virtual_limit_ps, wall_time_s
 from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
 from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
+from apenet.run.session import SessionJob, SessionOutcome, run_session
 from apenet.run.settings_effect import WatchedSettings
 from apenet.run.trace_file import trace_filter
 
@@ -140,9 +135,7 @@ def run(
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     chosen_events = trace_filter(trace, trace_ranks, trace_from, trace_to, trace_least)
-    arguments = _checked_command(command)
-    n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
-    options = _session_options(chosen, pin, stall_timeout)
+    options = session_options(chosen, pin, stall_timeout)
     limit = WallLimit(limit_wall)
     options.limit_virtual_ps = virtual_limit_ps(limit_virtual)
     options.tag_output = tag_output
@@ -153,26 +146,22 @@ def run(
         raise InputError("engine", engine, f"{' or '.join(ENGINES)} with --compute {compute}")
     if engine == BOTH:
         chosen.description(checked_seed(seed), ENGINES[1])  # refused where there is no network
-    program = find_program(arguments[0])
-    refuse_musl(program, search_path())
-    job = Job(program, arguments[1:], n, None if size is None else parse_size(size, n), chosen)
+    request, program = program_request(
+        command,
+        n=n,
+        machine=chosen,
+        ranks_per_node=ranks_per_node,
+        map=map,
+        compute=compute,
+        size=size,
+        engine=engine,
+        mpi=mpi,
+        trap_tsc=trap_tsc,
+        seed=seed,
+    )
+    job = Job(program, request.command[1:], request.ranks, request.size, chosen)
     choice = choose(compute, job)
     options.compute, options.compute_scale = choice.mode, choice.scale
-    family = _library(mpi, program, n)
-    request = RunRequest(
-        command=arguments,
-        machine=chosen,
-        ranks=n,
-        ranks_per_node=ranks_per_node,
-        mapping=str(map) if isinstance(map, str | Path) else "given",
-        nodes=tuple(map_ranks(chosen, n, ranks_per_node, map)),
-        compute=compute,
-        size=job.size,
-        engine=engine,
-        mpi=family,
-        trap_tsc=_checked_trap(trap_tsc),
-        seed=checked_seed(seed),
-    )
     inputs = {"program": program, "machine": chosen.path, "map": map_file(map), "profile": choice.profile}
     with (
         runfolder.Outputs(
@@ -187,8 +176,7 @@ def run(
         Computation(choice, job) as computation,
         WatchedSettings(chosen, outputs.recording) as watched,
     ):
-        options.observation = outputs.observation
-        refused = refused_progress_threads(family)
+        refused = refused_progress_threads(request.mpi)
         extra = {
             **(environment or {}),
             **dict.fromkeys(refused, "0"),
@@ -197,18 +185,23 @@ def run(
             **watched.environment,
         }
         lost = None
-        with nullcontext() if output_path is None else OutputFolder(output_path, n) as folder:
-            loaded = loader_variables("intel" if family == "intel" else mpi)
-            result = _run(
-                request,
-                program,
-                options,
+        with nullcontext() if output_path is None else OutputFolder(output_path, request.ranks) as folder:
+            session_job = SessionJob(
+                program=program,
+                command=request.command,
+                nodes=request.nodes,
+                options=options,
                 capture=capture,
                 extra=extra,
+                loaded=loader_variables("intel" if request.mpi == "intel" else mpi),
                 folder=folder,
+            )
+            result = _run(
+                request,
+                session_job,
+                outputs.observation,
                 measure=computation.measure_if_due,
                 limit=limit,
-                loaded=loaded,
                 progress=progress,
             )
             try:
@@ -260,6 +253,42 @@ def _checked(result: RunResult, folder: OutputFolder | None) -> RunResult:
     if folder is not None and failed:
         raise RunError(result, folder.end_of_errors(failed[0]))
     raise RunError(result, result.stderr or b"")
+
+
+def program_request(
+    command: Sequence[str | Path],
+    *,
+    n: int,
+    machine: Machine,
+    ranks_per_node: int,
+    map: Mapping,  # noqa: A002 (as in run())
+    engine: str,
+    mpi: MpiChoice,
+    seed: int,
+    compute: str = "none",
+    size: str | None = None,
+    trap_tsc: bool = False,
+) -> tuple[RunRequest, Path]:
+    """The checked request to run a program, and the program's file. Raises InputError and MachineError."""
+    arguments = _checked_command(command)
+    n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
+    program = find_program(arguments[0])
+    refuse_musl(program, search_path())
+    request = RunRequest(
+        command=arguments,
+        machine=machine,
+        ranks=n,
+        ranks_per_node=ranks_per_node,
+        mapping=str(map) if isinstance(map, str | Path) else "given",
+        nodes=tuple(map_ranks(machine, n, ranks_per_node, map)),
+        compute=compute,
+        size=None if size is None else parse_size(size, n),
+        engine=engine,
+        mpi=_library(mpi, program, n),
+        trap_tsc=_checked_trap(trap_tsc),
+        seed=checked_seed(seed),
+    )
+    return request, program
 
 
 def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
@@ -320,7 +349,10 @@ def _computed(choice: Choice, computation: Computation, result: RunResult) -> Ru
     return replace(result, computation=charged, note=note, warnings=(*result.warnings, *warnings))
 
 
-def _session_options(machine: Machine, pin: bool | None, stall_timeout: str | float) -> _core.SessionOptions:
+def session_options(
+    machine: Machine, pin: bool | None = None, stall_timeout: str | float = STALL_TIMEOUT_S
+) -> _core.SessionOptions:
+    """The options of a job on this machine or partition. Raises InputError."""
     options = _core.SessionOptions()
     if (part := machine.partition) is not None:
         options.set_partition(list(part.nodes), list(part.extents), part.spanned)
@@ -333,91 +365,28 @@ def _session_options(machine: Machine, pin: bool | None, stall_timeout: str | fl
 
 def _run(
     request: RunRequest,
-    program: Path,
-    options: _core.SessionOptions,
+    job: SessionJob,
+    observation: _core.ObservationOptions,
     *,
-    capture: bool,
-    extra: dict[str, str],
-    folder: OutputFolder | None,
     measure: Callable[[], None],
     limit: WallLimit,
-    loaded: dict[str, str],
     progress: Callable[[float, int], None] | None,
 ) -> RunResult:
-    description = request.description()
     began = time.monotonic()
-    with ExitStack() as stack:
-        sinks = _Sinks(stack, capture)
-        options.output_fd, options.error_fd = sinks.descriptors
-        options.set_program(program)
-        lifeline, _ = _pipe(stack)
-        openmpi = OpenMpiLauncher(program, request.ranks, stack)
-        options.start_launcher = openmpi.start
-        try:
-            session = _core.Session(description, list(request.nodes), options)
-        except ValueError as error:
-            raise request.machine.refused(error) from error
-        except RuntimeError as error:  # the core's system_error: memory, or descriptors
-            raise refused_by_host(error) from error
-        environment = {**launch.rank_environment(session.mapping_path, lifeline, program, loaded), **extra}
-        openmpi.environment = environment
-        started: tuple[Path, Sequence[str]] = (program, request.command)
-        if is_client_server(program, request.ranks):
-            started = as_client_and_server(*started)
-        launched = launch.start_ranks(*started, request.ranks, environment, folder)
-        stack.callback(launched.end)
-        seen = stack.enter_context(launch.interrupts())
 
-        def is_interrupted() -> bool:
-            measure()
-            openmpi.check()
-            if progress is not None:
-                reached = session.progress
-                progress(reached.virtual_ps / PS_PER_US, reached.messages)
-            return bool(seen) or limit.is_over()
+    def is_to_end() -> bool:
+        measure()
+        return limit.is_over()
 
-        supervisor = launched.supervisor
-        try:
-            report = session.run(launched.ranks, supervisor.process_id, supervisor.fileno(), is_interrupted)
-        except RuntimeError as error:
-            if not is_of_host(error):
-                raise
-            raise refused_by_host(error) from error
-        os.write(options.error_fd, openmpi.words())
-        stdout, stderr = sinks.contents()
-    result = _result(request, report, began, stdout, stderr)
-    return result if seen else limit.judge(result)
+    def tell(reached: _core.SessionProgress) -> None:
+        if progress is not None:
+            progress(reached.virtual_ps / PS_PER_US, reached.messages)
 
-
-def _pipe(stack: ExitStack) -> tuple[int, int]:
-    with named_call("pipe"):
-        ends = os.pipe()
-    for descriptor in ends:
-        stack.callback(os.close, descriptor)
-    return ends
-
-
-class _Sinks:
-    """The destination of the ranks' output: this process's streams, or memory."""
-
-    def __init__(self, stack: ExitStack, capture: bool) -> None:
-        self._files = []
-        if capture:
-            for name in ("stdout", "stderr"):
-                self._files.append(stack.enter_context(os.fdopen(memory_file(f"apenet-{name}"), "r+b")))
-            self.descriptors = (self._files[0].fileno(), self._files[1].fileno())
-        else:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            self.descriptors = (1, 2)
-
-    def contents(self) -> tuple[bytes | None, bytes | None]:
-        """The captured output."""
-        if not self._files:
-            return None, None
-        for file in self._files:
-            file.seek(0)
-        return self._files[0].read(), self._files[1].read()
+    (outcome,), is_interrupted = run_session(
+        request.machine, request.description(), [job], observation, is_to_end=is_to_end, progress=tell
+    )
+    result = program_result(request, outcome, began)
+    return result if is_interrupted else limit.judge(result)
 
 
 def _uncharged_cpu_s(report: _core.SessionReport) -> float:
@@ -433,13 +402,9 @@ def _idle_rails(machine: Machine, report: _core.SessionReport) -> tuple[str, ...
     return tuple(name for name, count in zip(machine.rails, report.rail_messages, strict=True) if count == 0)
 
 
-def _result(
-    request: RunRequest,
-    report: _core.SessionReport,
-    began: float,
-    stdout: bytes | None,
-    stderr: bytes | None,
-) -> RunResult:
+def program_result(request: RunRequest, outcome: SessionOutcome, began: float) -> RunResult:
+    """The result of a job of a session; `began` is the wall time at the start."""
+    report = outcome.report
     return RunResult(
         exit_status=report.exit_status,
         outcome=_OUTCOMES[report.outcome],
@@ -463,7 +428,7 @@ def _result(
         ),
         uncharged_cpu_s=_uncharged_cpu_s(report),
         idle_rails=_idle_rails(request.machine, report),
-        stdout=stdout,
-        stderr=stderr,
+        stdout=outcome.stdout,
+        stderr=outcome.stderr,
         **common_results(request.machine, request.seed, report, report.virtual_ps, began),
     )

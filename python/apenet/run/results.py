@@ -266,8 +266,26 @@ def port_results(ports: Sequence[_core.PortUse]) -> tuple[PortResult, ...]:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """What the jobs of a session did together: the fields of a report of the core."""
+
+    messages: int
+    bytes: int
+    trace_hash: int
+    links: Sequence[_core.LinkUse]
+    ports: Sequence[_core.PortUse]
+    faults: _core.FaultUse
+    network: _core.NetworkHistory | None
+    warnings: Sequence[str]
+
+
 def common_results(
-    machine: Machine, seed: int, report: _core.RanksReport | _core.SessionReport, virtual_ps: int, began: float
+    machine: Machine,
+    seed: int,
+    report: _core.RanksReport | _core.SessionReport | _core.JobsReport | Totals,
+    virtual_ps: int,
+    began: float,
 ) -> dict[str, Any]:
     """The fields of Result; `began` is the wall time at the start."""
     return {

@@ -195,6 +195,12 @@ bool Client::join() {
   if (identity.initialising != 0 || started()) return true;
   // Time charged before, for registering memory, belongs to the setup.
   block_->clock.restart();
+  if (header_->joins_at_barrier != 0) {
+    lock();
+    if (!started()) wait(Wait::start, 0);
+    block_->lock.note_threads();
+    unlock();
+  }
   identity.joined = 1;
   begin_order();
   if (apenet_time_begins != nullptr) apenet_time_begins();

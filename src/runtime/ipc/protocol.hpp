@@ -28,7 +28,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 24;
+inline constexpr std::uint32_t protocol_version = 25;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -272,6 +272,9 @@ struct Header {
   std::int64_t epoch_ps = 0;   // clock at which virtual time began
   std::int64_t made_at_s = 0;  // the host's date when the simulator made this header
   std::int64_t lookahead_ps = 0;
+  // Virtual time begins for all ranks at once, also for those that join without MPI: the simulation has
+  // several jobs, or this one starts later.
+  std::uint32_t joins_at_barrier = 0;
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
   // The simulator needs no help of the processes to move bytes of their memory, so they may overlap compute;

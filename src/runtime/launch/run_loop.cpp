@@ -61,8 +61,7 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process
   if (options.compute == ipc::ComputeMode::record) rotation_.emplace();
 }
 
-void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupted) {
-  guarded([&] { live(interrupted); });
+void RunLoop::end() {
   guarded([&] { wait_for_last_output(); });
   guarded([&] {
     if (!verdict_.is_stopped() && server_.failures().empty()) server_.find_vanished();
@@ -82,7 +81,7 @@ void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupte
   for (const std::string& segment : left) unlink(segment.c_str());
   guarded([&] { server_.finish_output(); });
   if (server_.failures().empty()) server_.notice_lost_output();
-  report_on(report);
+  guarded([&] { scheduler_.leave(); });
 }
 
 // An exception ends the run but not the simulator: the ranks are ended and their output is kept.
@@ -101,24 +100,37 @@ void RunLoop::guarded(Work work) {
   }
 }
 
-void RunLoop::live(const std::function<bool()>& interrupted) {
-  while (server_.any_alive() && !verdict_.is_stopped() && !is_drained_) {
+bool RunLoop::is_live() const {
+  return server_.any_alive() && !verdict_.is_stopped() && !is_drained_;
+}
+
+void RunLoop::turn(bool others_go_on, const std::function<bool()>& interrupted) {
+  wants_step_ = false;
+  guarded([&] {
     if (const auto first = server_.failures().first_to_end_others()) {
-      drain(*first);
+      drain(*first, others_go_on);
     } else if (!all_finished_ && view_.grants.nobody_runs() && !stalled_.waits_for_suspended()) {
       if (is_at_limit()) {
         verdict_.stop(SessionReport::Outcome::limit, limit_status, "ended at the limit of virtual time");
       } else {
-        step();
+        wants_step_ = true;
       }
     } else {
-      wait_for_processes();
+      wait_for_processes(others_go_on);
       stalled_.suspend_sleepers();
       stalled_.suspend_spinners();
       if (host_deadlock_.is_stuck() && !server_.abandon_daemons()) on_host_deadlock();
     }
+    if (!wants_step_) check_periodically(interrupted);
+  });
+}
+
+void RunLoop::serve_meanwhile(const std::function<bool()>& interrupted) {
+  guarded([&] {
+    server_.serve(0);
+    server_.pass_output();
     check_periodically(interrupted);
-  }
+  });
 }
 
 // No rank acts until the limit any more. As after a failure, a wait that a rank has begun before may end
@@ -130,20 +142,33 @@ bool RunLoop::is_at_limit() {
   return drain_.all_act_after(limit_ps);
 }
 
-void RunLoop::step() {
+void RunLoop::begin_step() {
   // All ranks wait. Read everything that they have written before any of them is woken.
-  while (server_.serve(0)) {
-  }
+  guarded([&] {
+    while (server_.serve(0)) {
+    }
+  });
+  wants_step_ = !verdict_.is_stopped();
   stalled_.note_all_wait();
   host_deadlock_.note_progress();
   cores_.note_all_wait();
   if (shared_.header().lets_compute_overlap != 0) cores_.spread_overlapped(view_, process_ids_);
   if (rotation_ && view_.ranks.started()) rotation_->rotate(shared_, process_ids_.all_running());
   if (const auto first = server_.failures().first_to_end_others()) scheduler_.end_at(first->time_ps);
-  const bool was_started = view_.ranks.started();
+  was_started_ = view_.ranks.started();
+}
+
+void RunLoop::end_step(const std::function<bool()>& interrupted) {
+  guarded([&] {
+    note_outcome();
+    check_periodically(interrupted);
+  });
+}
+
+void RunLoop::note_outcome() {
   Scheduler::Outcome outcome{};
   try {
-    outcome = scheduler_.step();
+    outcome = scheduler_.outcome();
   } catch (const NetworkPartitioned& partition) {
     verdict_.stop(SessionReport::Outcome::failed, 1,
                   std::string("the network is partitioned: ") + partition.what() +
@@ -162,7 +187,7 @@ void RunLoop::step() {
   if (const std::string notice = polls_.check(); !notice.empty())
     dprintf(options_.error_fd, "%s%s", notice.c_str(), describe_waiting().c_str());
   // Not earlier: before virtual time, the processes start up independently, which is faster on all cores.
-  if (!was_started && view_.ranks.started()) cores_.begin(process_ids_.all_running());
+  if (!was_started_ && view_.ranks.started()) cores_.begin(process_ids_.all_running());
   if (outcome == Scheduler::Outcome::woken) cores_.note_round(view_.grants.last_woken().size());
   if (outcome == Scheduler::Outcome::finished) {
     all_finished_ = true;
@@ -175,9 +200,9 @@ void RunLoop::step() {
   }
 }
 
-void RunLoop::wait_for_processes() {
+void RunLoop::wait_for_processes(bool others_go_on) {
   if (!view_.ranks.started() || all_finished_) {
-    server_.serve(all_finished_ ? 20 : 1);
+    server_.serve(!all_finished_ ? 1 : others_go_on ? 0 : 20);
     server_.pass_output();
     if (!all_finished_ && start_.is_due()) start_.check();
     return;
@@ -265,15 +290,15 @@ void RunLoop::on_host_deadlock() {
 }
 
 // Called while a rank has failed: brings the other ranks to the point at which they are ended.
-void RunLoop::drain(VirtualInstant first_failure) {
+void RunLoop::drain(VirtualInstant first_failure, bool others_go_on) {
   const bool all_wait = view_.grants.all_wait();
   switch (drain_.next(first_failure, all_wait && !all_finished_)) {
     case Drain::Next::step:
-      step();
+      wants_step_ = true;
       break;
     case Drain::Next::wait:
       if (!all_wait && view_.ranks.started() && !all_finished_) {
-        wait_for_processes();
+        wait_for_processes(others_go_on);
       } else {
         server_.serve(5);
         server_.pass_output();

@@ -1,4 +1,4 @@
-// RunLoop: runs the processes of a simulation from virtual time's beginning to their end.
+// RunLoop: runs the processes of a job from virtual time's beginning to their end.
 #pragma once
 
 #include <chrono>
@@ -24,35 +24,49 @@
 
 namespace apenet {
 
-// Single-threaded: steps the scheduler when no process runs, and otherwise serves what the processes need
-// from the host. Wall time decides when to check, never a value that a process gets.
+// Single-threaded, in turns (run_jobs()). A turn finds that the scheduler has to be stepped, or otherwise
+// serves what the processes need from the host. Wall time decides when to check, never a value that a process
+// gets.
 class RunLoop {
  public:
   RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
           const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd,
           const ManagerSocket& manager);
 
-  // Returns when no process is left. Sets outcome, exit status, message and the ranks' ends in the report.
-  void run(SessionReport& report, const std::function<bool()>& interrupted);
+  // The job goes on: some rank is left, and nothing has ended the job.
+  [[nodiscard]] bool is_live() const;
+  // others_go_on: the loop is not to wait for processes whose ranks have all left the simulation.
+  void turn(bool others_go_on, const std::function<bool()>& interrupted);
+  // What the last turn has found: all ranks wait, and a step is due; or they have left the simulation, and
+  // their processes have not ended.
+  [[nodiscard]] bool wants_step() const { return wants_step_; }
+  [[nodiscard]] bool all_finished() const { return all_finished_; }
+  // Serves the processes of a job that wants a step, while others do not.
+  void serve_meanwhile(const std::function<bool()>& interrupted);
+  // Before and after the step of the model. After the first, the job may want no step any more.
+  void begin_step();
+  void end_step(const std::function<bool()>& interrupted);
+  // Ends the processes and leaves the model. Call when the job does not go on.
+  void end();
+  // Sets outcome, exit status, message and the ranks' ends in the report. Call after end().
+  void report_on(SessionReport& report);
 
  private:
   using WallClock = std::chrono::steady_clock;
 
   template <typename Work>
   void guarded(Work work);
-  void live(const std::function<bool()>& interrupted);
-  void step();
+  void note_outcome();
   [[nodiscard]] bool is_at_limit();
-  void wait_for_processes();
+  void wait_for_processes(bool others_go_on);
   void let_another_run();
   void on_idle();
   void on_host_deadlock();
   [[nodiscard]] std::string describe_waiting();
-  void drain(VirtualInstant first_failure);
+  void drain(VirtualInstant first_failure, bool others_go_on);
   void wait_for_last_output();
   void continue_supervisor();
   void check_periodically(const std::function<bool()>& interrupted);
-  void report_on(SessionReport& report);
 
   SharedMemory& shared_;
   Scheduler& scheduler_;
@@ -75,6 +89,8 @@ class RunLoop {
   Cores cores_;
   std::optional<CoreRotation> rotation_;  // while computation is recorded
   std::uint32_t sleeping_checks_ = 0;     // in a row, at a process that sleeps in the host
+  bool wants_step_ = false;
+  bool was_started_ = false;  // before the step
   bool all_finished_ = false;
   bool is_drained_ = false;
   bool is_blocked_for_ever_ = false;  // in the host

@@ -45,10 +45,10 @@ struct SessionOptions {
   // Total CPU time in which the other ranks have to become quiescent after one has failed.
   int drain_cpu_ms = 4000;
   std::int64_t limit_virtual_ps = 0;  // virtual time after which the run is ended; 0: none
+  std::int64_t start_ps = 0;          // virtual time of the simulation at which that of this job begins
   // Wall time after which a notice is printed if all other ranks wait for one rank.
   int busy_notice_ms = 10000;
   CoreUse cores = CoreUse::adaptive;
-  ObservationOptions observation;
   int output_fd = 1;  // receives the ranks' standard output
   int error_fd = 2;
   bool tag_output = false;  // prefix each line with its rank, as in "[3] "
@@ -119,10 +119,11 @@ struct SessionReport {
   std::vector<std::uint64_t> rail_messages;  // `messages`, by rail
   std::uint64_t bytes = 0;
   std::uint64_t trace_hash = 0;
+  std::vector<RouteChange> route_changes;
+  // The next ones are of the machine: what all jobs have used of it.
   std::vector<LinkUse> links;
   std::vector<PortUse> ports;
   FaultUse faults;
-  std::vector<RouteChange> route_changes;
   std::optional<NetworkHistory> network;
   std::vector<std::string> warnings;  // behaviour that the model does not cover, with counts
 };

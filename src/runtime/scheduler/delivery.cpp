@@ -21,27 +21,28 @@ constexpr std::uint32_t slots_in_hand = 2 * message::most_eager_bytes / message:
 
 }  // namespace
 
-Delivery::Delivery(Simulation& simulation, Machine& machine, SharedMemory& shared, ProcessMemory& memory,
+Delivery::Delivery(SharedModel& model, ProcessId first_process, SharedMemory& shared, ProcessMemory& memory,
                    RankTable& ranks, Exchange& exchange, LowerBounds& bounds)
-    : simulation_(simulation),
-      machine_(machine),
+    : simulation_(model.simulation()),
+      machine_(model.machine()),
+      first_process_(first_process),
       shared_(shared),
       memory_(memory),
       ranks_(ranks),
       exchange_(exchange),
       bounds_(bounds),
-      route_orders_(simulation, machine, memory,
+      route_orders_(model.simulation(), model.machine(), first_process, ranks.size(), memory,
                     [this](std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
                       tell_answered(rank, request, fault);
                     }) {
-  for (std::uint8_t rail = 0; rail < rail_count(machine.description()); ++rail) {
-    const MachineDescription alone = rail_alone(machine.description(), rail);
+  for (std::uint8_t rail = 0; rail < rail_count(machine_.description()); ++rail) {
+    const MachineDescription alone = rail_alone(machine_.description(), rail);
     const auto costs = [](const message::SoftwareCosts& software) -> LayerCosts {
       return {software.send_packet, software.after_receive.ps()};
     };
     rail_costs_.push_back({costs(alone.mpi_software), costs(alone.card_software)});
   }
-  machine.set_sink(*this);
+  model.set_sink(first_process, *this);
 }
 
 std::vector<LinkUse> Delivery::link_use() const {
@@ -74,12 +75,15 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
   if (request.verb == ipc::RequestVerb::routes) {
     const Time reaches = Time::from_ps(request.time_ps + bounds_.lookahead_ps());
     route_orders_.post(rank, request, std::max(reaches, simulation_.now()));
+    count_under_way();
     return false;
   }
   const LayerCosts& costs = rail_costs_[request.rail].of(request.interface);
-  Descriptor descriptor = descriptor_of(request, rank, machine_, costs.packet_interval);
+  Descriptor descriptor = descriptor_of(request, first_process_ + rank, first_process_ + request.target,
+                                        machine_, costs.packet_interval);
   const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
   descriptor.message = is_credit ? request.message : pending_.add(rank, request);
+  count_under_way();
   std::int64_t when_ps = request.time_ps;
   if (when_ps + bounds_.lookahead_ps() < simulation_.now().ps()) {
     when_ps = simulation_.now().ps() - bounds_.lookahead_ps();
@@ -114,6 +118,11 @@ bool Delivery::uses_early_memory(std::uint32_t rank, const ipc::Request& request
 void Delivery::complete(const Completion& completion) {
   PendingRequest& pending = pending_.at(completion.message);
   const ipc::Request& request = pending.request;
+  if (has_ended_) {
+    if (completion.mailbox_packets > 0) give_back(completion.process, completion.time.ps(), request.rail);
+    --pending.completions_due;
+    return settle(completion.message);
+  }
   if (ranks_.started()) {
     hash_.record(completion_record(completion, Time::from_ps(ranks_.epoch_ps()), pending.rank, request.target,
                                    request.bytes));
@@ -152,12 +161,28 @@ void Delivery::complete(const Completion& completion) {
   if (event.kind == ipc::EventKind::arrived) pending.has_arrived = true;
   deliver(completion.process, {event, std::exchange(pending.payload, {})}, no_reply);
   --pending.completions_due;
-  pending_.settle(completion.message);
+  settle(completion.message);
+}
+
+void Delivery::settle(std::uint64_t message) {
+  pending_.settle(message);
+  count_under_way();
+}
+
+void Delivery::end() {
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].state != RankState::finished) give_back_untaken(rank);
+  }
+  has_ended_ = true;
 }
 
 void Delivery::deliver_payload(ProcessId /*source*/, std::uint64_t message) {
   PendingRequest& pending = pending_.at(message);
   if (!pending.payload_due) return;
+  if (has_ended_) {
+    pending.payload_due = false;
+    return settle(message);
+  }
   const ipc::Request& request = pending.request;
   if ((request.flags & ipc::lock) == 0) permit(pending, shared_.regions(request.target));
   pending_.move_bytes(pending, memory_);
@@ -166,10 +191,11 @@ void Delivery::deliver_payload(ProcessId /*source*/, std::uint64_t message) {
       totals_.first_failed_access = failed_access(pending, shared_.regions(request.target));
     report_refusal(pending);
   }
-  pending_.settle(message);
+  settle(message);
 }
 
 void Delivery::execute(ProcessId /*source*/, std::uint64_t message) {
+  if (has_ended_) return;
   PendingRequest& pending = pending_.at(message);
   permit(pending, shared_.regions(pending.request.target));
   execute_lock(pending, memory_);
@@ -189,6 +215,7 @@ void Delivery::report_refusal(const PendingRequest& pending) {
 }
 
 void Delivery::tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
+  count_under_way();
   ipc::Event event = event_now(ipc::EventKind::got, request);
   event.source = rank;
   event.fault = fault;
@@ -328,7 +355,7 @@ void Delivery::release(std::uint32_t rank, const ipc::Request& request) {
 
 // Frees an arrival's place in the card's mailbox.
 void Delivery::give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail) {
-  machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank, rail);
+  machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), first_process_ + rank, rail);
 }
 
 void Delivery::take_notice(std::uint32_t rank) {

@@ -17,6 +17,7 @@
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_table.hpp"
 #include "runtime/scheduler/route_orders.hpp"
+#include "runtime/scheduler/shared_model.hpp"
 
 namespace apenet {
 
@@ -38,7 +39,8 @@ struct RunTotals {
 // Moves bytes between the processes, puts events into the rings, and frees places in the cards' mailboxes.
 class Delivery final : public CompletionSink {
  public:
-  Delivery(Simulation& simulation, Machine& machine, SharedMemory& shared, ProcessMemory& memory,
+  // first_process: the machine's process of rank 0.
+  Delivery(SharedModel& model, ProcessId first_process, SharedMemory& shared, ProcessMemory& memory,
            RankTable& ranks, Exchange& exchange, LowerBounds& bounds);
 
   [[nodiscard]] const RunTotals& totals() const { return totals_; }
@@ -58,6 +60,8 @@ class Delivery final : public CompletionSink {
     startup_link_use_ = machine_.link_use();
     startup_port_use_ = machine_.port_use();
   }
+  // The ranks take part no longer. What is under way reaches none of them, and does not fill their mailboxes.
+  void end();
   // Returns whether the request is one of the machine's cards.
   bool post(std::uint32_t rank, const ipc::Request& request);
   // Reads which events the rank has taken, and moves overflow events into the ring while it has room.
@@ -93,6 +97,8 @@ class Delivery final : public CompletionSink {
   void note_untaken(std::uint32_t rank, const ipc::Event& event);
   void note_untaken(std::uint32_t rank, std::uint32_t source, std::span<const std::byte> inline_data);
   void release(std::uint32_t rank, const ipc::Request& request);
+  void settle(std::uint64_t message);
+  void count_under_way() { bounds_.set_under_way(pending_.in_progress() + route_orders_.in_progress()); }
   void give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail);
   void report_refusal(const PendingRequest& pending);
   [[nodiscard]] ipc::Event event_now(ipc::EventKind kind, const ipc::Request& request) const;
@@ -105,6 +111,7 @@ class Delivery final : public CompletionSink {
 
   Simulation& simulation_;
   Machine& machine_;
+  ProcessId first_process_;
   SharedMemory& shared_;
   ProcessMemory& memory_;
   RankTable& ranks_;
@@ -119,6 +126,7 @@ class Delivery final : public CompletionSink {
   std::vector<PortUse> startup_port_use_;
   UnreceivedMessages untaken_;
   TraceHash hash_;
+  bool has_ended_ = false;
 };
 
 }  // namespace apenet

@@ -10,8 +10,13 @@
 namespace apenet {
 
 // Every rank begins with the grant.
-GrantQueue::GrantQueue(SharedMemory& shared, const Machine& machine, RankTable& ranks, bool one_at_a_time)
-    : shared_(shared), machine_(machine), ranks_(ranks), one_at_a_time_(one_at_a_time) {
+GrantQueue::GrantQueue(SharedMemory& shared, const Machine& machine, ProcessId first_process,
+                       RankTable& ranks, bool one_at_a_time)
+    : shared_(shared),
+      machine_(machine),
+      first_process_(first_process),
+      ranks_(ranks),
+      one_at_a_time_(one_at_a_time) {
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) changed_.push_back(rank);
 }
 
@@ -68,7 +73,7 @@ void GrantQueue::choose_queued() {
   std::set<NodeId> nodes;  // on which a rank that shares memory runs
   for (std::size_t i = 0; i < woken_.size(); ++i) {
     const bool node_is_busy =
-        any_shares && shares(woken_[i]) && !nodes.insert(machine_.node_of(woken_[i])).second;
+        any_shares && shares(woken_[i]) && !nodes.insert(machine_.node_of(first_process_ + woken_[i])).second;
     is_queued_[i] = node_is_busy || (one_at_a_time_ && i > 0);
   }
 }

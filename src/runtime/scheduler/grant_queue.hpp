@@ -18,7 +18,9 @@ namespace apenet {
 // way until its deadline, which is its next grant.
 class GrantQueue {
  public:
-  GrantQueue(SharedMemory& shared, const Machine& machine, RankTable& ranks, bool one_at_a_time);
+  // first_process: the machine's process of rank 0.
+  GrantQueue(SharedMemory& shared, const Machine& machine, ProcessId first_process, RankTable& ranks,
+             bool one_at_a_time);
 
   // Woken by the last step or release.
   [[nodiscard]] const std::vector<std::uint32_t>& last_woken() const { return woken_; }
@@ -51,6 +53,7 @@ class GrantQueue {
 
   SharedMemory& shared_;
   const Machine& machine_;
+  ProcessId first_process_;
   RankTable& ranks_;
   bool one_at_a_time_;
   std::vector<std::uint32_t> woken_;

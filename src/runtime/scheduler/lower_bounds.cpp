@@ -2,11 +2,10 @@
 
 namespace apenet {
 
-void LowerBounds::find_model_bound() {
-  model_ps_ = never_ps;
+void LowerBounds::add_to_model_bound() {
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const std::int64_t rank_acts_ps = acts_ps(rank);
-    if (rank_acts_ps != never_ps) model_ps_ = std::min(model_ps_, rank_acts_ps + lookahead_ps_);
+    if (rank_acts_ps != never_ps) model_.lower_bound(rank_acts_ps + lookahead_ps_);
   }
 }
 
@@ -112,7 +111,7 @@ void LowerBounds::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
 }
 
 bool LowerBounds::any_could_go_on() const {
-  if (!model_is_quiet()) return true;
+  if (!nothing_comes()) return true;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     switch (ranks_.state_now(rank)) {
       case RankState::awaiting_time:

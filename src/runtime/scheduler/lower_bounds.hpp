@@ -5,24 +5,22 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernel/simulation.hpp"
-#include "machine/machine.hpp"
 #include "runtime/scheduler/exchange.hpp"
 #include "runtime/scheduler/rank_table.hpp"
+#include "runtime/scheduler/shared_model.hpp"
 
 namespace apenet {
 
 // The field's LBTS (lower bound on the time stamp): no rank acts, and no event comes, before these times.
 class LowerBounds {
  public:
-  LowerBounds(SharedMemory& shared, const Simulation& simulation, const Machine& machine,
-              const RankTable& ranks, const Exchange& exchange)
+  LowerBounds(SharedMemory& shared, SharedModel& model, const RankTable& ranks, const Exchange& exchange)
       : shared_(shared),
-        simulation_(simulation),
-        machine_(machine),
+        model_(model),
+        simulation_(model.simulation()),
         ranks_(ranks),
         exchange_(exchange),
-        lookahead_ps_(machine.lookahead().ps()) {}
+        lookahead_ps_(model.machine().lookahead().ps()) {}
 
   // What a rank posts has no effect before this time after it.
   [[nodiscard]] std::int64_t lookahead_ps() const { return lookahead_ps_; }
@@ -36,14 +34,11 @@ class LowerBounds {
   }
   [[nodiscard]] std::int64_t acts_ps(std::uint32_t rank) const { return acts_ps(ranks_[rank]); }
 
-  // The model may run up to this time while all ranks wait: the earliest action of any rank plus the
-  // lookahead.
-  [[nodiscard]] std::int64_t model_ps() const { return model_ps_; }
-  void find_model_bound();
+  // Lowers the time up to which the model may run while all ranks wait to the earliest action of any of these
+  // plus the lookahead.
+  void add_to_model_bound();
   // Call while the model runs, when the rank has got an event on which it acts.
-  void lower_model_bound(std::uint32_t rank) {
-    model_ps_ = std::min(model_ps_, acts_ps(rank) + lookahead_ps_);
-  }
+  void lower_model_bound(std::uint32_t rank) { model_.lower_bound(acts_ps(rank) + lookahead_ps_); }
 
   // A rank's horizon: all events before it are known. The earliest action of any other rank plus the
   // lookahead, or the model's next event if that is earlier. Call find_horizons() when the model has stopped.
@@ -68,11 +63,14 @@ class LowerBounds {
   void earliest_wakes(std::vector<std::int64_t>& wakes_ps) const;
   // Whether a rank that waits, or the model, could go on if the step did not wait for the ranks that run.
   [[nodiscard]] bool any_could_go_on() const;
-  // Whether the model has no event except faults that affect no rank.
-  [[nodiscard]] bool model_is_quiet() const {
+  // Whether no event can come to the ranks before one of them acts: the model has none, except faults that
+  // affect no rank. Beside other jobs, nothing that these ranks have sent is under way.
+  [[nodiscard]] bool nothing_comes() const {
+    if (!model_.is_alone()) return under_way_ == 0;
     const std::size_t pending = simulation_.pending_count();
-    return pending == 0 || machine_.is_quiet_until_faults(pending);
+    return pending == 0 || model_.machine().is_quiet_until_faults(pending);
   }
+  void set_under_way(std::size_t requests) { under_way_ = requests; }
 
  private:
   [[nodiscard]] std::int64_t known_action_ps(std::uint32_t rank) const;
@@ -80,12 +78,12 @@ class LowerBounds {
   void note_action(std::uint32_t rank, std::int64_t rank_acts_ps);
 
   SharedMemory& shared_;
+  SharedModel& model_;
   const Simulation& simulation_;
-  const Machine& machine_;
   const RankTable& ranks_;
   const Exchange& exchange_;
   std::int64_t lookahead_ps_;
-  std::int64_t model_ps_ = 0;
+  std::size_t under_way_ = 0;
   std::int64_t end_ps_ = never_ps;
   // The two earliest actions of all ranks. They suffice for all horizons.
   std::int64_t first_ps_ = never_ps;

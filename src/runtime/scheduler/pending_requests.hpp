@@ -40,6 +40,7 @@ class PendingRequests {
   // Throws RankError if there are too many pending requests.
   std::uint64_t add(std::uint32_t rank, const ipc::Request& request);
   [[nodiscard]] PendingRequest& at(std::uint64_t number);
+  [[nodiscard]] std::size_t in_progress() const { return slab_.size() - free_.size(); }
   // Frees the request if nothing is due any more.
   void settle(std::uint64_t number);
   // Calls visit(pending) for each send that has not arrived.

@@ -93,11 +93,11 @@ std::vector<ProgrammedRoute> RouteOrders::routes_of(std::uint32_t rank,
     if (left.size() < ipc::route_words || left.size() - ipc::route_words < left[2])
       refuse_order(rank, "it ends within a route");
     for (const std::uint32_t end : left.first(2)) {
-      if (end >= machine_.process_count()) refuse_order(rank, "rank " + std::to_string(end));
+      if (end >= rank_count_) refuse_order(rank, "rank " + std::to_string(end));
     }
     const auto hops = left.subspan(ipc::route_words, left[2]);
-    routes.push_back({.from = machine_.node_of(left[0]),
-                      .to = machine_.node_of(left[1]),
+    routes.push_back({.from = machine_.node_of(first_process_ + left[0]),
+                      .to = machine_.node_of(first_process_ + left[1]),
                       .ports = {hops.begin(), hops.end()}});
     left = left.subspan(ipc::route_words + hops.size());
   }

@@ -36,10 +36,19 @@ class RouteOrders final : private EventHandler {
   // answered(): the answer is in the memory of the rank, or there is a fault.
   using Answered =
       std::function<void(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault)>;
-  RouteOrders(Simulation& simulation, Machine& machine, ProcessMemory& memory, Answered answered)
-      : simulation_(simulation), machine_(machine), memory_(memory), answered_(std::move(answered)) {}
+  // The ranks are the machine's processes from first_process on.
+  RouteOrders(Simulation& simulation, Machine& machine, ProcessId first_process, std::uint32_t rank_count,
+              ProcessMemory& memory, Answered answered)
+      : simulation_(simulation),
+        machine_(machine),
+        first_process_(first_process),
+        rank_count_(rank_count),
+        memory_(memory),
+        answered_(std::move(answered)),
+        source_{EventKind::control, first_process, 0} {}
 
   void post(std::uint32_t rank, const ipc::Request& request, Time when);
+  [[nodiscard]] std::size_t in_progress() const { return orders_.size(); }
   [[nodiscard]] const std::vector<RouteChange>& changes() const { return changes_; }
 
  private:
@@ -58,9 +67,11 @@ class RouteOrders final : private EventHandler {
 
   Simulation& simulation_;
   Machine& machine_;
+  ProcessId first_process_;
+  std::uint32_t rank_count_;
   ProcessMemory& memory_;
   Answered answered_;
-  EventSource source_{EventKind::control, 0, 0};
+  EventSource source_;
   std::map<std::uint32_t, Order> orders_;  // by rank, which has one at a time
   std::vector<RouteChange> changes_;
 };

@@ -8,24 +8,31 @@
 
 namespace apenet {
 
-Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& shared, ProcessMemory& memory,
+Scheduler::Scheduler(SharedModel& model, SharedMemory& shared, ProcessMemory& memory,
                      const SchedulerOptions& options)
-    : simulation_(simulation),
-      machine_(machine),
+    : model_(model),
+      simulation_(model.simulation()),
       shared_(shared),
       memory_(memory),
       options_(options),
-      ranks_(shared, machine.process_count()),
+      ranks_(shared, shared.header().process_count),
+      first_process_(model.add(*this, ranks_.size())),
       exchange_(shared,
-                {.process_count = machine.process_count(), .rail_count = rail_count(machine.description())}),
-      bounds_(shared, simulation, machine, ranks_, exchange_),
-      grants_(shared, machine, ranks_, options.one_at_a_time),
+                {.process_count = ranks_.size(), .rail_count = rail_count(model.machine().description())}),
+      bounds_(shared, model, ranks_, exchange_),
+      grants_(shared, model.machine(), first_process_, ranks_, options.one_at_a_time),
       suspension_(shared, memory, ranks_, exchange_, grants_),
-      delivery_(simulation, machine, shared, memory, ranks_, exchange_, bounds_),
-      signals_(shared, simulation, ranks_, bounds_, memory.process_ids()),
-      idle_alarms_(machine.process_count()) {}
+      delivery_(model, first_process_, shared, memory, ranks_, exchange_, bounds_),
+      signals_(shared, simulation_, ranks_, bounds_, memory.process_ids()),
+      idle_alarms_(ranks_.size()) {}
 
-Scheduler::Outcome Scheduler::step() {
+Scheduler::Outcome Scheduler::outcome() const {
+  if (error_) std::rethrow_exception(error_);
+  return outcome_;
+}
+
+// Each part of a step may be called again before the next one: it takes what is new.
+Scheduler::Outcome Scheduler::take() {
   if (grants_.grant_next()) return Outcome::woken;
   suspension_.note_returns();
   take_reports();
@@ -40,13 +47,22 @@ Scheduler::Outcome Scheduler::step() {
     delivery_.note_under_way();
     return Outcome::finished;
   }
-  if (begin_if_all_ready()) return Outcome::woken;
-  if (!nobody_moves()) {
-    advance();
-    wake_concerned();
-  }
-  if (grants_.last_woken().empty()) wake_sleepers();
+  if (model_.is_alone() || !can_only_wait()) return Outcome::waits;
+  wake_sleepers();
   return grants_.last_woken().empty() ? Outcome::idle : Outcome::woken;
+}
+
+bool Scheduler::adds_bound() {
+  moves_ = !nobody_moves();
+  if (moves_) bounds_.add_to_model_bound();
+  return moves_;
+}
+
+Scheduler::Outcome Scheduler::wake() {
+  if (moves_) wake_concerned();
+  if (grants_.last_woken().empty() && model_.is_alone()) wake_sleepers();
+  if (!grants_.last_woken().empty()) return Outcome::woken;
+  return model_.is_alone() ? Outcome::idle : Outcome::waits;
 }
 
 // Reads the blocks of the ranks that have run since the last step.
@@ -127,7 +143,7 @@ bool Scheduler::wake_flushing() {
   if (to_wake_.empty()) return false;
   feed();
   for (const std::uint32_t rank : to_wake_) delivery_.hold_payloads(rank);
-  wake([this](std::uint32_t rank) { return ranks_[rank].horizon_ps; });
+  wake_up_to([this](std::uint32_t rank) { return ranks_[rank].horizon_ps; });
   return true;
 }
 
@@ -152,23 +168,33 @@ bool Scheduler::nobody_moves() const {
         return false;
     }
   }
-  return any_polls && bounds_.model_is_quiet();
+  return any_polls && bounds_.nothing_comes();
 }
 
-// If all ranks wait for events, and only faults of an empty network are pending, the model does not advance
-// to them: the ranks' next actions may be earlier.
-void Scheduler::advance() {
-  bounds_.find_model_bound();
-  const bool has_faults = machine_.has_faults();  // asked once: the loop below is hot
-  const auto is_quiet = [&] {
-    return has_faults && bounds_.model_ps() == never_ps &&
-           machine_.is_quiet_until_faults(simulation_.pending_count());
-  };
-  while (simulation_.next_time().ps() < bounds_.model_ps() && !is_quiet()) {
-    simulation_.step();  // an event that is delivered lowers the bound
+// Beside other jobs, whose events do not let the model come to its end: no rank has a time at which it acts,
+// or they poll without end, and nothing comes.
+bool Scheduler::can_only_wait() const {
+  bool any_waits = false;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    const Rank& known = ranks_[rank];
+    switch (known.state) {
+      case RankState::polling:
+        if (known.events > 0) return false;
+        any_waits = true;
+        break;
+      case RankState::awaiting_event:
+        if (LowerBounds::acts_ps(known) != never_ps) return false;
+        any_waits = true;
+        break;
+      case RankState::starting:
+      case RankState::suspended:
+      case RankState::finished:
+        break;
+      default:
+        return false;
+    }
   }
-  const std::int64_t reached_ps = bounds_.model_ps();
-  simulation_.ran_before(reached_ps == never_ps ? Time::zero() : Time::from_ps(reached_ps));
+  return any_waits && bounds_.nothing_comes();
 }
 
 void Scheduler::wake_concerned() {
@@ -183,7 +209,7 @@ void Scheduler::wake_concerned() {
     if (has_event || (has_deadline && known.deadline_ps < bounds_.horizon_ps(rank))) to_wake_.push_back(rank);
   }
   note_alarms();
-  wake([this](std::uint32_t rank) { return bounds_.horizon_ps(rank); });
+  wake_up_to([this](std::uint32_t rank) { return bounds_.horizon_ps(rank); });
 }
 
 // A thread that sleeps, checks and sleeps again does so also when nothing else can happen any more.
@@ -219,7 +245,7 @@ void Scheduler::wake_sleepers() {
     ranks_.at(rank).acts_on_ps = simulation_.now().ps();
     to_wake_.push_back(rank);
   }
-  wake([this](std::uint32_t) { return simulation_.next_time().ps(); });
+  wake_up_to([this](std::uint32_t) { return simulation_.next_time().ps(); });
 }
 
 void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_threads) {
@@ -234,10 +260,11 @@ void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_
   }
   // What a released rank posts may arrive before the horizons that ranks have had since.
   bounds_.find_horizons_of_released(to_wake_);
-  wake([this](std::uint32_t rank) { return std::min(ranks_[rank].horizon_ps, bounds_.horizon_ps(rank)); });
+  wake_up_to(
+      [this](std::uint32_t rank) { return std::min(ranks_[rank].horizon_ps, bounds_.horizon_ps(rank)); });
 }
 
-void Scheduler::wake(const std::function<std::int64_t(std::uint32_t rank)>& horizon_of) {
+void Scheduler::wake_up_to(const std::function<std::int64_t(std::uint32_t rank)>& horizon_of) {
   grants_.wake(to_wake_, [&](std::uint32_t rank) { prepare(rank, horizon_of(rank)); });
 }
 

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <vector>
 
-#include "kernel/simulation.hpp"
-#include "machine/machine.hpp"
 #include "runtime/scheduler/delivery.hpp"
 #include "runtime/scheduler/exchange.hpp"
 #include "runtime/scheduler/grant_queue.hpp"
@@ -16,12 +15,16 @@
 #include "runtime/scheduler/rank_signals.hpp"
 #include "runtime/scheduler/rank_table.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
+#include "runtime/scheduler/shared_model.hpp"
 #include "runtime/scheduler/suspension.hpp"
 
 namespace apenet {
 
-// These options change no result.
 struct SchedulerOptions {
+  // The job's virtual time begins so long after that of the simulation.
+  std::int64_t start_ps = 0;
+  // The next ones change no result.
+  //
   // Grants the next rank of a step when the one before waits.
   bool one_at_a_time = false;
   // Wakes a rank for each of its events: a timeline shows every wait.
@@ -36,24 +39,25 @@ struct SchedulerView {
   const Delivery& delivery;
 };
 
-// Advances the model while no rank runs. A step takes what the ranks have posted, sorts it by (time, rank,
-// position), feeds the machine, and runs the model up to the earliest time at which a rank could act, plus
-// the lookahead. Meanwhile it puts the events into the rings. It then wakes the ranks that have events. A
-// rank gets the answer "nothing at t" only if t lies before its own horizon.
+// The scheduler of a job. SharedModel steps it while no rank runs. A step takes what the ranks have posted,
+// sorts it by (time, rank, position), feeds the machine, and runs the model up to the earliest time at which
+// a rank of any job could act, plus the lookahead. Meanwhile it puts the events into the rings. It then wakes
+// the ranks that have events. A rank gets the answer "nothing at t" only if t lies before its own horizon.
 class Scheduler {
  public:
   enum class Outcome {
     woken,     // at least one rank runs
-    idle,      // all ranks wait, and the network is empty
+    waits,     // all ranks wait, and the model has to advance, or another job has to go on
+    idle,      // all ranks wait, and nothing that they have sent is under way
     finished,  // all ranks have left
   };
 
-  Scheduler(Simulation& simulation, Machine& machine, SharedMemory& shared, ProcessMemory& memory,
-            const SchedulerOptions& options);
+  // Its ranks are the next processes of the model's machine.
+  Scheduler(SharedModel& model, SharedMemory& shared, ProcessMemory& memory, const SchedulerOptions& options);
 
-  // Requires that no rank runs. Throws EndOfTime, or RankError if a process has written invalid data; the run
-  // cannot continue after either.
-  Outcome step();
+  // What the last step of the model has done for this job. Throws EndOfTime, RankError if a process has
+  // written invalid data, and what the model throws; the job cannot continue after any of them.
+  [[nodiscard]] Outcome outcome() const;
   // Call after `idle`: wakes each rank that waits for an event once, without an event, because progress may
   // come from outside the network (a process manager, another thread). A polling rank is woken only if
   // another of its threads may need the grant, because each poll advances its clock.
@@ -69,6 +73,8 @@ class Scheduler {
   }
   // Call when the process has ended without leaving the simulation.
   void remove(std::uint32_t rank);
+  // See SharedModel::leave().
+  void leave() { model_.leave(*this); }
   // See LowerBounds::end_at().
   void end_at(std::int64_t failure_ps) { bounds_.end_at(failure_ps); }
   // See GrantQueue::recover().
@@ -77,38 +83,50 @@ class Scheduler {
   [[nodiscard]] SchedulerView view() const { return {ranks_, grants_, bounds_, delivery_}; }
 
  private:
+  friend class SharedModel;
+
   struct Posted {
     std::int64_t time_ps;
     std::uint32_t rank;
     std::uint32_t index;  // into requests_
   };
 
+  // The parts of a step, for SharedModel: before the model advances, while its bound is found, and
+  // afterwards.
+  Outcome take();
+  bool adds_bound();
+  Outcome wake();
+  // The beginning of virtual time.
+  [[nodiscard]] bool is_ready_to_begin() const;
+  [[nodiscard]] std::int64_t latest_clock_ps() const;
+  Outcome begin_at_barrier(std::int64_t epoch_ps);
+
   void take_reports();
   void take_state(std::uint32_t rank);
   void take_requests(std::uint32_t rank);
   void feed();
   [[nodiscard]] bool nobody_moves() const;
-  void advance();
+  [[nodiscard]] bool can_only_wait() const;
   void wake_concerned();
   bool wake_flushing();
   void wake_sleepers();
   void note_alarms();
   [[nodiscard]] bool are_alarms_idle();
   // Wakes to_wake_ up to these horizons.
-  void wake(const std::function<std::int64_t(std::uint32_t rank)>& horizon_of);
+  void wake_up_to(const std::function<std::int64_t(std::uint32_t rank)>& horizon_of);
   void prepare(std::uint32_t rank, std::int64_t horizon_ps);
   void trace_wait(std::uint32_t rank) const;
   void begin_if_all_joined();
-  bool begin_if_all_ready();
-  void begin(std::int64_t epoch_ps, Time now);
+  void begin(std::int64_t epoch_ps);
   [[nodiscard]] bool lets_compute_overlap();
 
+  SharedModel& model_;
   Simulation& simulation_;
-  Machine& machine_;
   SharedMemory& shared_;
   ProcessMemory& memory_;
   SchedulerOptions options_;
   RankTable ranks_;
+  ProcessId first_process_;
   Exchange exchange_;
   LowerBounds bounds_;
   GrantQueue grants_;
@@ -121,6 +139,9 @@ class Scheduler {
   std::vector<ipc::Request> requests_;  // the requests to which posted_ refers
   IdleAlarms idle_alarms_;
   bool alarms_are_idle_ = false;
+  bool moves_ = false;  // in this step
+  Outcome outcome_ = Outcome::waits;
+  std::exception_ptr error_;
 };
 
 }  // namespace apenet

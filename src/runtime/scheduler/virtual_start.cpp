@@ -1,13 +1,13 @@
 // The beginning of virtual time. What MPI_Init does before it counts in no result.
 #include <algorithm>
 
-#include "runtime/observe/process_trace.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace apenet {
 
 // Without MPI, each process's clock starts at zero when the process joins. Before this step no process was
-// told anything, and all requests are still in the rings.
+// told anything, and all requests are still in the rings. Where they meet at a barrier (Header), they do not
+// join before virtual time has begun.
 void Scheduler::begin_if_all_joined() {
   if (ranks_.started()) return;
   bool any = false;
@@ -18,27 +18,39 @@ void Scheduler::begin_if_all_joined() {
       return;
     }
   }
-  if (any) begin(0, simulation_.now());
+  if (!any) return;
+  begin(0);
+  model_.begin(simulation_.now());
 }
 
-// The barrier at the end of MPI_Init: when all processes have reached it, all clocks are set to zero. If some
-// ranks have joined without MPI, their clocks already run, and the others start at a later time.
-bool Scheduler::begin_if_all_ready() {
-  if (ranks_.started()) return false;
-  bool any_joined = false;
+// The barrier at the end of MPI_Init: all processes have reached it, or have joined without MPI.
+bool Scheduler::is_ready_to_begin() const {
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const RankState state = ranks_[rank].state;
     if (state == RankState::starting || state == RankState::finished) continue;
     if (shared_.block(rank).identity.joined == 0) return false;
-    any_joined = true;
   }
-  // Finish what MPI_Init started, so that it does not count in any measurement.
-  simulation_.run();
-  delivery_.end_startup();
-  std::int64_t epoch_ps = simulation_.now().ps();
+  return true;
+}
+
+std::int64_t Scheduler::latest_clock_ps() const {
+  std::int64_t latest_ps = 0;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank)
-    epoch_ps = std::max(epoch_ps, ranks_[rank].clock_ps);
-  begin(any_joined ? 0 : epoch_ps, Time::from_ps(epoch_ps));
+    latest_ps = std::max(latest_ps, ranks_[rank].clock_ps);
+  return latest_ps;
+}
+
+// All clocks are set to zero. If some ranks have joined without MPI, their clocks already run, and the others
+// start at a later time.
+Scheduler::Outcome Scheduler::begin_at_barrier(std::int64_t epoch_ps) {
+  delivery_.end_startup();
+  epoch_ps += options_.start_ps;
+  bool any_joined = false;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    const RankState state = ranks_[rank].state;
+    any_joined = any_joined || (state != RankState::starting && state != RankState::finished);
+  }
+  begin(any_joined ? 0 : epoch_ps);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].state != RankState::starting) continue;
     ipc::Clock& clock = shared_.block(rank).clock;
@@ -49,16 +61,14 @@ bool Scheduler::begin_if_all_ready() {
     clock.left_ps.set(epoch_ps);
     to_wake_.push_back(rank);
   }
-  wake([&](std::uint32_t) { return epoch_ps + bounds_.lookahead_ps(); });
-  return true;
+  wake_up_to([&](std::uint32_t) { return epoch_ps + bounds_.lookahead_ps(); });
+  return Outcome::woken;
 }
 
-void Scheduler::begin(std::int64_t epoch_ps, Time now) {
+void Scheduler::begin(std::int64_t epoch_ps) {
   ranks_.begin(epoch_ps);
   shared_.header().epoch_ps = epoch_ps;
   shared_.header().lets_compute_overlap = lets_compute_overlap() ? 1 : 0;
-  simulation_.trace(process_record(ProcessTrace::began, now));
-  machine_.begin(now);
   shared_.header().started.store(1, std::memory_order_release);
 }
 

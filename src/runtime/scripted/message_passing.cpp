@@ -221,7 +221,7 @@ std::uint32_t MessagePassing::add_pending(ProcessId rank, const message::Request
 }
 
 std::uint64_t MessagePassing::post(ProcessId rank, const message::Request& request, Time when) {
-  Descriptor descriptor = descriptor_of(request, rank, machine_, packet_interval_);
+  Descriptor descriptor = descriptor_of(request, rank, request.target, machine_, packet_interval_);
   descriptor.message = descriptors_++ << 32;
   const Time posted = std::max(when, simulation_.now());
   if (descriptor.verb != Verb::credit) {

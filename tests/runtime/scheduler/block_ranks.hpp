@@ -35,7 +35,8 @@ class BlockRanks {
         shared_(static_cast<std::uint32_t>(ranks.size())),
         process_ids_(shared_),
         memory_(shared_, process_ids_),
-        scheduler_(simulation_, machine_, shared_, memory_,
+        model_(simulation_, machine_),
+        scheduler_(model_, shared_, memory_,
                    {.one_at_a_time = properties.one_at_a_time,
                     .wakes_for_each_event = properties.wakes_for_each_event}) {
     shared_.header().lookahead_ps = machine_.lookahead().ps();
@@ -45,7 +46,7 @@ class BlockRanks {
   bool run() {
     run_granted();
     for (;;) {
-      const Scheduler::Outcome outcome = scheduler_.step();
+      const Scheduler::Outcome outcome = step();
       if (outcome == Scheduler::Outcome::finished) return true;
       const bool any_ended = remove_ended();
       if (outcome == Scheduler::Outcome::idle && !any_ended) {
@@ -61,6 +62,10 @@ class BlockRanks {
     return scheduler_.view().delivery.trace_hash();
   }
 
+  Scheduler::Outcome step() {
+    model_.step();
+    return scheduler_.outcome();
+  }
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
   [[nodiscard]] SchedulerView view() const { return scheduler_.view(); }
   [[nodiscard]] ipc::Block& block(std::uint32_t rank) { return shared_.block(rank); }
@@ -121,6 +126,7 @@ class BlockRanks {
   SharedMemory shared_;
   ProcessIds process_ids_;
   ProcessMemory memory_;
+  SharedModel model_;
   Scheduler scheduler_;
   std::vector<std::uint32_t> ended_;
 };

@@ -130,8 +130,8 @@ class NaiveScheduler final : public CompletionSink {
   void post_first() {
     const auto [request, rank] = posted_.front();
     posted_.pop_front();
-    Descriptor descriptor =
-        descriptor_of(request, rank, machine_, machine_.description().mpi_software.send_packet);
+    Descriptor descriptor = descriptor_of(request, rank, request.target, machine_,
+                                          machine_.description().mpi_software.send_packet);
     descriptor.message = sent_.size();
     sent_.emplace_back(request, rank);
     machine_.post(Time::from_ps(request.time_ps), descriptor);

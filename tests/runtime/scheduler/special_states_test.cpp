@@ -21,7 +21,7 @@ class SpecialStates : public testing::Test {
     blocks_->run_granted();
     step(Scheduler::Outcome::woken);  // virtual time begins
   }
-  void step(Scheduler::Outcome outcome) { ASSERT_EQ(scheduler().step(), outcome); }
+  void step(Scheduler::Outcome outcome) { ASSERT_EQ(blocks_->step(), outcome); }
   // Lets all ranks run that are granted, and takes a step.
   void go_on(Scheduler::Outcome outcome = Scheduler::Outcome::woken) {
     blocks_->run_granted();
@@ -159,7 +159,7 @@ TEST_F(SpecialStates, ASuspendedRankThatReportsAnythingElseEndsTheRun) {
   suspend(0);
   grant(0).wait = ipc::Wait::flush;
   grant(0).run = ipc::Run::waits;
-  EXPECT_THROW(static_cast<void>(scheduler().step()), RankError);
+  EXPECT_THROW(static_cast<void>(blocks_->step()), RankError);
 }
 
 // Whether the simulator learns of the end before it has read the report or after it.
@@ -299,7 +299,7 @@ TEST_F(SpecialStates, TheProcessOfARankWhoseRingsAreFullEnds) {
   start({{flush}, {wait}});
   blocks_->run_granted();
   grant(1).wait = static_cast<ipc::Wait>(99);
-  EXPECT_THROW(static_cast<void>(scheduler().step()), RankError);
+  EXPECT_THROW(static_cast<void>(blocks_->step()), RankError);
   EXPECT_EQ(state(0), RankState::flushing);
   toys_[0].died = true;
   scheduler().remove(0);

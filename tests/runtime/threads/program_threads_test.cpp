@@ -40,10 +40,10 @@ TEST_P(ProgramThreads, CallEverythingAtOnce) {
   SessionOptions options;
   options.output_fd = 2;  // shows the sanitizer's messages
   options.cores = CoreUse::all;
-  Session session(test::machine("ape16"), {0, 1}, options);
+  Session session(test::machine("ape16"), {{{0, 1}, options}});
   const std::vector<RankProcess> ranks = {start_program(session, 0, GetParam()),
                                           start_program(session, 1, GetParam())};
-  const SessionReport report = session.run(ranks, {}, [] { return false; });
+  const SessionReport report = session.run({{ranks}}, [] { return false; }).front();
   ASSERT_EQ(report.outcome, SessionReport::Outcome::completed) << report.message;
   EXPECT_GT(report.messages, 0U);
   // The threads act in their order: the host decides nothing.

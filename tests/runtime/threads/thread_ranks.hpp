@@ -96,7 +96,7 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
   options.cores = CoreUse::all;
   std::vector<NodeId> nodes;
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank) nodes.push_back(rank);
-  Session session(machine, nodes, options);
+  Session session(machine, {{nodes, options}});
   setenv(ipc::mapping_variable, session.mapping_path().c_str(), 1);
   std::byte* const base = base_of(session);
   std::vector<StandIn> stand_ins;
@@ -120,7 +120,7 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
   SessionReport report;
   std::thread simulator([&] {
     forbid_the_memory_of_others();  // a stand-in's memory is not that of its rank
-    report = session.run(processes, {}, [] { return false; });
+    report = session.run({{processes}}, [] { return false; }).front();
   });
   simulator.join();
   if (report.outcome != SessionReport::Outcome::completed) {

@@ -1,0 +1,70 @@
+// SharedModel: the machine and the clock of a simulation, which all of its jobs share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "machine/machine.hpp"
+
+namespace apenet {
+
+class Delivery;
+class Scheduler;
+
+// Steps the schedulers of all jobs together. The model advances only when the ranks of every job wait, and up
+// to the earliest time at which one of them could act, plus the lookahead. A job that is idle holds the
+// model: the others go on when it acts again or has left, so that nothing depends on how long the host takes.
+//
+// The ranks of a job are consecutive processes of the machine, in the order in which the jobs are added.
+class SharedModel final : private CompletionSink {
+ public:
+  SharedModel(Simulation& simulation, Machine& machine);
+  SharedModel(const SharedModel&) = delete;
+  SharedModel& operator=(const SharedModel&) = delete;
+
+  [[nodiscard]] Simulation& simulation() { return simulation_; }
+  [[nodiscard]] const Simulation& simulation() const { return simulation_; }
+  [[nodiscard]] Machine& machine() { return machine_; }
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+
+  // Requires that no rank of a job that takes part runs. Sets the outcome of each job (Scheduler::outcome()).
+  void step();
+  // The job takes part no longer; what it has sent goes on, and reaches nobody. Further calls have no effect.
+  void leave(Scheduler& job);
+  // At most one job takes part.
+  [[nodiscard]] bool is_alone() const { return jobs_.size() <= 1; }
+
+  // For the schedulers. Returns the first of the job's processes.
+  ProcessId add(Scheduler& job, std::uint32_t count);
+  void set_sink(ProcessId first, Delivery& sink) { sinks_[job_of_[first]] = &sink; }
+  // Lowers the time up to which the model runs in this step.
+  void lower_bound(std::int64_t time_ps) { bound_ps_ = std::min(bound_ps_, time_ps); }
+  // Virtual time has begun at `now`, for all jobs.
+  void begin(Time now);
+
+ private:
+  void complete(const Completion& completion) override;
+  void deliver_payload(ProcessId source, std::uint64_t message) override;
+  void execute(ProcessId source, std::uint64_t message) override;
+  template <typename Work>
+  void guarded(Scheduler& job, Work work);
+  void take();
+  bool begin_if_all_ready();
+  void advance();
+
+  Simulation& simulation_;
+  Machine& machine_;
+  std::vector<Scheduler*> jobs_;  // that take part
+  std::vector<Scheduler*> step_;  // a member to reuse its memory
+  // By number of the job.
+  std::vector<Scheduler*> all_;
+  std::vector<Delivery*> sinks_;
+  std::vector<ProcessId> first_process_;
+  std::vector<std::uint32_t> job_of_;  // by process
+  std::int64_t bound_ps_ = 0;
+  bool has_begun_ = false;
+};
+
+}  // namespace apenet

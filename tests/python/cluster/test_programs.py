@@ -1,0 +1,99 @@
+"""Several programs in one simulation: the same times as alone on links of their own, and each ends alone."""
+
+import subprocess
+
+import pytest
+
+from apenet.base.errors import InputError, MachineError
+from apenet.cluster import Job, run, run_file
+
+EXCHANGE = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int count, char** words) {
+  MPI_Init(&count, &words);
+  int ranks, rank;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int rounds = atoi(words[1]), bytes = atoi(words[2]);
+  char* out = calloc(1, bytes);
+  char* in = calloc(1, bytes);
+  double began = MPI_Wtime();
+  for (int round = 0; round < rounds; round++) {
+    MPI_Sendrecv(out, bytes, MPI_CHAR, (rank + 1) % ranks, 0, in, bytes, MPI_CHAR, (rank + ranks - 1) % ranks, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (round == 2 && rank == 1 && count > 3) exit(3);
+  }
+  printf("rank %d of %d: %.9f %.9f\n", rank, ranks, began, MPI_Wtime() - began);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def exchange(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exchange")
+    (folder / "exchange.c").write_text(EXCHANGE)
+    subprocess.run(["mpicc", "-O1", "-o", folder / "exchange", folder / "exchange.c"], check=True)
+    return folder / "exchange"
+
+
+def job(name, program, rounds, *more, row=0, **rest):
+    return Job(
+        name, command=[str(program), str(rounds), "4096", *more], ranks=4, map=[4 * row + i for i in range(4)], **rest
+    )
+
+
+def test_programs_on_links_of_their_own_take_the_time_that_they_take_alone(exchange, tmp_path):
+    """Also one that starts later: its clock begins with it."""
+    jobs = [
+        job("left", exchange, 8, out=tmp_path / "left"),
+        job("right", exchange, 5, row=2, start="40us", output=tmp_path / "right"),
+    ]
+    result = run(jobs, machine="ape16", matrix=False)
+    left, right = result.jobs
+    assert [one.outcome for one in result.jobs] == ["completed", "completed"]
+    assert left.time_us == left.alone_us
+    assert right.time_us == right.alone_us
+    assert right.start_us == 40
+    assert left.time_us > right.time_us
+    assert left.shared == right.shared == {}
+    assert result.virtual_time_us == max(left.time_us, 40 + right.time_us)
+    lines = left.stdout.decode().splitlines()
+    assert sorted(line.split(":")[0] for line in lines) == [f"rank {rank} of 4" for rank in range(4)]
+    assert len({line.split()[4] for line in lines}) == 1
+    assert (tmp_path / "left" / "run.json").exists()
+    assert (tmp_path / "right" / "rank-0003.out").read_text().startswith("rank 3 of 4")
+
+
+def test_a_program_that_fails_ends_alone(exchange):
+    jobs = [job("dies", exchange, 9, "exit"), job("lives", exchange, 6, row=2)]
+    dies, lives = run(jobs, machine="ape16", matrix=False).jobs
+    assert (dies.outcome, dies.time_us) == ("failed", None)
+    assert dies.message.startswith("rank 1 exited with status 3")
+    assert lives.time_us == lives.alone_us
+
+
+def test_programs_and_traces_are_refused_together(exchange, tmp_path):
+    (tmp_path / "one.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 10\n}\n")
+    with pytest.raises(InputError, match="all of one kind"):
+        run([job("program", exchange, 1), Job("trace", tmp_path / "one.goal", map=[9])], machine="ape16")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('command = ["true"]\ntrace = "x.goal"', "not both of them"),
+        ('command = ["true"]', "job.a.ranks"),
+        ('command = "true"\nranks = 1', "a list of texts"),
+        ('trace = "x.goal"\nranks = 1', "only with a command"),
+    ],
+)
+def test_what_is_wrong_with_a_job_is_said(tmp_path, keys, said):
+    path = tmp_path / "jobs.toml"
+    path.write_text(f'machine = "ape16"\n[job.a]\n{keys}\n')
+    with pytest.raises((InputError, MachineError), match=said):
+        run_file(path)

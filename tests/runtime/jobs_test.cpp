@@ -1,0 +1,201 @@
+// Several jobs in one session: each is what it is alone, unless they share links.
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "ranks.hpp"
+#include "runtime/session.hpp"
+#include "support/machines.hpp"
+
+namespace apenet::test {
+namespace {
+
+constexpr std::int64_t ps_per_us = 1'000'000;
+
+struct TestJob {
+  std::vector<NodeId> nodes;
+  std::vector<RankProgram> programs;
+  std::int64_t start_ps = 0;
+  Begin begin = Begin::at_the_barrier;
+};
+
+std::vector<SessionReport> run_together(const std::vector<TestJob>& jobs) {
+  static const int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  std::vector<SessionJob> described;
+  for (const TestJob& job : jobs) {
+    SessionOptions options;
+    options.output_fd = options.error_fd = sink;
+    options.deadlock_wait_ms = 100;
+    options.start_ps = job.start_ps;
+    described.push_back({job.nodes, options});
+  }
+  Session session(test::machine("ape128"), described);
+  std::vector<StartedJob> started(jobs.size());
+  for (std::size_t job = 0; job < jobs.size(); ++job) {
+    for (std::uint32_t rank = 0; rank < jobs[job].programs.size(); ++rank)
+      started[job].ranks.push_back(fork_rank(session, rank, jobs[job].programs[rank], jobs[job].begin, job));
+  }
+  return session.run(started, [] { return false; });
+}
+
+// Each rank sends to the next ones in turn, and computes.
+std::vector<RankProgram> talk(std::uint32_t ranks, std::uint32_t rounds) {
+  std::vector<RankProgram> programs;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    programs.emplace_back([=](ipc::Client& client) {
+      for (std::uint32_t round = 0; round < rounds; ++round) {
+        client.charge(1000 * ((rank * 7 + round) % 5));
+        send_word(client, (rank + 1 + round % (ranks - 1)) % ranks, round);
+        receive_word(client);
+      }
+      leave(client);
+    });
+  }
+  return programs;
+}
+
+const std::vector<NodeId> first_row = {0, 1, 2, 3};
+const std::vector<NodeId> third_row = {16, 17, 18, 19};
+
+TestJob left() {
+  return {first_row, talk(4, 200)};
+}
+
+TestJob right() {
+  return {third_row, talk(4, 90)};
+}
+
+void expect_same(const SessionReport& report, const SessionReport& alone) {
+  ASSERT_EQ(report.outcome, SessionReport::Outcome::completed) << report.message;
+  EXPECT_EQ(report.virtual_ps, alone.virtual_ps);
+  EXPECT_EQ(report.trace_hash, alone.trace_hash);
+  EXPECT_EQ(report.messages, alone.messages);
+  EXPECT_EQ(report.bytes, alone.bytes);
+  ASSERT_EQ(report.ranks.size(), alone.ranks.size());
+  for (std::size_t rank = 0; rank < alone.ranks.size(); ++rank) {
+    EXPECT_EQ(report.ranks[rank].virtual_us, alone.ranks[rank].virtual_us);
+    EXPECT_EQ(report.ranks[rank].waited_us, alone.ranks[rank].waited_us);
+  }
+}
+
+TEST(Jobs, OnLinksOfTheirOwnTakeTheTimeThatTheyTakeAlone) {
+  const SessionReport left_alone = run_together({left()}).front();
+  const SessionReport right_alone = run_together({right()}).front();
+  ASSERT_NE(left_alone.virtual_ps, right_alone.virtual_ps);
+  const std::vector<SessionReport> reports = run_together({left(), right()});
+  expect_same(reports[0], left_alone);
+  expect_same(reports[1], right_alone);
+  const std::vector<SessionReport> turned = run_together({right(), left()});
+  expect_same(turned[0], right_alone);
+  expect_same(turned[1], left_alone);
+}
+
+TEST(Jobs, ALaterStartChangesNothingForAJobOnLinksOfItsOwn) {
+  const SessionReport left_alone = run_together({left()}).front();
+  const SessionReport right_alone = run_together({right()}).front();
+  TestJob late = right();
+  late.start_ps = 37 * ps_per_us;
+  const std::vector<SessionReport> reports = run_together({left(), late});
+  expect_same(reports[0], left_alone);
+  expect_same(reports[1], right_alone);
+}
+
+// Ranks that join without MPI, whose clocks would begin with each of them.
+TEST(Jobs, ThatJoinWithoutMpiBeginTogether) {
+  const auto joining = [](const TestJob& job) {
+    TestJob joins = job;
+    joins.begin = Begin::by_the_program;
+    for (RankProgram& program : joins.programs) {
+      program = [inner = program](ipc::Client& client) {
+        client.join();
+        inner(client);
+      };
+    }
+    return joins;
+  };
+  const SessionReport alone = run_together({joining(left())}).front();
+  TestJob late = joining(left());
+  late.start_ps = 5 * ps_per_us;
+  const std::vector<SessionReport> reports = run_together({right(), late});
+  expect_same(reports[1], alone);
+}
+
+// Messages between nodes 0 and 3 take the link between nodes 1 and 2.
+TEST(Jobs, OnSharedLinksDelayEachOtherInTheSameWayInEachRun) {
+  const auto ping = [](std::vector<NodeId> nodes) -> TestJob {
+    const auto post = [](ipc::Client& client, std::uint32_t target) {
+      ipc::Request request;
+      request.target = target;
+      request.bytes = 1024;
+      client.post(request);
+    };
+    const RankProgram sends = [post](ipc::Client& client) {
+      for (int i = 0; i < 20; ++i) {
+        post(client, 1);
+        await(client, ipc::EventKind::arrived);
+      }
+      leave(client);
+    };
+    const RankProgram receives = [post](ipc::Client& client) {
+      for (int i = 0; i < 20; ++i) {
+        await(client, ipc::EventKind::arrived);
+        post(client, 0);
+      }
+      leave(client);
+    };
+    return {std::move(nodes), {sends, receives}};
+  };
+  const SessionReport alone = run_together({ping({0, 3})}).front();
+  const SessionReport other_alone = run_together({ping({1, 2})}).front();
+  const std::vector<SessionReport> once = run_together({ping({0, 3}), ping({1, 2})});
+  const std::vector<SessionReport> again = run_together({ping({0, 3}), ping({1, 2})});
+  EXPECT_GT(once[0].virtual_ps + once[1].virtual_ps, alone.virtual_ps + other_alone.virtual_ps);
+  expect_same(again[0], once[0]);
+  expect_same(again[1], once[1]);
+}
+
+TEST(Jobs, AJobThatFailsEndsAlone) {
+  const SessionReport alone = run_together({left()}).front();
+  TestJob dies = right();
+  dies.programs[2] = [](ipc::Client& client) {
+    client.charge(3 * ps_per_us);
+    client.settle();
+    _exit(3);
+  };
+  const std::vector<SessionReport> reports = run_together({dies, left()});
+  EXPECT_EQ(reports[0].outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(reports[0].exit_status, 3);
+  EXPECT_EQ(reports[0].message.rfind("rank 2 exited with status 3", 0), 0U) << reports[0].message;
+  expect_same(reports[1], alone);
+}
+
+TEST(Jobs, AJobThatDeadlocksEndsAlone) {
+  const SessionReport alone = run_together({left()}).front();
+  TestJob waits = right();
+  for (RankProgram& program : waits.programs) {
+    program = [](ipc::Client& client) {
+      client.charge(2 * ps_per_us);
+      receive_word(client);
+    };
+  }
+  const std::vector<SessionReport> reports = run_together({left(), waits});
+  expect_same(reports[0], alone);
+  EXPECT_EQ(reports[1].outcome, SessionReport::Outcome::deadlock) << reports[1].message;
+}
+
+// Its requests are refused while the model runs for both.
+TEST(Jobs, AJobThatWritesInvalidDataEndsAlone) {
+  const SessionReport alone = run_together({left()}).front();
+  TestJob lies = right();
+  lies.programs[1] = [](ipc::Client& client) { send_word(client, 99, 1); };
+  const std::vector<SessionReport> reports = run_together({left(), lies});
+  expect_same(reports[0], alone);
+  EXPECT_EQ(reports[1].outcome, SessionReport::Outcome::failed);
+  EXPECT_NE(reports[1].message.find("rank 1 "), std::string::npos) << reports[1].message;
+}
+
+}  // namespace
+}  // namespace apenet::test
