@@ -1,11 +1,15 @@
 """Several programs in one simulation: the same times as alone on links of their own, and each ends alone."""
 
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from apenet.base.errors import InputError, MachineError
 from apenet.cluster import Job, run, run_file
+
+BIN = Path(sys.executable).parent
 
 EXCHANGE = r"""
 #include <mpi.h>
@@ -37,7 +41,7 @@ int main(int count, char** words) {
 def exchange(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exchange")
     (folder / "exchange.c").write_text(EXCHANGE)
-    subprocess.run(["mpicc", "-O1", "-o", folder / "exchange", folder / "exchange.c"], check=True)
+    subprocess.run([BIN / "mpicc", "-O1", "-o", folder / "exchange", folder / "exchange.c"], check=True)
     return folder / "exchange"
 
 
