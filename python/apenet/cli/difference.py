@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from apenet._core import version as __version__
 from apenet.compare.difference import Cause, Change, Difference, shown_value
+from apenet.explain.report import DIFFERENCE
 
 _MOST_CAUSES = 12
 _WHY = {
@@ -21,18 +24,50 @@ _WHY = {
 def table_of(found: Difference) -> RenderableType:
     """Verdict, first event, causes, and the table of changes."""
     lines = [Text(line) for line in _lines(found)]
-    rows = [change for change in found.changes if change.values[0] != change.values[1]]
+    rows = _rows(found)
     if not rows:
         return Group(*lines)
     table = Table(box=None, pad_edge=False, title_justify="left")
     table.add_column("")
     for heading in ("first", "second", "change"):
         table.add_column(heading, justify="right")
-    for change in rows:
-        table.add_row(
-            f"{change.group}: {change.what}", *(_number(change, value) for value in change.values), _change(change)
-        )
+    for row in rows:
+        table.add_row(*row)
     return Group(*lines, Text(""), table)
+
+
+def content_of(found: Difference) -> dict[str, Any]:
+    """What the page of the comparison shows: the words and numbers of the table."""
+    verdict, *lines = _lines(found)
+    times = next(change.values for change in found.changes if (change.group, change.what) == ("run", "virtual time"))
+    return {
+        "kind": DIFFERENCE,
+        "version": __version__,
+        "title": "two runs",
+        "names": list(found.paths),
+        "verdict": {"text": _verdict(verdict, times)},
+        "times": list(times),
+        "lines": lines,
+        "rows": _rows(found),
+    }
+
+
+def _verdict(equal_or_not: str, times: tuple[float | None, float | None]) -> str:
+    """The first line, and how the time has changed."""
+    old, new = times
+    if old is None or new is None or old in (0, new):
+        return f"{equal_or_not}."
+    word = "more" if new > old else "less"
+    return f"{equal_or_not}. The second takes {abs(100 * (new / old - 1)):.3g} % {word} time."
+
+
+def _rows(found: Difference) -> list[list[str]]:
+    """What has changed: name, both values, change."""
+    return [
+        [f"{change.group}: {change.what}", *(_number(change, value) for value in change.values), _change(change)]
+        for change in found.changes
+        if change.values[0] != change.values[1]
+    ]
 
 
 def _lines(found: Difference) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from apenet.base.errors import InputError
 from apenet.base.outfiles import keep_apart
 from apenet.cli.common import JsonOption, output, path_of, print_json, print_tables, progress_bar
-from apenet.cli.difference import table_of
+from apenet.cli.difference import content_of, table_of
 from apenet.compare.difference import difference
 from apenet.explain.folder import read_folder
 from apenet.explain.measurement import measurement, read_measurement
@@ -41,7 +42,10 @@ def explain(
     report: Annotated[
         Path | None,
         typer.Option(
-            "--report", metavar="FILE", parser=path_of("report", "a file"), help="The page; by default RUN/report.html."
+            "--report",
+            metavar="FILE",
+            parser=path_of("report", "a file"),
+            help="The page; by default RUN/report.html, of two runs none.",
         ),
     ] = None,
     recording: Annotated[
@@ -69,15 +73,10 @@ def explain(
     With two runs: whether they are equal, the first event that differs and why, and what has changed.
     """
     if other is not None:
-        for name, given in (("report", report), ("recording", recording), ("otf2", otf2)):
+        for name, given in (("recording", recording), ("otf2", otf2)):
             if given is not None:
                 raise InputError(name, given, f"one run with --{name}; two are compared by their folders alone")
-        with progress_bar(f"replaying {run} and {other}", None):
-            found = difference(run, other)
-        if as_json:
-            print_json(found.to_json())
-        else:
-            print_tables(table_of(found))
+        _compare(run, other, report, as_json=as_json)
         return
     if otf2 is not None:
         with progress_bar(f"writing {otf2}", None):
@@ -100,6 +99,23 @@ def explain(
         print_json(content)
     else:
         output().print(f"{content['verdict']['text']}\n{target}", markup=False)
+
+
+def _compare(run: Path, other: Path, report: Path | None, *, as_json: bool) -> None:
+    names = ("run.json", "command.json", RECORDING)
+    keep_apart([("report", report)], [("RUN", folder / name) for folder in (run, other) for name in names])
+    with ExitStack() as stack:
+        held = None if report is None else stack.enter_context(ReportFile(report))
+        with progress_bar(f"replaying {run} and {other}", None):
+            found = difference(run, other)
+        if held is not None:
+            held.keep(content_of(found))
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_tables(table_of(found))
+        if report is not None:
+            output().print(str(report), markup=False)
 
 
 def _explain_measured(file: Path, report: Path | None, recording: Path | None, *, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from apenet.run.results import Result
 
 MARK = b"<!-- apenet explain -->"
 DEFAULT = "report.html"
+DIFFERENCE = "difference"
 _SCRIPTS = ("parts.js", "torus.js", "graph.js", "timeline.js", "exchange.js", "explain.js")
 
 
@@ -49,6 +50,9 @@ def page(content: dict[str, Any]) -> str:
     """The page with style, scripts and data in it: it loads nothing, and its policy forbids to."""
     if content.get("kind") == MEASUREMENT:
         return measurement_page(content)
+    if content.get("kind") == DIFFERENCE:
+        scripts = ("parts.js", "difference.js")
+        return filled_page("apenet.explain", "explain.html", f"APENet: {content['title']}", scripts, content)
     return filled_page("apenet.explain", "explain.html", "APENet: why this run takes its time", _SCRIPTS, content)
 
 

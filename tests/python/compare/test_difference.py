@@ -1,6 +1,7 @@
 """apenet explain A B: equal or not, the first event that differs, and why."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,23 @@ def test_the_command_prints_verdict_reason_and_changes(apenet, rings):
     assert {**printed, "a": own["a"], "b": own["b"]} == own
 
 
+def test_the_page_says_what_the_command_prints(apenet, rings):
+    done = apenet("explain", "fast", "slow", "--report", "both.html", cwd=rings)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "both.html"
+    text = (rings / "both.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    old, new = data["times"]
+    assert new > old
+    percent = f"{100 * (new / old - 1):.3g} %"
+    assert data["verdict"]["text"] == f"fast and slow: different. The second takes {percent} more time."
+    assert "why: the programs do something else there" in data["lines"]
+    assert data["rows"][0][0] == "run: virtual time"
+    printed = [line for line in done.stdout.splitlines() if ": " in line]
+    assert all(any(row[0] in line for line in printed) for row in data["rows"])
+    assert apenet("explain", "fast", "slow", "--report", "fast/run.json", cwd=rings).returncode == 2
+
+
 def test_without_a_recording_the_changes_remain(apenet, rings):
     done = apenet("explain", "fast", "plain", cwd=rings)
     assert done.returncode == 0, done.stderr
@@ -166,8 +184,9 @@ def test_a_failed_run_is_said_to_be_one(apenet, rings):
     [
         (["fast", "nowhere"], "a run folder"),
         (["fast", "."], "a run folder"),
-        (["fast", "again", "--report", "x.html"], "one run with --report"),
         (["fast", "again", "--recording", "x.goal"], "one run with --recording"),
+        (["fast", "again", "--report", "none/x.html"], "in a folder that exists"),
+        (["fast", "nowhere", "--report", "x.html"], "a run folder"),
     ],
 )
 def test_bad_input(apenet, rings, words, said):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import apenet
+from apenet.cli.difference import content_of
 from apenet.explain.measurement import measurement
 from apenet.explain.report import page
 
@@ -82,6 +83,19 @@ def test_a_page_of_a_measurement_can_be_read(tmp_path, width):
     ]
     file = tmp_path / "page.html"
     file.write_text(page(measurement(rows, command=HOSTILE, axes=("clock",))), encoding="utf-8")
+    found = checked(file, width, tmp_path)
+    assert found["failures"] == []
+    assert found["width"] == width
+    assert found["sections"] == 3
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_page_of_two_runs_can_be_read(slow, tmp_path, width):
+    runs = [tmp_path / name for name in (HOSTILE.replace("/", "|"), "b")]
+    for out, machine in zip(runs, ("ape16", "ape128"), strict=True):
+        apenet.run([slow, "ring"], n=4, machine=machine, out=out, record=out / "recording.goal", capture=True)
+    file = tmp_path / "page.html"
+    file.write_text(page(content_of(apenet.difference(*runs))), encoding="utf-8")
     found = checked(file, width, tmp_path)
     assert found["failures"] == []
     assert found["width"] == width
