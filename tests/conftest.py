@@ -117,14 +117,21 @@ def apenet() -> Apenet:
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Compiles a C program once a session, by `mpicc` or `mpicc_abi` of the wheel."""
+    """Compiles a C or C++ program once a session, by `mpicc`, `mpicc_abi` or `mpicxx` of the wheel."""
     folder = shared_folder(tmp_path_factory, "programs")
 
     def compile_program(source: Path, compiler: str = "mpicc") -> Path:
         program = folder / source.parent.name / f"{source.stem}-{compiler}"
 
         def make() -> None:
-            options = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
+            options = [
+                "-std=c++20" if source.suffix == ".cpp" else "-std=c11",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-pthread",
+            ]
             options += [f"-I{ROOT / 'src' / 'api' / part}" for part in ("compute", "gpu")]
             command = [BIN / compiler, *options, "-o", program, source, "-lm"]
             made = subprocess.run(command, capture_output=True, text=True, check=False)

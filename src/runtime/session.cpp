@@ -314,6 +314,13 @@ void Session::Job::report_on_path(SessionReport& report) {
         ", or processes that a rank started did beside it: the host determines their order, so this run may "
         "not repeat exactly");
   }
+  if (const std::string ranks = ranks_where([](const ipc::Block& block) { return block.lock.had_futex(); });
+      !ranks.empty()) {
+    report.warnings.push_back("threads wait for each other in " + ranks +
+                              " by futexes of their own, as the locks of Rust and TBB and the atomic waits "
+                              "of C++20 do: which of them "
+                              "wait, the host determines, so this run may not repeat exactly");
+  }
   if (const std::string ranks =
           ranks_where([](const ipc::Block& block) { return block.identity.lent_device_memory != 0; });
       !ranks.empty()) {

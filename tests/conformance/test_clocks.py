@@ -70,3 +70,30 @@ def test_threads_that_do_not_call_mpi_give_no_warning(apenet, build, name):
 def test_threads_that_wait_side_by_side_take_no_longer_than_one(apenet, build):
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "threads" / "side_by_side.c"))
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
+
+
+@pytest.mark.parametrize("what", ["static", "once", "call_once", "throws", "sleeps"])
+@pytest.mark.parametrize("first", ["0", "1"])
+def test_the_first_use_of_a_variable_is_in_the_order_of_threads(apenet, build, what, first):
+    """However late the host lets the other thread come: it waits for the first, or finds the variable complete."""
+    program = build(HERE / "threads" / "first_uses.cpp", "mpicxx")
+    soon, late = (
+        apenet("run", "-n", "6", "--no-pin", "--machine", "ape16", "--", program, what, first, delay) for delay in "01"
+    )
+    assert soon.returncode == 0, soon.stderr
+    assert (late.returncode, late.stdout) == (0, soon.stdout), late.stderr
+    assert "warning" not in soon.stderr + late.stderr
+    one_us, two_us = (float(part) * 1e6 for part in soon.stdout.split()[:2])
+    assert one_us == two_us
+    assert (one_us > 1000) == (what == "sleeps")
+
+
+def test_a_lock_that_waits_by_its_own_futex_gives_a_warning(apenet, build):
+    """Nobody knows the order in which threads take it; a futex call of a single thread is its own matter."""
+    program = build(HERE / "threads" / "own_lock.cpp", "mpicxx")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", program, "two")
+    assert done.returncode == 0, done.stderr
+    assert "threads wait for each other in ranks 0, 1 by futexes of their own" in done.stderr
+    alone = apenet("run", "-n", "2", "--machine", "ape16", "--", program, "one")
+    assert alone.returncode == 0, alone.stderr
+    assert "warning" not in alone.stderr

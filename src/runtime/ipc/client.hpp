@@ -175,6 +175,7 @@ class Client {
   // Notes that the calling thread does something whose result depends on the order of threads. All ordered
   // threads count as one.
   void note_thread() { note_thread(ordered()); }
+  void note_futex() { block_->lock.note_futex(); }
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
   // until then, unless they could see the difference: they may write the process's memory, or another of its
   // threads may use the block. Call attend() before anything else.

@@ -35,6 +35,7 @@ class ThreadLock {
   void note_threads() {
     first_.store(pthread_t{}, std::memory_order_relaxed);
     several_ = 0;
+    used_futex_ = 0;
   }
   // Call when the calling thread does something whose result depends on the order of threads.
   void note_thread() { note(pthread_self()); }
@@ -42,6 +43,10 @@ class ThreadLock {
   void note_ordered() { note(static_cast<pthread_t>(1)); }
   void note_several() { several_.store(1, std::memory_order_relaxed); }
   [[nodiscard]] bool had_several() const { return several_ != 0; }
+  // A thread has waited or woken others by a futex of its own: by what it read in memory before, it decided
+  // to do so.
+  void note_futex() { used_futex_.store(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool had_futex() const { return used_futex_ != 0; }
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
 
  private:
@@ -64,6 +69,7 @@ class ThreadLock {
   std::atomic<std::uint32_t> serving_{0};  // the ticket that holds the lock; futex
   std::atomic<pthread_t> first_{};         // the first thread recorded
   std::atomic<std::uint32_t> several_{0};
+  std::atomic<std::uint32_t> used_futex_{0};
 };
 
 }  // namespace apenet::ipc

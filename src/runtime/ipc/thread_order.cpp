@@ -453,6 +453,17 @@ void ThreadOrder::leave(OrderedThread& own, std::int64_t clock_ps, bool is_of_pr
   give_way(own);
 }
 
+void ThreadOrder::leave_no_trace(OrderedThread& own) {
+  Guard guard(*this);
+  if (own.depth > 0) {
+    --own.depth;
+  } else if (own.acts == ThreadActs::acting) {
+    own.acts = ThreadActs::running;
+    table_->acting = 0;
+    dispatch();
+  }
+}
+
 void ThreadOrder::end_action(OrderedThread& own, std::int64_t clock_ps, bool is_of_program) {
   if (own.acts != ThreadActs::acting) return;
   if (clock_ps == own.key.clock_ps && is_of_program && ++own.program_actions >= most_actions)

@@ -294,6 +294,8 @@ class ThreadOrder {
   // of its own. Very many of these at one time take time.
   void leave(OrderedThread& own, std::int64_t clock_ps, bool is_of_program = false);
   void leave(OrderedThread& own, bool is_of_program) { leave(own, own.key.clock_ps, is_of_program); }
+  // Ends an action that counts for nothing: the thread's key stays.
+  void leave_no_trace(OrderedThread& own);
   // Around a call of a library whose threads tell each other by memory (an MPI library's check whether
   // their requests are complete): all of it is one action, apart from its waits. An action between them is
   // part of it.

@@ -122,7 +122,7 @@ FileChange::~FileChange() {
 }
 
 OrderedAction::~OrderedAction() {
-  thread_order().leave(own_, !is_in_call());
+  counts_ ? thread_order().leave(own_, !is_in_call()) : thread_order().leave_no_trace(own_);
 }
 
 std::int64_t order_deadline_ps(std::int64_t virtual_ps) {

@@ -37,8 +37,12 @@ class OrderedAction {
   OrderedAction(const OrderedAction&) = delete;
   OrderedAction& operator=(const OrderedAction&) = delete;
 
+  // It does not count: whether the thread has it at all, the host decides, and it changes nothing.
+  void leave_no_trace() { counts_ = false; }
+
  private:
   ipc::OrderedThread& own_;
+  bool counts_ = true;
 };
 
 // Whether what is written to the file needs no other thread of the process: a file on a disk, or the output

@@ -58,6 +58,7 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   if (waits && time != nullptr && (client == nullptr || !is_valid(time))) return {};
   const ObjectUse use(own, word, (operation & FUTEX_PRIVATE_FLAG) == 0);
   if (!use.is_of_order()) return {};
+  if (client != nullptr && thread_order().has_started()) client->note_futex();
   if (wakes) {
     const auto most = static_cast<std::uint32_t>(std::clamp<long>(value, 0, INT_MAX));
     return thread_order().wake(use.name(), most, own);

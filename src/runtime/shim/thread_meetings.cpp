@@ -61,19 +61,29 @@ class SemaphoreReadiness final : public ipc::HostReadiness {
   sem_t* semaphore_;
 };
 
+bool is_done(const pthread_once_t* once) {
+  return __atomic_load_n(once, __ATOMIC_ACQUIRE) == once_is_done;
+}
+
 // The call of pthread_once that initialises: other threads are blocked until it has ended, also by an
-// exception.
+// exception. A thread that finds it done might have found so before it called, so this is no action.
 class Initialisation {
  public:
   Initialisation(OrderedThread& own, const pthread_once_t* once) : own_(own), once_(once) {
-    const OrderedAction action(own_);
+    OrderedAction action(own_);
     const auto is_ours = [this](const std::atomic<const pthread_once_t*>& entry) { return entry == once_; };
     while (std::any_of(in_progress.begin(), in_progress.end(), is_ours))
       thread_order().block(own_, once_, without_limit, nullptr, WaitEnds::by_thread);
+    initialises_ = !is_done(once_);
+    if (!initialises_) {
+      action.leave_no_trace();
+      return;
+    }
     entry_ = std::find(in_progress.begin(), in_progress.end(), nullptr);
     if (entry_ != in_progress.end()) *entry_ = once_;
   }
   ~Initialisation() {
+    if (!initialises_) return;
     const OrderedAction action(own_);
     if (entry_ != in_progress.end()) *entry_ = nullptr;
     thread_order().wake(once_, every_thread, &own_);
@@ -88,7 +98,8 @@ class Initialisation {
 
   OrderedThread& own_;
   const pthread_once_t* once_;
-  InProgress::iterator entry_;
+  bool initialises_ = false;
+  InProgress::iterator entry_ = in_progress.end();
 };
 
 constinit Initialisation::InProgress Initialisation::in_progress{};
@@ -181,8 +192,7 @@ APENET_EXPORT int thrd_join(thrd_t thread, int* result) {
 
 APENET_EXPORT int pthread_once(pthread_once_t* once, void (*initialise)()) {
   auto* const own = ordered_thread();
-  if (own == nullptr || __atomic_load_n(once, __ATOMIC_ACQUIRE) == once_is_done)
-    return real_once(once, initialise);
+  if (own == nullptr || is_done(once)) return real_once(once, initialise);
   const Initialisation initialisation(*own, once);
   return real_once(once, initialise);
 }

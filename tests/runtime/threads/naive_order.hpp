@@ -22,8 +22,9 @@ enum class Do : std::uint8_t {
   signal,
   broadcast,
   yield,
+  pass,  // nothing: that a thread waits here for its place in the order, or not, changes nothing
 };
-inline constexpr int action_count = 10;
+inline constexpr int action_count = 11;
 
 using ThreadProgram = std::vector<Do>;
 
@@ -38,7 +39,9 @@ struct Happened {
 // Executes one thread at a time, always the one whose next action has the least key.
 class NaiveOrder {
  public:
-  explicit NaiveOrder(std::vector<ThreadProgram> programs) : threads_(programs.size()), programs_(programs) {}
+  explicit NaiveOrder(std::vector<ThreadProgram> programs) : threads_(programs.size()), programs_(programs) {
+    for (std::size_t i = 0; i < threads_.size(); ++i) skip_passes(i);
+  }
 
   // nullopt: some threads wait for ever.
   std::optional<std::vector<Happened>> run() {
@@ -92,6 +95,10 @@ class NaiveOrder {
       ++thread.round;
     }
     happened_.push_back({i, thread.at++, thread.clock});
+    skip_passes(i);
+  }
+  void skip_passes(std::size_t i) {
+    while (threads_[i].at < programs_[i].size() && programs_[i][threads_[i].at] == Do::pass) ++threads_[i].at;
   }
   void wake(At what, std::size_t most, std::size_t by) {
     for (; most > 0; --most) {
@@ -137,6 +144,7 @@ class NaiveOrder {
     if (thread.wants_lock) return take_lock(i);
     switch (programs_[i][thread.at]) {
       case Do::act:
+      case Do::pass:  // has been skipped
         return end_action(i, thread.clock);
       case Do::charge:
         return end_action(i, thread.clock + 10);

@@ -146,6 +146,7 @@ std::int64_t act(ThreadOrder& order, Shared& shared, OrderedThread& own, int num
       break;
     case Do::act:
     case Do::sleep:
+    case Do::pass:
       break;
   }
   return own.key.clock_ps;
@@ -156,6 +157,12 @@ Processes::Work work_of(const ThreadProgram& program, int number, std::uint32_t 
     std::minstd_rand random(seed + static_cast<std::uint32_t>(number));
     for (std::size_t at = 0; at < program.size(); ++at) {
       delay(random() % 16);
+      if (program[at] == Do::pass) {
+        if (random() % 2 == 0) continue;
+        order.enter(own);
+        order.leave_no_trace(own);
+        continue;
+      }
       if (program[at] == Do::sleep) {
         order.enter_at(own, own.key.clock_ps + 25, WaitEnds::by_thread);
       } else {

@@ -46,6 +46,12 @@ class Execution {
     order_->begin(own);
     for (std::size_t at = 0; at < programs_[number].size(); ++at) {
       delay(random);
+      if (programs_[number][at] == Do::pass) {
+        if (random() % 2 == 0) continue;
+        order_->enter(own);
+        order_->leave_no_trace(own);
+        continue;
+      }
       const std::int64_t clock = execute_one(number, programs_[number][at], own);
       happened_.push_back({number, at, std::max(clock, own.key.clock_ps)});  // serialised by the order
       order_->leave(own, clock);
@@ -104,6 +110,7 @@ class Execution {
         break;
       case Do::act:
       case Do::sleep:
+      case Do::pass:
         break;
     }
     return own.key.clock_ps;
@@ -127,8 +134,8 @@ class Execution {
 };
 
 std::string text_of(const std::vector<ThreadProgram>& programs) {
-  static const char* const names[] = {"act",  "charge",    "sleep",  "lock",      "unlock",
-                                      "wait", "wait_long", "signal", "broadcast", "yield"};
+  static const char* const names[] = {"act",       "charge", "sleep",     "lock",  "unlock", "wait",
+                                      "wait_long", "signal", "broadcast", "yield", "pass"};
   std::string text;
   for (const ThreadProgram& program : programs) {
     text += "\n ";
