@@ -255,6 +255,8 @@ void bind_replay(nb::module_& module) {
       .def_prop_ro("cpus", operations(&GoalOperation::cpu), nb::rv_policy::automatic)
       .def_prop_ro("begun_in", operations(&GoalOperation::begun_in), nb::rv_policy::automatic)
       .def_prop_ro("ended_in", operations(&GoalOperation::ended_in), nb::rv_policy::automatic)
+      .def_prop_ro("begun_number", operations(&GoalOperation::begun_number), nb::rv_policy::automatic)
+      .def_prop_ro("ended_number", operations(&GoalOperation::ended_number), nb::rv_policy::automatic)
       .def_prop_ro("operation_count", [](const GoalRank& self) { return self.operations.size(); })
       .def_prop_ro("successor_count", [](const GoalRank& self) { return self.successors.size(); })
       .def_prop_ro(

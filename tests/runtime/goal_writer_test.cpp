@@ -234,6 +234,22 @@ TEST_F(GoalWriter, NamesTheCallsThatBeganAnOperationAndSawItsEnd) {
   EXPECT_NE(text.find("l3: send 0b to 1 tag 0 // in MPI\n"), std::string::npos) << text;
 }
 
+TEST_F(GoalWriter, NumbersTheCallsOfOneFunction) {
+  const auto in = [](RecordingEntry entry, ipc::MpiCall call, std::uint32_t number) {
+    entry.call = static_cast<std::uint16_t>(call);
+    entry.call_number = number;
+    return entry;
+  };
+  chunk(0, {in(sent(1, 1, 7, 8), ipc::MpiCall::MPI_Send, 4), in(ended(1), ipc::MpiCall::MPI_Send, 4),
+            in(sent(2, 1, 7, 8), ipc::MpiCall::MPI_Isend, 1), in(ended(2), ipc::MpiCall::MPI_Isend, 2),
+            in(access(RecordingKind::got, 3, 1, 8), ipc::MpiCall::MPI_Get, 9), closed()});
+  chunk(1, {closed()});
+  const std::string text = goal(2);
+  EXPECT_NE(text.find("l1: send 8b to 1 tag 0 // in MPI_Send#4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("l2: send 8b to 1 tag 0 // in MPI_Isend#1 MPI_Isend#2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("l3: send 0b to 1 tag 2 // in MPI_Get#9\n"), std::string::npos) << text;
+}
+
 TEST_F(GoalWriter, NamesThePlacesOfCalls) {
   const auto in = [](RecordingEntry entry, ipc::MpiCall call, std::uint16_t site) {
     entry.call = static_cast<std::uint16_t>(call);

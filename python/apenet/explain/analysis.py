@@ -12,7 +12,7 @@ from apenet.base.errors import ApenetError
 from apenet.explain import waiting
 from apenet.explain.alternatives import ideal_time_ps, measured
 from apenet.explain.call_times import call_times
-from apenet.explain.critical_path import CriticalPath, Part
+from apenet.explain.critical_path import Contributor, CriticalPath, Part
 from apenet.explain.deadlock import cycle
 from apenet.explain.efficiency import efficiencies, explained
 from apenet.explain.folder import RunFolder
@@ -26,6 +26,7 @@ from apenet.run.folder import RECORDING
 SCHEMA = 1
 PS_PER_US = 1e6
 _MOST_PATH_PARTS = 2000
+_MOST_CONTRIBUTORS = 12
 _MOST_PAIRS_OF_LINKS = 512
 _HOT = 0.5  # busy share of a link that is worth a sentence
 _MOST_PAIRS = 60_000
@@ -68,9 +69,7 @@ def analysed(run: RunFolder) -> dict[str, Any]:
             {"stage": stage, "us": ps / PS_PER_US, "meaning": waiting.STAGE_MEANINGS[stage]}
             for stage, ps in path.stages_of_messages().items()
         ],
-        "contributors": [
-            {"what": what, "count": count, "us": ps / PS_PER_US} for what, count, ps in path.contributors()[:12]
-        ],
+        "contributors": [_contributor(one, path, run.schedule) for one in path.contributors()[:_MOST_CONTRIBUTORS]],
         "parts": [[part.kind, part.rank, part.source, part.start, part.until] for part in _longest(path)],
         "left_out": max(0, len(path) - _MOST_PATH_PARTS),
     }
@@ -360,6 +359,19 @@ def _waits(replay: Timed, pieces: waiting.CausedWaits) -> dict[str, Any]:
         ],
         "ranks": (waiting.by_rank(replay, pieces) / PS_PER_US).round(6).tolist(),
         "columns": list(waiting.CAUSES),
+    }
+
+
+def _contributor(one: Contributor, path: CriticalPath, schedule: _core.GoalSchedule) -> dict[str, Any]:
+    calls = path.calls_of(one.longest_part, schedule)
+    return {
+        "what": one.what,
+        "count": one.times,
+        "us": one.ps / PS_PER_US,
+        "longest": {
+            "us": one.longest_ps / PS_PER_US,
+            "calls": [{"rank": call.rank, "call": call.name, "number": call.number or None} for call in calls],
+        },
     }
 
 

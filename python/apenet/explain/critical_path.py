@@ -10,11 +10,12 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apenet import _core
 from apenet.explain.timed import CALC, CLEAR, EAGER, PAYLOAD, READY, Integers, Timed
 from apenet.explain.waiting import STAGES
 
@@ -24,6 +25,35 @@ _BY_ROLE = {EAGER: 2, READY: 3, CLEAR: 4, PAYLOAD: 5}
 _OTHER = len(KINDS) - 1
 _NO_WAIT = -1
 _BLOCK = 1 << 17  # parts
+_WITHOUT_STAGE = len(STAGES)
+
+
+class Call(NamedTuple):
+    """A call of MPI that a rank made."""
+
+    rank: int
+    name: str
+    number: int
+    """Its number among the rank's calls of this function, from 1; 0 if that is not known."""
+
+
+class Contributor(NamedTuple):
+    """What equal parts of the path take together: their text, number and picoseconds; and the longest of them."""
+
+    what: str
+    times: int
+    ps: int
+    longest_ps: int
+    longest_part: int
+
+    def joined(self, other: Contributor | None) -> Contributor:
+        """Both together."""
+        if other is None:
+            return self
+        longest = max((other, self), key=lambda one: one.longest_ps)
+        return Contributor(
+            self.what, self.times + other.times, self.ps + other.ps, longest.longest_ps, longest.longest_part
+        )
 
 
 @dataclass(frozen=True)
@@ -137,28 +167,47 @@ class CriticalPath:
         """Picoseconds of all messages for each stage that occurs; the longest first."""
         sums = np.zeros(len(STAGES), dtype=np.int64)
         for _, stage, whole in self._shares():
-            np.add.at(sums, stage, whole)
+            is_stage = stage < _WITHOUT_STAGE
+            np.add.at(sums, stage[is_stage], whole[is_stage])
         found = ((name, int(ps)) for name, ps in zip(STAGES, sums, strict=True) if ps)
         return dict(sorted(found, key=lambda one: (-one[1], one[0])))
 
-    def contributors(self) -> list[tuple[str, int, int]]:
-        """Text, number and picoseconds of the parts of one kind, call, size and stage; the longest first."""
+    def contributors(self) -> list[Contributor]:
+        """What parts of one kind, call, size and stage take together; the longest first."""
         first, group = self._groups
-        shape = (len(first), len(STAGES) + 1)  # the last column: parts without stages
+        shape = (len(first), _WITHOUT_STAGE + 1)
         counts, sums = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        for part, stage, whole in self._shares():
+        most, longest = np.full(shape, -1, dtype=np.int64), np.full(shape, -1, dtype=np.int64)
+        for part, stage, ps in self._shares():
             np.add.at(counts, (group[part], stage), 1)
-            np.add.at(sums, (group[part], stage), whole)
-        has_none = self._stage_counts == 0
-        counts[:, -1] = np.bincount(group[has_none], minlength=len(first))
-        np.add.at(sums[:, -1], group[has_none], self.length[has_none])
-        found: dict[str, list[int]] = {}
+            np.add.at(sums, (group[part], stage), ps)
+            np.maximum.at(most, (group[part], stage), ps)
+        for part, stage, ps in self._shares():
+            is_longest = (most[group[part], stage] == ps) & (longest[group[part], stage] < 0)
+            found_parts, of_stage = part[is_longest][::-1], stage[is_longest][::-1]  # the first of equal ones stays
+            longest[group[found_parts], of_stage] = found_parts
+        found: dict[str, Contributor] = {}
         for one, stage in zip(*np.nonzero(counts), strict=True):
             text = self._text(int(first[one]))
-            entry = found.setdefault(f"{text}: {STAGES[stage]}" if stage < len(STAGES) else text, [0, 0])
-            entry[0] += int(counts[one, stage])
-            entry[1] += int(sums[one, stage])
-        return sorted(((text, count, ps) for text, (count, ps) in found.items()), key=lambda one: (-one[2], one[0]))
+            name = f"{text}: {STAGES[stage]}" if stage < _WITHOUT_STAGE else text
+            numbers = (int(column[one, stage]) for column in (counts, sums, most, longest))
+            found[name] = Contributor(name, *numbers).joined(found.get(name))
+        return sorted(found.values(), key=lambda one: (-one.ps, one.what))
+
+    def calls_of(self, number: int, schedule: _core.GoalSchedule) -> list[Call]:
+        """The calls of a part: that began a message's operation and that waited for it; or the one after a computation.
+
+        A part of software has its rank alone.
+        """
+        timed, wait = self._timed, int(self._wait[number])
+        rank, call = int(self.rank[number]), int(self._call[number])
+        names = timed.operations.calls
+        if wait != _NO_WAIT:
+            source, operation = int(self.source[number]), int(timed.waits.operation[wait])
+            sent = Call(source, names[int(self._sent_in[number])], int(schedule.rank(source).begun_number[operation]))
+            return [sent, Call(rank, names[call], timed.waiting_number(wait, schedule.rank(rank)))]
+        following = timed.next_number(rank, int(self.until[number]), schedule.rank(rank)) if call else 0
+        return [Call(rank, names[call], following)]
 
     @cached_property
     def _groups(self) -> tuple[Integers, Integers]:
@@ -188,7 +237,10 @@ class CriticalPath:
         return found
 
     def _shares(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Part, stage and picoseconds of each stage of each message, so many parts at a time."""
+        """Part, stage and picoseconds of each stage of each message, and of each part without stages.
+
+        So many parts at a time.
+        """
         stages = self._timed.stages
         for begin in range(0, len(self), _BLOCK):
             counts = self._stage_counts[begin : begin + _BLOCK]
@@ -196,6 +248,8 @@ class CriticalPath:
             within = np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts)
             chosen = stages.first[self._wait[part]] + within
             yield part, stages.stage[chosen], stages.whole[chosen]
+            alone = begin + np.flatnonzero(counts == 0)
+            yield alone, np.full(len(alone), _WITHOUT_STAGE), self.length[alone]
 
 
 class _Columns:

@@ -168,6 +168,24 @@ class Timed:
         """For each wait the MPI call in which the program waited, as an index of `operations.calls`."""
         return _waiting_calls(self.operations, self.began, self.ended, self.waits)
 
+    def next_number(self, rank: int, time: int, of_rank: _core.GoalRank) -> int:
+        """Which of the rank's calls of its function begins the first operation from this time on; 0: not known."""
+        own = slice(self.operations.first[rank], self.operations.first[rank + 1])
+        is_message = (self.operations.kind[own] != CALC) & (self.operations.cpu[own] == 0)
+        following = np.flatnonzero(is_message & (self.began[own] >= time))
+        if len(following) == 0:
+            return 0
+        return int(of_rank.begun_number[following[np.argmin(self.began[own][following])]])
+
+    def waiting_number(self, wait: int, of_rank: _core.GoalRank) -> int:
+        """Which of its rank's calls of this function `waiting_call` is, from 1; 0 if that is not known."""
+        rank = int(self.waits.rank[wait])
+        around = _operations_around(self.operations, self.began, self.ended, self.waits, rank)
+        awaited, following = (int(one[wait - self.waits.first[rank]]) for one in around)
+        if awaited >= 0 and of_rank.ended_in[awaited]:
+            return int(of_rank.ended_number[awaited])
+        return int(of_rank.begun_number[following]) if following >= 0 else 0
+
 
 def timed(request: Request, schedule: _core.GoalSchedule, operations: Operations) -> Timed:
     """Replays with times. Raises InputError for a recording that comes to no end on this machine."""
@@ -223,23 +241,37 @@ def _stages(log: _core.ReplayLog, order: Integers) -> Stages:
 
 
 def _waiting_calls(operations: Operations, began: Integers, ended: Integers, waits: Waits) -> Integers:
-    """The call that saw the end for which the next operation of the program waited."""
+    """The call in which the program waited, of each wait."""
     calls = np.zeros(len(waits.rank), dtype=np.uint16)
-    edges = np.searchsorted(operations.earlier, operations.first)  # rank after rank
     for rank in range(operations.ranks):
-        low, high = operations.first[rank], operations.first[rank + 1]
         of_rank = slice(waits.first[rank], waits.first[rank + 1])
-        if low == high or of_rank.start == of_rank.stop:
+        own = slice(operations.first[rank], operations.first[rank + 1])
+        if own.start == own.stop or of_rank.start == of_rank.stop:
             continue
-        binding = _binding(operations, ended, rank, slice(edges[rank], edges[rank + 1]))
-        starts = np.maximum.accumulate(began[low:high])
-        following = np.searchsorted(starts, waits.until[of_rank])
-        within = np.minimum(following, high - low - 1)
-        awaited = np.where(following < high - low, binding[within], int(np.argmax(ended[low:high])))
-        known = np.where(awaited >= 0, operations.ended_in[low:high][awaited], 0)
-        begun = np.where(following < high - low, operations.begun_in[low:high][within], 0)
+        awaited, following = _operations_around(operations, began, ended, waits, rank)
+        known = np.where(awaited >= 0, operations.ended_in[own][awaited], 0)
+        begun = np.where(following >= 0, operations.begun_in[own][following], 0)
         calls[of_rank] = np.where(known > 0, known, begun)
     return calls
+
+
+def _operations_around(
+    operations: Operations, began: Integers, ended: Integers, waits: Waits, rank: int
+) -> tuple[Integers, Integers]:
+    """The operation for whose end the program waited, and the first that it began then, for each wait of a rank.
+
+    Both are numbers of the rank's operations, -1 for none.
+    A wait ends in the call that saw the end of the one; if that is not known, in the one that began the other.
+    """
+    low, high = int(operations.first[rank]), int(operations.first[rank + 1])
+    edges = slice(*np.searchsorted(operations.earlier, [low, high]))  # rank after rank
+    binding = _binding(operations, ended, rank, edges)
+    starts = np.maximum.accumulate(began[low:high])
+    following = np.searchsorted(starts, waits.until[waits.first[rank] : waits.first[rank + 1]])
+    has_next = following < high - low
+    within = np.minimum(following, high - low - 1)
+    awaited = np.where(has_next, binding[within], int(np.argmax(ended[low:high])))
+    return awaited, np.where(has_next, within, -1)
 
 
 def _binding(operations: Operations, ended: Integers, rank: int, edges: slice) -> Integers:

@@ -112,6 +112,7 @@ void Recorder::name_call(ipc::RecordingEntry& entry) {
   if (note == nullptr) return;
   entry.call = static_cast<std::uint16_t>(note->call.get());
   entry.site = call_sites_.of(*note);
+  entry.call_number = note->number.get();
   for (; written_paths_ < call_sites_.files().size(); ++written_paths_)
     write_path(call_sites_.files()[written_paths_]);
   for (; written_sites_ < call_sites_.sites().size(); ++written_sites_) {

@@ -40,7 +40,7 @@ class Recorder {
   void close();
 
  private:
-  static constexpr std::size_t chunk_entries = 340;  // four pages of 4 KiB
+  static constexpr std::size_t chunk_entries = 292;  // four pages of 4 KiB
 
   void append(const ipc::RecordingEntry& entry);
   void write(const ipc::RecordingEntry& entry);

@@ -41,8 +41,9 @@ struct RecordingEntry {
   std::int64_t value = 0;
   std::uint64_t address = 0;         // sent, matched, put, got: of the buffer in the rank's memory; site
   std::uint64_t remote_address = 0;  // put, got: of the memory in the peer
+  std::uint32_t call_number = 0;     // among the thread's calls of this function, from 1
 };
-static_assert(sizeof(RecordingEntry) == 48);
+static_assert(sizeof(RecordingEntry) == 56);
 
 // Fills whole pages.
 struct RecordingChunk {

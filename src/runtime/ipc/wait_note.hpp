@@ -67,8 +67,9 @@ struct CallNote {
   NoteField<std::uint64_t> words[most_words];
   NoteField<std::uint64_t> caller;  // where the call returns to, in the process's memory; 0: not known
   NoteField<std::uint64_t> frame;   // address on the stack above which the caller's frames lie
+  NoteField<std::uint32_t> number;  // among the thread's calls of this function, from 1
 };
-static_assert(sizeof(CallNote) == 64);  // each call writes it
+static_assert(sizeof(CallNote) == 128);
 
 // The call that created a request, and its words. Indexed by the request's handle; a later request with the
 // same index replaces it.

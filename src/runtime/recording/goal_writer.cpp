@@ -98,6 +98,7 @@ class GoalWriter {
   struct CallPlace {
     std::uint16_t call = 0;  // 0: not known
     std::uint16_t site = 0;
+    std::uint32_t number = 0;  // among the rank's calls of this function, from 1; 0: not known
     bool operator==(const CallPlace&) const = default;
   };
   struct Site {
@@ -125,6 +126,9 @@ class GoalWriter {
   void compute(std::int64_t ps);
   void write_passive(std::uint32_t rank);
   void end_line(const RecordingEntry& entry);
+  static CallPlace place_of(const RecordingEntry& entry) {
+    return {entry.call, entry.site, entry.call_number};
+  }
   void write_calls(const RecordingEntry& entry);
   void write_call(const CallPlace& place);
   void depend(std::uint32_t label);
@@ -259,7 +263,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   matches_.assign(operations, {});
   ended_in_.assign(operations, {});
   recording_.for_each(rank, [this](const RecordingEntry& entry) {
-    if (entry.kind == RecordingKind::ended) ended_in_[entry.operation] = {entry.call, entry.site};
+    if (entry.kind == RecordingKind::ended) ended_in_[entry.operation] = place_of(entry);
     if (entry.kind == RecordingKind::matched) {
       matches_[entry.operation] = {entry.value, entry.address, entry.peer, tags_.of(entry),
                                    entry.rail,  entry.in_gpu,  true};
@@ -305,7 +309,7 @@ void GoalWriter::end_line(const RecordingEntry& entry) {
 
 // The MPI call that began the operation, and the one that has seen its end if that is another.
 void GoalWriter::write_calls(const RecordingEntry& entry) {
-  const CallPlace first{entry.call, entry.site};
+  const CallPlace first = place_of(entry);
   const CallPlace last = ended_in_[entry.operation];
   out_.put(" in");
   write_call(first);
@@ -314,9 +318,11 @@ void GoalWriter::write_calls(const RecordingEntry& entry) {
 
 void GoalWriter::write_call(const CallPlace& place) {
   out_.print(" %s", ipc::entry_of(static_cast<ipc::MpiCall>(place.call)).name.data());
-  if (place.site == 0 || place.site > sites_[rank_].size()) return;
-  const std::string& line = sites_[rank_][place.site - 1U].line;
-  if (!line.empty()) out_.print("@%s", line.c_str());
+  if (place.site != 0 && place.site <= sites_[rank_].size()) {
+    const std::string& line = sites_[rank_][place.site - 1U].line;
+    if (!line.empty()) out_.print("@%s", line.c_str());
+  }
+  if (place.number != 0) out_.print("#%u", place.number);
 }
 
 // Writes the dependencies of an operation, and makes it the last one.
@@ -337,7 +343,11 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
   labels_[entry.operation] = first;
   if (entry.kind == RecordingKind::got) {
     out_.print("l%u: send 0b to %u tag %u", first, entry.peer, tags_.request());
-    end_line({.rail = entry.rail, .operation = entry.operation, .call = entry.call, .site = entry.site});
+    end_line({.rail = entry.rail,
+              .operation = entry.operation,
+              .call = entry.call,
+              .site = entry.site,
+              .call_number = entry.call_number});
     depend(first);
     const std::uint32_t answer = next_label_++;
     out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
@@ -371,7 +381,8 @@ void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
             .operation = entry.operation,
             .call = entry.call,
             .site = entry.site,
-            .address = message.address});
+            .address = message.address,
+            .call_number = entry.call_number});
   depend(operation);
 }
 

@@ -20,6 +20,8 @@ struct GoalOperation {
   std::uint16_t cpu = 0;
   std::uint16_t begun_in = 0;  // index in GoalSchedule::calls
   std::uint16_t ended_in = 0;
+  std::uint32_t begun_number = 0;  // among the rank's calls of this function, from 1; 0: not known
+  std::uint32_t ended_number = 0;
   GoalOperationKind kind = GoalOperationKind::calc;
   bool in_gpu = false;  // the buffer is in the memory of the node's GPU
 };

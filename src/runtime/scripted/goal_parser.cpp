@@ -187,8 +187,10 @@ void GoalParser::parse_operation(std::string_view word) {
   end_statement();
   const GoalScanner::Remark remark = scan_.take_remark();
   operation.address = remark.address;
-  operation.begun_in = number_of_call(remark.begun_in);
-  operation.ended_in = number_of_call(remark.ended_in);
+  operation.begun_in = number_of_call(remark.begun_in.name);
+  operation.ended_in = number_of_call(remark.ended_in.name);
+  operation.begun_number = remark.begun_in.number;
+  operation.ended_number = remark.ended_in.number;
   operation.in_gpu = remark.in_gpu && operation.kind != GoalOperationKind::calc;
   if (operation.in_gpu) ++schedule_.buffers_in_gpu;
   if (operation.kind == GoalOperationKind::receive && operation.address == 0 && operation.amount > 0)

@@ -18,12 +18,26 @@ constexpr bool is_name(char c) {
 }
 
 // "MPI_Send", or with its place in the program "MPI_Send@exchange.c:12".
-bool is_call(std::string_view text) {
+bool is_name_of_call(std::string_view text) {
   const std::size_t at = text.find('@');
   const std::string_view name = text.substr(0, at);
   const std::string_view place = at == std::string_view::npos ? "?" : text.substr(at + 1);
   return !name.empty() && std::all_of(name.begin(), name.end(), is_name) && !place.empty() &&
          std::all_of(place.begin(), place.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
+}
+
+// The name is empty if the text is no call. A # in the name of a file is followed by its line, ":12".
+GoalScanner::Call call_of(std::string_view text) {
+  GoalScanner::Call call{.name = text};
+  const char* const end = text.data() + text.size();
+  const std::size_t mark = text.rfind('#');
+  if (mark != std::string_view::npos &&
+      std::from_chars(text.data() + mark + 1, end, call.number).ptr == end) {
+    call.name = text.substr(0, mark);
+  } else {
+    call.number = 0;
+  }
+  return is_name_of_call(call.name) ? call : GoalScanner::Call{};
 }
 
 }  // namespace
@@ -58,9 +72,9 @@ void GoalScanner::read_remark(std::string_view text) {
   if (!text.starts_with(calls)) return;
   text.remove_prefix(calls.size());
   const std::size_t first = text.find(' ');
-  const std::string_view begun = text.substr(0, first);
-  const std::string_view ended = first == std::string_view::npos ? begun : text.substr(first + 1);
-  if (!is_call(begun) || !is_call(ended)) return;
+  const Call begun = call_of(text.substr(0, first));
+  const Call ended = first == std::string_view::npos ? begun : call_of(text.substr(first + 1));
+  if (begun.name.empty() || ended.name.empty()) return;
   remark_.begun_in = begun;
   remark_.ended_in = ended;
 }

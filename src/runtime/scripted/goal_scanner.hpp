@@ -22,14 +22,18 @@ class GoalScanner {
   void skip_blanks();
   // Also skips line ends.
   void skip_lines();
-  // What a comment says of an operation: "// [@ADDRESS[ gpu]] [in CALL[@PLACE] [CALL[@PLACE]]]", written by
-  // `apenet run --record`: its buffer, and the MPI calls that began it and saw its end, with their places in
-  // the program.
+  // What a comment says of an operation: "// [@ADDRESS[ gpu]] [in CALL [CALL]]", written by `apenet run
+  // --record`: its buffer, and the MPI calls that began it and saw its end. CALL is
+  // MPI_Send[@PLACE][#NUMBER].
+  struct Call {
+    std::string_view name;     // with its place
+    std::uint32_t number = 0;  // among the rank's calls of this function, from 1; 0: not known
+  };
   struct Remark {
     std::uint64_t address = 0;
     bool in_gpu = false;
-    std::string_view begun_in;
-    std::string_view ended_in;
+    Call begun_in;
+    Call ended_in;
   };
   // The last such comment since the last call; empty if there was none.
   [[nodiscard]] Remark take_remark() { return std::exchange(remark_, {}); }

@@ -170,6 +170,7 @@ Word file_at(Word address) {
 }
 
 constinit thread_local ipc::CallNote* own_note = nullptr;
+constinit thread_local std::array<std::uint32_t, static_cast<std::size_t>(MpiCall::count)> own_calls{};
 
 ipc::CallNote* claim_note(RankNotes& notes) {
   static std::mutex mutex;

@@ -1,8 +1,10 @@
 // Notes which MPI calls the threads are in, for the deadlock report (ipc/wait_note.hpp).
 //
-// Runs for every message, so a note consists of a few plain stores into the thread's own cache line.
+// Runs for every message, so a note consists of a few plain stores into cache lines of the thread.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/ipc/client.hpp"
@@ -29,6 +31,10 @@ Word file_at(Word address);
 // The note of this thread; nullptr before its first call. Threads beyond noted_threads share one note that is
 // never read.
 extern constinit thread_local ipc::CallNote* own_note __attribute__((tls_model("initial-exec")));
+// How often this thread has called each function. A thread counts for itself, so that the order of threads
+// changes no number.
+extern constinit thread_local std::array<std::uint32_t, static_cast<std::size_t>(ipc::MpiCall::count)>
+    own_calls __attribute__((tls_model("initial-exec")));
 ipc::CallNote* claim_note(ipc::RankNotes& notes);
 // Whether this thread is in an MPI call of the program.
 inline bool is_in_call() {
@@ -79,6 +85,7 @@ class InCall {
     }
     note_->caller.set(reinterpret_cast<std::uintptr_t>(site.caller));
     note_->frame.set(reinterpret_cast<std::uintptr_t>(site.frame));
+    note_->number.set(++own_calls[static_cast<std::size_t>(call)]);
     note_->call.set(call);
   }
   ~InCall() {

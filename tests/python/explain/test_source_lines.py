@@ -111,6 +111,33 @@ def test_each_call_has_its_line(tmp_path, options):
     assert f"; {share} in {row['call']} ({row['place']})." in content["verdict"]["text"]
 
 
+NUMBERED = """#include <mpi.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size = 8;
+  static char buffer[1 << 20];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 9; ++i) {
+    size = i == 6 ? sizeof buffer : 8;
+    if (rank == 0) MPI_Send(buffer, size, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+    else MPI_Recv(buffer, size, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("options", ["-g", "-g0"])
+def test_the_longest_part_names_the_number_of_its_calls(tmp_path, options):
+    """The seventh of nine messages is a mebibyte, the others have eight bytes."""
+    content = recorded([made(tmp_path, "numbered.c", NUMBERED, options)], tmp_path)
+    first = content["path"]["contributors"][0]
+    assert f"payload of {2**20} B" in first["what"]
+    calls = [{"rank": 0, "call": "MPI_Send", "number": 7}, {"rank": 1, "call": "MPI_Recv", "number": 7}]
+    assert first["longest"] == {"us": first["us"], "calls": calls}
+
+
 def test_lines_are_those_of_the_program_that_ran(tmp_path):
     program = made(tmp_path, "program.c", PROGRAM, "-g")
     recorded([program], tmp_path)

@@ -61,7 +61,7 @@ def require_sums(replay):
     parts = CriticalPath(replay)
     of_messages = sum(part.length for part in parts if part.kind not in ("computation", "software"))
     assert sum(parts.stages_of_messages().values()) == of_messages
-    assert sum(length for _, _, length in parts.contributors()) == replay.time_ps
+    assert sum(one.ps for one in parts.contributors()) == replay.time_ps
     assert sum(part.length for part in parts) == replay.time_ps
 
 

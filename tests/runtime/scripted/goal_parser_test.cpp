@@ -117,6 +117,23 @@ TEST(Goal, CallsMayHavePlaces) {
   EXPECT_EQ(calls, (std::vector<std::pair<int, int>>{{1, 1}, {2, 3}, {4, 1}, {0, 0}, {0, 0}}));
 }
 
+TEST(Goal, CallsMayHaveNumbers) {
+  const GoalSchedule schedule = parse(
+      "num_ranks 1\nrank 0 {\n"
+      "send 8b to 0 // in MPI_Send@a.c:12#3\n"
+      "recv 8b from 0 // @0x20 in MPI_Irecv#7 MPI_Wait@a#9.c:1#4294967295\n"
+      "send 8b to 0 // in MPI_Send@a#2.c:13\n"
+      "send 8b to 0 // in MPI_Send#x\n"
+      "send 8b to 0 // in #4\n}");
+  EXPECT_EQ(schedule.calls, (std::vector<std::string>{"", "MPI_Send@a.c:12", "MPI_Irecv", "MPI_Wait@a#9.c:1",
+                                                      "MPI_Send@a#2.c:13"}));
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers;
+  for (const GoalOperation& one : schedule.ranks[0].operations)
+    numbers.emplace_back(one.begun_number, one.ended_number);
+  EXPECT_EQ(numbers, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{
+                         {3, 3}, {7, 4294967295U}, {0, 0}, {0, 0}, {0, 0}}));
+}
+
 TEST(Goal, LabelsMayBeUsedBeforeTheyAreGiven) {
   const GoalSchedule schedule = parse("num_ranks 1 rank 0 {\nb irequires a\na: calc 1\nb: calc 2\n}");
   EXPECT_EQ(schedule.ranks[0].successors, (std::vector<std::uint32_t>{1 | GoalRank::on_start}));

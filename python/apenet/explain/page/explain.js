@@ -3,6 +3,11 @@ const variable = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 const causeColour = (cause) => `--${cause.replaceAll(" ", "-")}`;
 const callName = (name, place) => (name ? name + (place ? ` (${place})` : "") : "call not recorded");
 
+// "51 us: MPI_Send number 3 of rank 0 to MPI_Recv number 3 of rank 1": of the rank's calls of this function.
+const longest = ({ us, calls }) => `${time(us)}: ${calls.map(({ rank, call, number }) => (call ? `${call}${number ? ` number ${number}` : ""} of rank ${rank}` : `rank ${rank}`)).join(" to ")}`;
+
+const deviation = (part) => (Math.abs(part) < 5e-5 ? "less than 0.01 % from" : `${Math.abs(100 * part).toFixed(2)} % ${part > 0 ? "more than" : "less than"}`);
+
 // Who waits for whom in a deadlock; of a long circle every rank is a point, and some have their number.
 function circle({ ranks }) {
   const at = (number, radius) => {
@@ -39,7 +44,7 @@ if (data.replay) {
   byId("basis").textContent = data.replay.is_exact
     ? "Resources and links are of the run; all else below is of a replay of the recorded operations, which repeats the run exactly: the same events at the same times."
     : `Resources and links are of the run; all else below is of a replay of the recorded operations, which takes ${time(data.replay.time_us)}`
-      + (data.replay.deviation === null ? "." : `, ${(100 * data.replay.deviation).toFixed(2)} % from the run: polls and decisions that depend on time are not in it.`);
+      + (data.replay.deviation === null ? "." : `, ${deviation(data.replay.deviation)} the run: polls and decisions that depend on time are not in it.`);
 }
 
 if (data.warnings.length) byId("basis").after(make("ul", { class: "quiet warnings" }, ...data.warnings.map((text) => make("li", { class: "word" }, text))));
@@ -78,7 +83,7 @@ if (data.path) {
     data.path.stages.length ? make("div", {}, make("h3", {}, "what its messages did"),
       bars(data.path.stages.map((one) => ({ label: one.stage, value: one.us, text: percent(one.us / whole), colour: "--transfer", title: `${one.meaning}: ${time(one.us)}` })), whole)) : null,
     make("details", {}, make("summary", {}, "the largest contributors"),
-      table(["what", "times", "time"], data.path.contributors.map((one) => [one.what, plain(one.count), time(one.us)]))));
+      table(["what", "times", "time", "the longest of them"], data.path.contributors.map((one) => [one.what, plain(one.count), time(one.us), longest(one.longest)]))));
 }
 
 if (data.waits) {
