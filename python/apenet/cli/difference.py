@@ -15,6 +15,8 @@ from apenet.compare.difference import Cause, Change, Difference, shown_value
 from apenet.explain.report import DIFFERENCE
 
 _MOST_CAUSES = 12
+_MANY = 10.0
+"""A change to so many times the value is not told in percent."""
 _WHY = {
     "program": "the programs do something else there",
     "computation": "the programs compute for another time there",
@@ -48,7 +50,10 @@ def content_of(found: Difference) -> dict[str, Any]:
         "verdict": {"text": _verdict(verdict, times)},
         "times": list(times),
         "lines": lines,
-        "rows": _rows(found),
+        "rows": [
+            [f"{change.group}: {change.what}", change.unit, *change.values, _change(change)]
+            for change in _changed(found)
+        ],
     }
 
 
@@ -65,9 +70,12 @@ def _rows(found: Difference) -> list[list[str]]:
     """What has changed: name, both values, change."""
     return [
         [f"{change.group}: {change.what}", *(_number(change, value) for value in change.values), _change(change)]
-        for change in found.changes
-        if change.values[0] != change.values[1]
+        for change in _changed(found)
     ]
+
+
+def _changed(found: Difference) -> list[Change]:
+    return [change for change in found.changes if change.values[0] != change.values[1]]
 
 
 def _lines(found: Difference) -> Iterator[str]:
@@ -118,4 +126,6 @@ def _change(change: Change) -> str:
     old, new = change.values
     if old is None or new is None or old == 0:
         return ""
+    if new >= _MANY * old:
+        return f"{new / old:.3g} times"
     return f"{100 * (new / old - 1):+.3g} %"

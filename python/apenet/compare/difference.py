@@ -33,6 +33,8 @@ _ASKED = (
     "size",
     "mpi",
     "trap_tsc",
+    "limit_virtual",
+    "limit_wall",
     "replay",
 )
 

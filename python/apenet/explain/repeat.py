@@ -21,6 +21,8 @@ _OPTIONS = (
     ("size", "--size", None),
     ("engine", "--engine", "packet"),
     ("seed", "--seed", 1),
+    ("limit_virtual", "--limit-virtual", None),
+    ("limit_wall", "--limit-wall", None),
 )
 """Keys of command.json, the options that set them, and what they are without."""
 

@@ -34,12 +34,17 @@ def virtual_limit_ps(given: str | float | None) -> int:
 
 def virtual_time_ps(name: str, given: str | float) -> int:
     """A virtual time from seconds or a text such as 10ms. Raises InputError."""
-    text = given if isinstance(given, str) else f"{given!r}s"
+    text = time_text(given)
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,2})?)(s|ms|us|ns)", text)
     ps = round(Decimal(found[1]) * _PS[found[2]]) if found is not None else -1
     if not 0 <= ps <= MOST_PS:
         raise InputError(name, given, _VIRTUAL_TIME)
     return ps
+
+
+def time_text(given: str | float) -> str:
+    """A time as the command line takes it; a number is of seconds."""
+    return given if isinstance(given, str) else f"{given!r}s"
 
 
 def wall_time_s(name: str, given: str | float, least_s: float, most_s: float) -> float:

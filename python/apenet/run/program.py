@@ -26,7 +26,7 @@ from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.computation import Choice, Computation, choose
-from apenet.run.limits import WallLimit, virtual_limit_ps, wall_time_s
+from apenet.run.limits import WallLimit, time_text, virtual_limit_ps, wall_time_s
 from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
 from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
@@ -56,6 +56,8 @@ class RunRequest(Request):
     size: Size | None
     mpi: Family
     trap_tsc: bool
+    limit_virtual: str | None = None
+    limit_wall: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The contents of command.json."""
@@ -66,6 +68,8 @@ class RunRequest(Request):
             "size": None if self.size is None else self.size.given,
             "mpi": self.mpi,
             "trap_tsc": self.trap_tsc,
+            "limit_virtual": self.limit_virtual,
+            "limit_wall": self.limit_wall,
         }
 
 
@@ -158,6 +162,11 @@ def run(
         mpi=mpi,
         trap_tsc=trap_tsc,
         seed=seed,
+    )
+    request = replace(
+        request,
+        limit_virtual=None if limit_virtual is None else time_text(limit_virtual),
+        limit_wall=None if limit_wall is None else time_text(limit_wall),
     )
     job = Job(program, request.command[1:], request.ranks, request.size, chosen)
     choice = choose(compute, job)
