@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -28,3 +29,23 @@ def number_of(extents: Sequence[int], place: Sequence[Number]) -> Number:
     for extent, coordinate in zip(reversed(extents[:-1]), reversed(lower), strict=True):
         number = number * extent + coordinate
     return number
+
+
+def nearly_cubic(count: int, dimensions: int) -> tuple[int, ...]:
+    """Nearly equal factors of count, largest first: assigns the prime factors greedily, greatest first."""
+    grid = [1] * dimensions
+    for prime in reversed(_prime_factors(count)):
+        smallest = grid.index(min(grid))
+        grid[smallest] *= prime
+    return tuple(sorted(grid, reverse=True))
+
+
+def _prime_factors(number: int) -> list[int]:
+    factors = []
+    divisor = 2
+    while divisor <= math.isqrt(number):
+        while number % divisor == 0:
+            factors.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*factors, number] if number > 1 else factors

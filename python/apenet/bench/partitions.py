@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from apenet import _core
 from apenet.base.errors import InputError
+from apenet.base.grid import nearly_cubic
 from apenet.bench.request import MachineRequest, no_progress
 from apenet.bench.result import BenchResult, make_result
-from apenet.bench.workload_plan import make_plan, nearly_cubic, require_soon, run
+from apenet.bench.workload_plan import make_plan, require_soon, run
 from apenet.machine import Machine
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from apenet import _core
 from apenet.base.errors import InputError, Literal
+from apenet.base.grid import nearly_cubic
 from apenet.base.outfiles import OutFile, begins_with
 from apenet.bench.decomposition import decompose, folded
 from apenet.bench.lattice import Lattice
@@ -236,23 +237,3 @@ def grid_of(machine: Machine, count: int) -> tuple[int, ...]:
     if machine.allocation.torus is not None and count == machine.allocation.node_count:
         return machine.allocation.dims
     return nearly_cubic(count, GRID_DIMENSIONS)
-
-
-def nearly_cubic(count: int, dimensions: int) -> tuple[int, ...]:
-    """Nearly equal factors of count, largest first: assigns the prime factors greedily, greatest first."""
-    grid = [1] * dimensions
-    for prime in reversed(_prime_factors(count)):
-        smallest = grid.index(min(grid))
-        grid[smallest] *= prime
-    return tuple(sorted(grid, reverse=True))
-
-
-def _prime_factors(number: int) -> list[int]:
-    factors = []
-    divisor = 2
-    while divisor <= math.isqrt(number):
-        while number % divisor == 0:
-            factors.append(divisor)
-            number //= divisor
-        divisor += 1
-    return [*factors, number] if number > 1 else factors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +12,7 @@ import numpy as np
 
 from apenet import _core
 from apenet.base.errors import ApenetError
+from apenet.base.grid import nearly_cubic
 from apenet.explain.rewrite import balanced, early_sends, overlapped_sends
 from apenet.explain.timed import Operations
 from apenet.machine import Machine
@@ -32,6 +33,10 @@ _EAGER_FACTORS = (0.25, 0.5, 2.0, 4.0)
 
 LINKS, ROUTERS, LINKS_AND_ROUTERS = (f"{what} twice as fast" for what in ("links", "routers", "links and routers"))
 HARDWARE, PLACEMENT, LIBRARY, PROGRAM = "hardware", "placement", "library", "program"
+FOUND = "found"
+_GRID_DIMENSIONS = (2, 3, 4)
+_MOST_FOLDED = 1024
+"""Ranks: to fold a larger grid takes minutes on a large machine."""
 
 
 @dataclass(frozen=True)
@@ -141,10 +146,12 @@ def _candidates(request: Request, schedule: _core.GoalSchedule, operations: Oper
         except ApenetError:  # a value that this machine cannot have
             continue
         yield _Candidate(kind, name, replace(request, machine=machine), lambda: schedule, advice)
+    seen = {request.nodes}
     for name, nodes in _placements(request, schedule):
-        if tuple(nodes) != request.nodes:
-            advice = f"--map {name}" if name == "linear" else "the placement that apenet map finds, --map FILE,"
-            yield _Candidate(PLACEMENT, name, replace(request, nodes=tuple(nodes)), lambda: schedule, advice)
+        if nodes not in seen:
+            seen.add(nodes)
+            advice = "the placement that apenet map finds, --map FILE," if name == FOUND else f"--map {name}"
+            yield _Candidate(PLACEMENT, name, replace(request, nodes=nodes), lambda: schedule, advice)
     for name, rewritten, advice, condition in (
         ("equal computation", balanced, "dividing the computation equally", ""),
         ("sends before computation", early_sends, "sending before the computation", "if the data is ready before it"),
@@ -200,9 +207,20 @@ def _doubled(machine: Machine, section: str) -> Iterable[tuple[str, str]]:
             yield key, f"{value / 2:.12g}"
 
 
-def _placements(request: Request, schedule: _core.GoalSchedule) -> Iterator[tuple[str, Sequence[int]]]:
+def _placements(request: Request, schedule: _core.GoalSchedule) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Values of --map that fit the run, with the node of each rank, and the placement that is found for its messages.
+
+    The grids are nearly a square, a cube and a hypercube: those that MPI_Dims_create mostly makes.
+    """
     machine = request.machine
-    yield "linear", map_ranks(machine, request.ranks, request.ranks_per_node)
+    dimensions = _GRID_DIMENSIONS if request.ranks <= _MOST_FOLDED else ()
+    grids = (nearly_cubic(request.ranks, count) for count in dimensions)
+    folded = [f"cart:{'x'.join(map(str, grid))}" for grid in grids if 1 not in grid]
+    for mapping in ("linear", *folded, "random:1"):
+        try:
+            yield mapping, tuple(map_ranks(machine, request.ranks, request.ranks_per_node, mapping))
+        except ApenetError:  # it does not fit the machine
+            continue
     senders, receivers, _, sent = schedule.traffic()
     counts = (senders != receivers) & (sent > 0)
     traffic = RankTraffic("recording", request.ranks, senders[counts], receivers[counts], np.asarray(sent)[counts])
@@ -216,4 +234,4 @@ def _placements(request: Request, schedule: _core.GoalSchedule) -> Iterator[tupl
         )
     except ApenetError:  # no network, or one whose routing has detours
         return
-    yield "found", machine.allocation.of_machine(found.nodes)
+    yield FOUND, tuple(machine.allocation.of_machine(found.nodes))

@@ -18,7 +18,7 @@ from apenet.explain.alternatives import (
 LEAST_GAIN = 0.01
 """A smaller gain is no advice."""
 _EQUAL = 1e-3  # gains that differ by less are equally good: then the advice that is simplest to follow
-_SIMPLEST = ("linear", "eager", "found")
+_SIMPLEST = ("linear", "cart:", "eager", "found", "random:")
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,37 @@ function checkWords() {
   }
 }
 
+const saidBy = (matrix) => matrix.parentElement.querySelector("[aria-live]").textContent;
+
+// Keys and clicks choose nodes and links in the picture of the network, which marks them in both pictures.
+function checkWorld(world, matrix) {
+  checkKey(world, "Escape");
+  checkKey(world, "ArrowRight");
+  if (!/^ranks? [0-9, ]+ on node 0 /.test(saidBy(matrix))) failures.push(`the key chose: ${saidBy(matrix)}`);
+  checkKey(world, "ArrowDown");
+  if (!/^link .* of the time busy, /.test(saidBy(matrix))) failures.push(`the key chose: ${saidBy(matrix)}`);
+  const before = picture(matrix).slice();
+  checkKey(world, "Escape");
+  if (picture(matrix).every((value, at) => value === before[at])) failures.push("Escape leaves the marks");
+  checkKey(matrix, "ArrowDown");
+  checkKey(matrix, "ArrowRight");
+  if (!/^rank 0 on .* to rank \d+ on .* messages, /.test(saidBy(matrix))) failures.push(`the key chose: ${saidBy(matrix)}`);
+  HTMLElement.prototype.setPointerCapture = () => {};
+  const box = world.getBoundingClientRect();
+  const chosen = new Set();
+  for (let x = 2; x < box.width; x += 6) {
+    for (let y = 2; y < box.height; y += 6) {
+      for (const kind of ["pointerdown", "pointerup", "click"]) {
+        world.dispatchEvent(new PointerEvent(kind, { pointerId: 1, clientX: box.left + x, clientY: box.top + y, bubbles: true }));
+      }
+      chosen.add(saidBy(matrix));
+    }
+  }
+  const nodes = new Set([...chosen].map((text) => (/ on (node \d+)/.exec(text) || [])[1]));
+  if (nodes.size < 9) failures.push(`clicks choose ${nodes.size} nodes`);
+  if (![...chosen].some((text) => text.startsWith("link "))) failures.push("clicks choose no link");
+}
+
 addEventListener("load", () => setTimeout(() => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   checkPlaces();
@@ -100,6 +131,13 @@ addEventListener("load", () => setTimeout(() => {
     choice.dispatchEvent(new Event("change"));
     [matrix, torus].forEach((canvas, at) => { if (picture(canvas).every((value, place) => value === before[at][place])) failures.push(`choosing a link marks nothing in: ${canvas.getAttribute("aria-label")}`); });
   }
-  const found = { chooses: Boolean(choice), width: innerWidth, canvases: canvases.length, sections: document.querySelectorAll("section").length, failures };
+  const world = canvases.find((canvas) => /choose a node/.test(canvas.getAttribute("aria-label")));
+  if (world && matrix) checkWorld(world, matrix);
+  const hot = document.querySelector("#exchange td button");
+  if (hot && matrix) {
+    hot.click();
+    if (!saidBy(matrix).startsWith(`link ${hot.textContent}: `)) failures.push("a hot link cannot be chosen");
+  }
+  const found = { picks: Boolean(world), chooses: Boolean(choice), width: innerWidth, canvases: canvases.length, sections: document.querySelectorAll("section").length, failures };
   parent.document.title = JSON.stringify(found);
 }, 500));

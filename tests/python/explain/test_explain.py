@@ -175,6 +175,17 @@ class TestTheCommandThatRepeatsIt:
         assert words[4:8] == ["-m", "ape16", "--set", "network.link.clock_mhz=40"]
         assert words[-3:] == [str(slow), "ring", "a b"]
 
+    def test_limits(self, slow, tmp_path):
+        out = tmp_path / "run"
+        options = {"limit_virtual": 0.001, "limit_wall": "2min", "capture": True, "check": False}
+        apenet.run([slow, "ring"], n=4, out=out, **options)
+        words = shlex.split(apenet.explain(out)["repeat"])
+        assert words[6:10] == ["--limit-virtual", "0.001s", "--limit-wall", "2min"]
+        at = words.index("--")
+        done = CliRunner().invoke(app, [*words[1:at], "--out", str(tmp_path / "again"), *words[at:]])
+        assert done.exit_code == 124
+        assert (tmp_path / "again" / "run.json").read_text() == (out / "run.json").read_text()
+
     def test_a_machine_of_the_users_own_that_has_a_shipped_ones_name(self, slow, tmp_path, monkeypatch):
         text = b"".join(apenet.machine("ape16", ["bus.clock_mhz=66"]).saved().values())
         (tmp_path / "mine.toml").write_bytes(text)
@@ -190,6 +201,19 @@ class TestTheCommandThatRepeatsIt:
         again, words = self.repeated(tmp_path / "run", tmp_path)
         assert again == json.loads((tmp_path / "run" / "run.json").read_text())
         assert words[:3] == ["apenet", "replay", str(run_folder / "recording.goal")]
+
+
+def test_the_placements_are_values_of_map_that_a_run_takes(slow, tmp_path):
+    """Each `--map` of the page, applied, has the page's time: the replay of this program is exact."""
+    out = tmp_path / "run"
+    apenet.run([slow, "ring"], n=12, map="random:3", out=out, record=out / "recording.goal", capture=True)
+    content = apenet.explain(out)
+    assert content["replay"]["is_exact"]
+    placements = {one["name"]: one for one in content["alternatives"] if one["kind"] == "placement"}
+    assert placements.keys() >= {"linear", "random:1", "cart:4x3", "cart:3x2x2"}
+    for name in placements.keys() - {"found"}:
+        run = apenet.run([slow, "ring"], n=12, map=name, capture=True)
+        assert run.virtual_time_us == placements[name]["time_us"]
 
 
 class TestHostileNames:

@@ -10,6 +10,22 @@ function colour(part) {
   return ramp[below].map((value, channel) => Math.round(value + (ramp[below + 1][channel] - value) * (at - below)));
 }
 
+// The index of the least distance, if it is within reach.
+function nearest(distances, reach) {
+  const least = Math.min(...distances);
+  return least <= reach ? distances.indexOf(least) : null;
+}
+
+// From a point to a line through points.
+function distance(points, x, y) {
+  return Math.min(...points.slice(1).map(([tox, toy], before) => {
+    const [fromx, fromy] = points[before];
+    const square = (tox - fromx) ** 2 + (toy - fromy) ** 2;
+    const part = square ? Math.max(0, Math.min(1, ((x - fromx) * (tox - fromx) + (y - fromy) * (toy - fromy)) / square)) : 0;
+    return Math.hypot(x - fromx - part * (tox - fromx), y - fromy - part * (toy - fromy));
+  }));
+}
+
 class World {
   constructor(loads) {
     this.loads = loads;
@@ -29,6 +45,7 @@ class World {
     this.element = make("div", { class: "world" }, buttons, this.canvas, ramp, this.text);
     this.canvas.addEventListener("pointerdown", (event) => {
       this.held = [event.clientX, event.clientY];
+      this.pressed = this.held;
       this.touched = true;
       this.canvas.setPointerCapture(event.pointerId);
     });
@@ -39,7 +56,10 @@ class World {
       this.held = [event.clientX, event.clientY];
       this.render();
     });
-    this.canvas.addEventListener("pointerup", () => { this.held = null; });
+    this.canvas.addEventListener("pointerup", (event) => {
+      this.held = null;
+      if (this.picked && Math.hypot(event.clientX - this.pressed[0], event.clientY - this.pressed[1]) < 5) this.picked(this.at(event.offsetX, event.offsetY));
+    });
     new ResizeObserver(() => this.render()).observe(this.canvas);
     document.addEventListener("themed", () => this.themed());
     this.themed = () => {
@@ -70,8 +90,9 @@ class World {
     const cables = new Map();
     for (const link of load.links) {
       const found = World.cableOf(link, load.dims);
-      const cable = cables.get(found.name) || { ...found, busy: 0 };
+      const cable = cables.get(found.name) || { ...found, busy: 0, links: [] };
       cable.busy = Math.max(cable.busy, link[5]);
+      cable.links.push(link);
       cables.set(cable.name, cable);
     }
     this.load = load;
@@ -92,11 +113,34 @@ class World {
     this.render();
   }
 
-  // A node by its number, x fastest.
-  mark(node) {
-    this.marked = node;
+  // Nodes by their numbers, x fastest.
+  mark(nodes) {
+    this.marked = new Set(nodes);
     this.touched = true;
     this.render();
+  }
+
+  // What is drawn at a place of the picture: a node's number, the links of a cable, or nothing.
+  at(x, y) {
+    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+    const nodes = this.places().map((point) => this.project(point, width, height));
+    const node = nearest(nodes.map((place) => Math.hypot(place[0] - x, place[1] - y)), 10);
+    if (node !== null) return { node };
+    const lines = this.cables.map((cable) => this.cablePoints(cable).map((point) => this.project(point, width, height)));
+    const cable = nearest(lines.map((points) => distance(points, x, y)), 8);
+    return cable === null ? {} : { links: this.cables[cable].links };
+  }
+
+  // The nodes in the order of their numbers.
+  places() {
+    const middle = this.load.dims.map((extent) => (extent - 1) / 2);
+    const points = [];
+    for (let z = 0; z < this.load.dims[2]; z += 1) {
+      for (let y = 0; y < this.load.dims[1]; y += 1) {
+        for (let x = 0; x < this.load.dims[0]; x += 1) points.push([x - middle[0], y - middle[1], z - middle[2]]);
+      }
+    }
+    return points;
   }
 
   project(point, width, height) {
@@ -171,17 +215,11 @@ class World {
       trace();
     }
     context.fillStyle = getComputedStyle(root).getPropertyValue("--ink");
-    const middle = this.load.dims.map((extent) => (extent - 1) / 2);
-    for (let x = 0; x < this.load.dims[0]; x += 1) {
-      for (let y = 0; y < this.load.dims[1]; y += 1) {
-        for (let z = 0; z < this.load.dims[2]; z += 1) {
-          const [at, up] = this.project([x - middle[0], y - middle[1], z - middle[2]], width, height);
-          const isMarked = this.marked === x + this.load.dims[0] * (y + this.load.dims[1] * z);
-          context.beginPath();
-          context.arc(at, up, isMarked ? 7 : 2, 0, 7);
-          context.fill();
-        }
-      }
-    }
+    this.places().forEach((point, node) => {
+      const [at, up] = this.project(point, width, height);
+      context.beginPath();
+      context.arc(at, up, this.marked && this.marked.has(node) ? 7 : 2, 0, 7);
+      context.fill();
+    });
   }
 }

@@ -11,7 +11,8 @@ class Graph {
     const points = [...graph.routers, ...graph.nodes];
     this.low = [0, 1].map((axis) => Math.min(...points.map((point) => point[axis])));
     this.high = [0, 1].map((axis) => Math.max(...points.map((point) => point[axis])));
-    this.marked = null;
+    this.marked = new Set();
+    this.canvas.addEventListener("click", (event) => this.picked && this.picked(this.at(event.offsetX, event.offsetY)));
     this.markedLinks = new Set();
     new ResizeObserver(() => this.render()).observe(this.canvas);
     this.themed = () => {
@@ -35,9 +36,19 @@ class Graph {
     this.render();
   }
 
-  mark(node) {
-    this.marked = node;
+  mark(nodes) {
+    this.marked = new Set(nodes);
     this.render();
+  }
+
+  // What is drawn at a place of the picture: a node's number, the names of a cable's links, or nothing.
+  at(x, y) {
+    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+    const [nodes, routers] = [this.graph.nodes, this.graph.routers].map((points) => points.map((point) => this.place(point, width, height)));
+    const node = nearest(nodes.map((place) => Math.hypot(place[0] - x, place[1] - y)), 8);
+    if (node !== null) return { node };
+    const cable = nearest(this.graph.cables.map(([from, to]) => distance([routers[from], routers[to]], x, y)), 8);
+    return cable === null ? {} : { links: this.graph.cables[cable][2] };
   }
 
   markLinks(names) {
@@ -83,7 +94,7 @@ class Graph {
       context.arc(x, y, radius, 0, 7);
       context.fill();
     };
-    nodes.forEach((place, node) => dot(place, node === this.marked ? 7 : 1.5));
+    nodes.forEach((place, node) => dot(place, this.marked.has(node) ? 7 : 1.5));
     routers.forEach(([x, y]) => context.fillRect(x - 3, y - 3, 6, 6));
   }
 }

@@ -34,7 +34,7 @@ function bars(rows, of) {
 function table(head, rows) {
   return make("div", { class: "wide" }, make("table", { class: "plain" },
     make("thead", {}, make("tr", {}, ...head.map((cell) => make("th", { scope: "col" }, cell)))),
-    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, String(cell))))))));
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, cell instanceof Node ? cell : String(cell))))))));
 }
 
 function shape(tag, attributes, ...children) {
