@@ -19,7 +19,7 @@ from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.long_runs import require_ends, require_soon
 from apenet.run.results import RanksResult, Request, checked_engine, ranks_results, show_size, show_time, with_flit_time
-from apenet.run.settings_effect import MOST_MESSAGES, warnings_of
+from apenet.run.settings_effect import warnings_of
 from apenet.run.trace_file import trace_filter
 from apenet.traces.convert import converted, is_foreign
 
@@ -162,9 +162,7 @@ def _replayed(
     result = ReplayResult(trace=request.trace, operations=report.operations, **common)
     if report.operations == 0:
         return replace(result, warnings=(*result.warnings, "the trace has no operations: nothing was simulated"))
-    if result.messages > MOST_MESSAGES:
-        return result
-    return replace(result, warnings=(*result.warnings, *warnings_of(request, schedule, result)))
+    return replace(result, warnings=(*result.warnings, *warnings_of(request, schedule, result, is_replay=True)))
 
 
 def summary(result: ReplayResult) -> str:

@@ -3,7 +3,8 @@
 If the replay has the events of the run, and a replay without a setting has them too, at the same times, then so has the
 program: all that it learns from the hardware is when its messages end. If the replay has the messages of the run at
 other times (the program polls), it is compared with a replay without the setting, and the warning speaks of the replay
-alone. If it has other messages, nothing is said.
+alone. If it has other messages, or there is no replay, the run says that the settings were not checked. A value that
+the machine has anyway needs no replay.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from apenet import _core
 from apenet.base.errors import ApenetError, NotWrittenError
@@ -25,6 +26,8 @@ from apenet.run.results import Request, Result
 
 MOST_MESSAGES = 100_000
 """A run of more is not replayed."""
+_TOO_LONG = "the run has too many messages to be replayed for it"
+_BEYOND_MESSAGES = "it changes no message of a replay, which does not have all that programs do"
 _HARDWARE = ("network", "router", "card", "bus")
 """The sections whose values act on messages alone: those of software and host are also in what a program computes."""
 
@@ -45,7 +48,7 @@ class WatchedSettings(Held):
         self._recording = recording
         with ExitStack() as stack:
             self._file = None
-            if recording is None and any(_candidates(machine)):
+            if recording is None and any(machines_without(machine)):
                 self._file = stack.enter_context(tempfile.TemporaryFile())
             self._closing = stack.pop_all()
 
@@ -58,41 +61,74 @@ class WatchedSettings(Held):
         return {} if self._file is None else {"APENET_RECORD": _core.descriptor_path(self._file.fileno())}
 
     def warnings(self, request: Request, result: Result) -> tuple[str, ...]:
-        """A sentence for each setting without effect of a run with this result."""
+        """A sentence for each setting without effect of a run with this result, and on those that are not checked."""
+        return warnings_of(request, self._schedule(request, result), result)
+
+    def _schedule(self, request: Request, result: Result) -> _core.GoalSchedule | str:
+        """The operations that were recorded, or why there are none."""
         file = self._file if self._recording is None else self._recording.file
-        if file is None or result.messages > MOST_MESSAGES or not any(_candidates(request.machine)):
-            return ()
+        if file is None or result.messages > MOST_MESSAGES:
+            return _TOO_LONG
         with tempfile.TemporaryFile() as trace:
             path = f"/proc/self/fd/{trace.fileno()}"
             try:
-                _core.write_goal(file.fileno(), request.ranks, "apenet", path)
-                schedule = _core.read_goal(path, "recording")
+                lacking = _core.write_goal(file.fileno(), request.ranks, "apenet", path).unrecorded
+                return (
+                    f"messages of {', '.join(lacking)} cannot be replayed"
+                    if lacking
+                    else _core.read_goal(path, "recording")
+                )
             except (RuntimeError, ValueError, NotWrittenError):  # a full disk; messages that no trace can express
-                return ()
-        return warnings_of(request, schedule, result)
+                return "its messages could not be recorded"
 
 
-def warnings_of(request: Request, schedule: _core.GoalSchedule, result: Result) -> tuple[str, ...]:
-    """A sentence for each setting without effect of a run or replay that has this schedule and this result."""
+def warnings_of(
+    request: Request, schedule: _core.GoalSchedule | str, result: Result, *, is_replay: bool = False
+) -> tuple[str, ...]:
+    """A sentence for each setting without effect of a run or replay that has this schedule and this result.
+
+    And one for each reason for which settings are not checked; `schedule` is such a reason if there is none.
+    """
     found = []
+    unchecked: dict[str, list[str]] = {}
     given: Events | None = None
-    for setting, machine in _candidates(request.machine):
-        given = given or _events(request, schedule)
-        if given is None or (given.messages, given.bytes) != (result.messages, result.bytes):
-            return ()
-        is_exact = f"{given.trace_hash:016x}" == result.trace_hash
-        if _events(replace(request, machine=machine), schedule) == given:
-            found.append(f"--set {setting} {NO_EFFECT if is_exact else NO_EFFECT_REPLAYED}")
+    if result.messages > MOST_MESSAGES:
+        schedule = _TOO_LONG
+    for setting, machine in machines_without(request.machine):
+        if _values(machine) == _values(request.machine):
+            found.append(f"--set {setting} {NO_EFFECT}")
+            continue
+        if not isinstance(schedule, str):
+            given = given or _events(request, schedule)
+            if given is None or (given.messages, given.bytes) != (result.messages, result.bytes):
+                schedule = "a replay has other messages"
+        if isinstance(schedule, str):
+            unchecked.setdefault(schedule, []).append(setting)
+        elif _events(replace(request, machine=machine), schedule) == given:
+            if is_replay or _acts_on_messages_alone(setting):
+                is_exact = given is not None and f"{given.trace_hash:016x}" == result.trace_hash
+                found.append(f"--set {setting} {NO_EFFECT if is_exact else NO_EFFECT_REPLAYED}")
+            else:
+                unchecked.setdefault(_BEYOND_MESSAGES, []).append(setting)
+    for reason, settings in unchecked.items():
+        found.append(f"not checked whether --set {', --set '.join(settings)} had an effect: {reason}")
     return tuple(found)
 
 
-def _candidates(machine: Machine) -> Iterator[tuple[str, Machine]]:
-    """The settings of the hardware, and the machine without each of them."""
-    for setting, other in machines_without(machine):
-        steps = setting.split(".")
-        section = steps[2:3] if steps[0] == "rail" else steps[:1]
-        if set(section) <= set(_HARDWARE):
-            yield setting, other
+def _values(machine: Machine) -> Any:  # noqa: ANN401 (a tree of tables)
+    """The values of a machine file, without their sources."""
+
+    def value(node: Any) -> Any:  # noqa: ANN401
+        if not isinstance(node, dict):
+            return node
+        return node["value"] if {"value", "source"} <= node.keys() else {key: value(one) for key, one in node.items()}
+
+    return value(machine.file.model_dump())
+
+
+def _acts_on_messages_alone(setting: str) -> bool:
+    steps = setting.split(".")
+    return set(steps[2:3] if steps[0] == "rail" else steps[:1]) <= set(_HARDWARE)
 
 
 def machines_without(machine: Machine) -> Iterator[tuple[str, Machine]]:

@@ -28,6 +28,11 @@ def ineffective(result):
     return [words.split()[1] for words in result.warnings if "had no effect on any event" in words]
 
 
+def unchecked(result):
+    said = "not checked whether "
+    return [words.removeprefix(said) for words in result.warnings if words.startswith(said)]
+
+
 @pytest.mark.parametrize(
     ("machine", "setting", "is_ineffective"),
     [
@@ -36,14 +41,12 @@ def ineffective(result):
         ("ape16", "router.buffer_flits=4096", True),  # every packet uses the buffers, none waits for room
         ("ape16", "network.link.bit_error_rate=0", True),  # as it is
         ("ape16", "network.link.latency_ns=500", False),
-        ("ape16", "software.mpi.clock_read_us=7", False),  # is in what a program computes: nothing is claimed
+        ("ape16", "software.mpi.send_us=7", False),
     ],
 )
 def test_a_setting_is_without_effect_if_a_run_without_it_has_the_same_events(machine, setting, is_ineffective):
     result = run([setting], machine)
     assert ineffective(result) == ([setting] if is_ineffective else [])
-    if setting.startswith("software"):
-        return
     without = run([], machine)
     assert (without.trace_hash == result.trace_hash) == is_ineffective
     assert (without.ranks == result.ranks) == is_ineffective
@@ -71,7 +74,7 @@ def test_a_recorded_run_and_its_replay_say_the_same(tmp_path):
 
 def test_the_recording_changes_no_event(monkeypatch):
     watched = run(["bus.clock_mhz=66"])
-    monkeypatch.setattr(settings_effect, "_candidates", lambda _machine: iter(()))
+    monkeypatch.setattr(settings_effect, "machines_without", lambda _machine: iter(()))
     plain = run(["bus.clock_mhz=66"])
     assert watched.trace_hash == plain.trace_hash
     assert watched.ranks == plain.ranks
@@ -109,11 +112,41 @@ def test_a_recording_that_lacks_messages_says_nothing(tmp_path):
     result = package.run([tmp_path / "halo"], n=2, machine=machine, capture=True)
     assert result.messages > 0
     assert ineffective(result) == []
+    assert unchecked(result) == [
+        "--set bus.clock_mhz=66, --set router.buffer_flits=4096 had an effect: messages of apelib cannot be replayed"
+    ]
 
 
-def test_a_long_run_is_not_replayed(monkeypatch):
+def test_a_long_run_is_not_replayed(monkeypatch, tmp_path):
+    result = run(["router.buffer_flits=4096"], record=tmp_path / "t.goal")
     monkeypatch.setattr(settings_effect, "MOST_MESSAGES", 3)
-    assert ineffective(run(["router.buffer_flits=4096"])) == []
+    same = "bus.clock_mhz=100.0"
+    machine = package.machine("ape16", ["router.buffer_flits=4096", same])
+    for result in (run(machine.settings), package.replay(tmp_path / "t.goal", machine=machine)):
+        assert unchecked(result) == [
+            "--set router.buffer_flits=4096 had an effect: the run has too many messages to be replayed for it"
+        ]
+        assert ineffective(result) == [same]
+
+
+def test_costs_of_software_that_change_no_message_are_not_claimed_to_have_no_effect(tmp_path):
+    """A program's own work has reads of the clock; a replay has none of them."""
+    setting = "software.mpi.clock_read_us=7"
+    trace = tmp_path / "t.goal"
+    result = run([setting], record=trace)
+    assert ineffective(result) == []
+    assert unchecked(result) == [
+        f"--set {setting} had an effect: it changes no message of a replay, which does not have all that programs do"
+    ]
+    assert ineffective(package.replay(trace, machine=package.machine("ape16", [setting]))) == [setting]
+
+
+@pytest.mark.parametrize("key", ["software.mpi.poll_us", "host.copy_bandwidth_mib_s"])
+def test_a_value_that_the_machine_has_anyway_has_no_effect(key):
+    found = package.machine("ape16").file
+    for step in key.split("."):
+        found = getattr(found, step)
+    assert ineffective(run([f"{key}={found.value}"])) == [f"{key}={found.value}"]
 
 
 def test_a_failed_run_says_nothing_of_its_settings():
