@@ -58,7 +58,12 @@ def analysed(run: RunFolder) -> dict[str, Any]:
         is_measured=bool(alternatives) or not replay.time_ps,
     ).to_json()
     if content["outcome"] != "completed":
-        content["verdict"]["text"] = f"{_stop_text(run)} Up to there: {content['verdict']['text']}"
+        content["verdict"]["text"] = f"{_stop_text(run)} {_stopped_part(run, replay)}: {content['verdict']['text']}"
+    if (replay.report.messages, replay.report.bytes) != (content["messages"], content["bytes"]) and not _stopped(run):
+        content["warnings"].append(
+            f"the recording has {replay.report.messages} messages, the run had {content['messages']}: remote access "
+            "is recorded as messages, and what a replay does not model changes protocols; or it is of another run"
+        )
     content["efficiencies"] = explained(efficiencies(replay, ideal_ps))
     content["ideal_time_us"] = None if ideal_ps is None else ideal_ps / PS_PER_US
     content["alternatives"] = [one.to_json() for one in sorted(alternatives, key=lambda one: one.time_ps)]
@@ -211,6 +216,13 @@ def _stop_text(run: RunFolder) -> str:
     return f"Deadlock: ranks {ranks} wait for each other."
 
 
+def _stopped_part(run: RunFolder, replay: Timed) -> str:
+    """What the replay of a stopped run is about: it ends later where messages were on their way."""
+    longer = replay.time_ps / PS_PER_US > (1 + _LATER) * run.result.get("ended_at_us", 0)
+    return "What had begun, carried to its end" if longer else "Up to there"
+
+
+_LATER = 0.05
 _STOPS = {
     "limit": "it reached its limit of time",
     "interrupted": "it was interrupted",
@@ -242,6 +254,7 @@ def _deviation(run: RunFolder, replay: Timed) -> dict[str, Any]:
     replayed_us = replay.time_ps / PS_PER_US
     return {
         "time_us": replayed_us,
+        "ranks_us": int(replay.report.finish_ps.sum()) / PS_PER_US,
         "deviation": replayed_us / time_us - 1 if time_us else None,
         "is_exact": f"{replay.report.trace_hash:016x}" == run.result["trace_hash"],
         "operations": int(replay.report.operations),
@@ -250,10 +263,12 @@ def _deviation(run: RunFolder, replay: Timed) -> dict[str, Any]:
 
 
 def _waiting_text(replay: Timed, pieces: waiting.CausedWaits) -> str:
-    total = replay.time_ps * replay.operations.ranks
+    total = int(replay.report.finish_ps.sum())
     causes = waiting.by_cause(pieces)
     if not causes or not total:
         operations = replay.operations
+        if not len(operations.rank):
+            return "No message was sent"
         if (operations.cpu[operations.kind != CALC] > 0).any():
             return (
                 "The first processor of no rank waits for the network; other processors move the messages, and what "
@@ -323,7 +338,7 @@ def _hot_text(hot: dict[str, Any] | None) -> str:
 
 def _link_users(run: RunFolder, replay: Timed) -> dict[str, list[tuple[int, int]]]:
     """Pairs of ranks whose messages may cross each link, by the machine's routing; empty if that is not known."""
-    if run.schedule is None or run.command.get("rail") or run.machine.file.rail:
+    if run.schedule is None or run.machine.file.rail:
         return {}
     senders, receivers, _, _ = run.schedule.traffic()
     if len(senders) > _MOST_PAIRS_OF_LINKS:

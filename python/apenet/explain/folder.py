@@ -61,9 +61,10 @@ def read_folder(path: str | Path, recording: str | Path | None = None) -> RunFol
         raise InputError("RUN", folder, "a run that has ended: it has no run.json. Repeat the run")
     result = _json(folder, "run.json", {"version", "trace_hash", "messages", "links", "ports", "ranks"})
     network = _json(folder, "network.json", {"links"}) if (folder / "network.json").exists() else None
-    rail, partition = command.get("rail"), command.get("partition")
+    partition = command.get("partition")
     request = Request(
-        machine=read_machine(folder / "machine.toml", (), command.get("faults") or (), rail, partition),
+        # The file has the chosen rail alone.
+        machine=read_machine(folder / "machine.toml", (), command.get("faults") or (), None, partition),
         ranks=len(command["nodes"]),
         ranks_per_node=command["ranks_per_node"],
         mapping=command["mapping"],

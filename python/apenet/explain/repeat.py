@@ -13,7 +13,6 @@ from apenet.machine import machine_names
 _MACHINE = "machine.toml"
 _GIVEN = "given"
 _OPTIONS = (
-    ("rail", "--rail", None),
     ("partition", "--partition", None),
     ("ranks_per_node", "--ranks-per-node", 1),
     ("mapping", "--map", "linear"),
@@ -38,7 +37,7 @@ def repeating(run: RunFolder) -> str:
     words = (
         ["apenet", "replay", str(command["replay"])] if is_replay else ["apenet", "run", "-n", str(run.request.ranks)]
     )
-    words += _machine(run, [str(one) for one in command.get("settings") or ()])
+    words += _machine(run, [str(one) for one in command.get("settings") or ()], command.get("rail"))
     for fault in command.get("faults") or ():
         words += ["--fault", str(fault)]
     for key, option, default in _OPTIONS:
@@ -52,13 +51,15 @@ def repeating(run: RunFolder) -> str:
     return shlex.join(words)
 
 
-def _machine(run: RunFolder, settings: Sequence[str]) -> list[str]:
+def _machine(run: RunFolder, settings: Sequence[str], rail: str | None) -> list[str]:
+    """The file of the folder has the chosen rail alone."""
     name = run.machine.name
     saved = (run.path / _MACHINE).read_bytes()
     try:
-        is_shipped = name in machine_names() and read_machine(name, settings).saved()[_MACHINE] == saved
+        is_shipped = name in machine_names() and read_machine(name, settings, (), rail).saved()[_MACHINE] == saved
     except ApenetError:  # a key that only the user's own machine has
         is_shipped = False
     if not is_shipped:
         return ["-m", _MACHINE]
-    return ["-m", name, *(word for one in settings for word in ("--set", one))]
+    chosen = [] if rail is None else ["--rail", rail]
+    return ["-m", name, *(word for one in settings for word in ("--set", one)), *chosen]

@@ -175,6 +175,19 @@ class TestTheCommandThatRepeatsIt:
         assert words[4:8] == ["-m", "ape16", "--set", "network.link.clock_mhz=40"]
         assert words[-3:] == [str(slow), "ring", "a b"]
 
+    @pytest.mark.parametrize("rail", ["ib", "first"])
+    def test_one_of_several_cards(self, slow, tmp_path, rail):
+        out = tmp_path / "run"
+        machine = apenet.machine("quong", rail=rail)
+        apenet.run([slow, "ring"], n=4, machine=machine, out=out, record=out / "recording.goal", capture=True)
+        content = apenet.explain(out)
+        assert content["replay"]["operations"] > 0
+        assert abs(content["replay"]["deviation"]) < 0.01
+        (out / "recording.goal").unlink()
+        again, words = self.repeated(out, tmp_path)
+        assert again == json.loads((out / "run.json").read_text())
+        assert words[4:8] == ["-m", "quong", "--rail", rail]
+
     def test_limits(self, slow, tmp_path):
         out = tmp_path / "run"
         options = {"limit_virtual": 0.001, "limit_wall": "2min", "capture": True, "check": False}
@@ -201,6 +214,34 @@ class TestTheCommandThatRepeatsIt:
         again, words = self.repeated(tmp_path / "run", tmp_path)
         assert again == json.loads((tmp_path / "run" / "run.json").read_text())
         assert words[:3] == ["apenet", "replay", str(run_folder / "recording.goal")]
+
+
+def test_the_shares_are_those_of_the_run(slow, tmp_path):
+    """Ranks end at different times: a rank that has ended has no time that could be waiting."""
+    out = tmp_path / "run"
+    result = apenet.run(
+        [slow, "ring"], n=32, machine="my-cluster", out=out, record=out / "recording.goal", capture=True
+    )
+    content = apenet.explain(out)
+    share = sum(one["us"] for one in content["waits"]["causes"]) / content["replay"]["ranks_us"]
+    assert content["verdict"]["text"].startswith(f"{100 * share:.0f} % of the ranks' time is waiting")
+    assert share == pytest.approx(json.loads((out / "run.json").read_text())["waiting_share"], rel=1e-3)
+    assert content["replay"]["ranks_us"] < 0.99 * 32 * result.virtual_time_us
+
+
+def test_a_recording_of_other_messages_is_said(slow, tmp_path):
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder, program in zip(folders, ("ring", "imbalance"), strict=True):
+        apenet.run([slow, program], n=4, out=folder, record=folder / "recording.goal", capture=True)
+    assert not [one for one in apenet.explain(folders[0])["warnings"] if "of another run" in one]
+    (folders[1] / "recording.goal").replace(folders[0] / "recording.goal")
+    assert [one for one in apenet.explain(folders[0])["warnings"] if "of another run" in one]
+
+
+def test_a_run_without_messages_says_so(tmp_path):
+    out = tmp_path / "run"
+    apenet.run(["true"], n=2, out=out, record=out / "recording.goal", capture=True)
+    assert apenet.explain(out)["verdict"]["text"].startswith("No message was sent.")
 
 
 def test_the_placements_are_values_of_map_that_a_run_takes(slow, tmp_path):
@@ -322,7 +363,7 @@ class TestCommand:
         report = tmp_path / "why.html"
         done = CliRunner().invoke(app, ["run", "-n", "2", "--report", str(report), "--", "hostname"])
         assert done.exit_code == 0, done.output
-        assert "No rank waits for the network" in done.output + done.stderr
+        assert "No message was sent" in done.output + done.stderr
         assert report.exists()
 
     def test_run_with_a_report_keeps_the_recording_in_its_folder(self, slow, tmp_path):

@@ -47,6 +47,17 @@ def test_a_rank_that_stops_leaves_all_that_it_had_begun(program, tmp_path, way, 
     assert package.report(out).exists()
 
 
+def test_messages_on_their_way_at_an_early_stop_are_carried_to_their_end(program, tmp_path):
+    out = tmp_path / "run"
+    options = {"capture": True, "check": False, "limit_virtual": "1ns"}
+    package.run([program], n=2, out=out, record=out / "recording.goal", **options)
+    content = package.explain(out)
+    assert content["replay"]["time_us"] > 1.05 * content["time_us"]
+    assert content["verdict"]["text"].startswith(
+        "The run did not complete: it reached its limit of time. What had begun, carried to its end: "
+    )
+
+
 def test_a_limit_of_virtual_time(program, tmp_path):
     out = tmp_path / "run"
     result = package.run(

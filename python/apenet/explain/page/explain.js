@@ -87,7 +87,7 @@ if (data.path) {
 }
 
 if (data.waits) {
-  const whole = data.replay.time_us * data.ranks;
+  const whole = data.replay.ranks_us || 1;
   const stages = data.waits.stages;
   const calls = data.waits.calls.filter((one) => one.us >= whole / 1000).slice(0, 20);
   section("waits", "Waits", "Share of all ranks' time. A wait is cut where the message that ended it was posted: before that, its sender is late.",
