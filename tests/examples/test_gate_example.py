@@ -119,6 +119,37 @@ def test_the_action_has_the_steps_of_a_composite_one():
     assert text.count("shell: bash") == len(steps()) - 1
 
 
+def test_each_expression_of_the_action_names_something_that_is_there():
+    text = (ROOT / "action.yml").read_text()
+    inputs = set(
+        re.findall(r"^  (\w+):$", text.partition("inputs:\n")[2].partition("outputs:\n")[0], flags=re.MULTILINE)
+    )
+    assert inputs == {"build", "folder", "arguments", "token"}
+    bodies = {name: text.index(f"- id: {name}\n") for name in steps()}
+    for found in re.finditer(r"\b(inputs|steps)\.(\w+)(?:\.outputs\.([\w-]+))?", text):
+        kind, name, output = found.groups()
+        if kind == "inputs":
+            assert name in inputs
+        elif (name, output) != ("cache", "cache-hit"):  # of actions/cache
+            assert f'echo "{output}=' in steps()[name]
+            is_of_the_action = found.start() < text.index("runs:\n")
+            assert is_of_the_action or found.start() > bodies[name]
+    # Variables that the steps read are the runner's or in their own `env`.
+    given = {"GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "RUNNER_TEMP"}
+    for name, body in steps().items():
+        head = text[bodies[name] : text.index("run: |", bodies[name])] if body else ""
+        own = set(re.findall(r"^        ([A-Z_]+):", head, flags=re.MULTILINE))
+        assert set(re.findall(r"\$\{?([A-Z_]+)\b", body)) <= given | own
+
+
+def test_the_workflow_of_the_page_gives_the_action_inputs_that_it_has():
+    page = (ROOT / "docs/reference/gate.md").read_text()
+    example = page[page.index("uses: OWNER/apenet@main") :].partition("```")[0]
+    given = set(re.findall(r"^ +(\w+):", example.partition("with:")[2], flags=re.MULTILINE))
+    assert given
+    assert given <= {"build", "folder", "arguments", "token"}
+
+
 def test_the_action_builds_again_when_a_file_of_its_sources_has_changed(act, tmp_path):
     sources = tmp_path / "sources"
     sources.mkdir()
