@@ -110,7 +110,9 @@ TEST(Jobs, ThatJoinWithoutMpiBeginTogether) {
     joins.begin = Begin::by_the_program;
     for (RankProgram& program : joins.programs) {
       program = [inner = program](ipc::Client& client) {
+        client.lock();  // as the libraries do
         client.join();
+        client.unlock();
         inner(client);
       };
     }

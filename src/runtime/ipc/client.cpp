@@ -196,10 +196,8 @@ bool Client::join() {
   // Time charged before, for registering memory, belongs to the setup.
   block_->clock.restart();
   if (header_->joins_at_barrier != 0) {
-    lock();
-    if (!started()) wait(Wait::start, 0);
+    wait(Wait::start, 0);
     block_->lock.note_threads();
-    unlock();
   }
   identity.joined = 1;
   begin_order();

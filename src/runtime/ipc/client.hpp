@@ -274,9 +274,10 @@ class Client {
   // memory meanwhile. Requires the lock.
   void settle();
   void start();  // the barrier at which virtual time begins; returns in all processes at once
-  // Call when a library opens its card: begins virtual time for this process, at zero, unless it has begun or
-  // MPI is being initialised (whose ranks meet in start()). Does not wait: the model advances once every
-  // process has joined or ended. Returns false if the process has left.
+  // Call inside when a library opens its card: begins virtual time for this process, at zero, unless it has
+  // begun or MPI is being initialised (whose ranks meet in start()). Waits only for other jobs of the
+  // simulation: the model advances once every process has joined or ended. Returns false if the process has
+  // left.
   bool join();
   // The opposite: after the last one the process may end.
   void leave() {

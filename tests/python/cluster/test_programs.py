@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import apenet
 from apenet.base.errors import InputError, MachineError
 from apenet.cluster import Job, run, run_file
 
 BIN = Path(sys.executable).parent
+ROOT = Path(__file__).parents[3]
 
 EXCHANGE = r"""
 #include <mpi.h>
@@ -45,6 +47,20 @@ def exchange(tmp_path_factory):
     return folder / "exchange"
 
 
+@pytest.fixture(scope="module")
+def native(tmp_path_factory):
+    """Compiles an example of a native library."""
+    folder = tmp_path_factory.mktemp("native")
+
+    def compile_example(option, example):
+        program = folder / Path(example).stem
+        source = ROOT / "examples" / example
+        subprocess.run([BIN / "apenet", "cc", option, "-O1", source, "-o", program], check=True)
+        return str(program)
+
+    return compile_example
+
+
 def job(name, program, rounds, *more, row=0, **rest):
     return Job(
         name, command=[str(program), str(rounds), "4096", *more], ranks=4, map=[4 * row + i for i in range(4)], **rest
@@ -71,6 +87,29 @@ def test_programs_on_links_of_their_own_take_the_time_that_they_take_alone(excha
     assert len({line.split()[4] for line in lines}) == 1
     assert (tmp_path / "left" / "run.json").exists()
     assert (tmp_path / "right" / "rank-0003.out").read_text().startswith("rank 3 of 4")
+
+
+def test_programs_of_native_libraries_begin_beside_others_and_at_their_start(exchange, native):
+    """Each rank's clock begins at the job's start, as with MPI."""
+    velo, gasnet = native("--extoll", "13_velo_ring/ring.c"), native("--gasnet-seq", "16_gasnet_histogram/histogram.c")
+    jobs = [
+        Job("mpi", command=[str(exchange), "3", "256"], ranks=4, partition="4x1x1@0,0,0"),
+        Job("velo", command=[velo], ranks=4, partition="4x1x1@0,1,0", start="7us"),
+        Job("gasnet", command=[gasnet], ranks=2, partition="2x1x1@0,2,0"),
+    ]
+    result = run(jobs, machine="extoll-64", matrix=False)
+    assert [one.outcome for one in result.jobs] == ["completed"] * 3
+    assert [one.time_us for one in result.jobs] == [one.alone_us for one in result.jobs]
+    assert [one.start_us for one in result.jobs] == [0, 7, 0]
+    assert result.virtual_time_us == max(one.start_us + one.time_us for one in result.jobs)
+
+
+def test_an_apelib_program_takes_the_time_of_a_run_alone(native):
+    program = native("--apelib", "10_halo_apelib_c/halo.c")
+    alone = apenet.run([program], n=4, machine="ape16")
+    late = run([Job("late", command=[program], ranks=4, map=[0, 1, 2, 3], start="12us")], machine="ape16").jobs[0]
+    assert (late.outcome, late.time_us) == ("completed", alone.virtual_time_us)
+    assert late.stdout.decode().splitlines()[-1].startswith("one exchange of six faces")
 
 
 def test_a_program_that_fails_ends_alone(exchange):
