@@ -130,7 +130,7 @@ def test_each_expression_of_the_action_names_something_that_is_there():
         kind, name, output = found.groups()
         if kind == "inputs":
             assert name in inputs
-        elif (name, output) != ("cache", "cache-hit"):  # of actions/cache
+        elif (name, output) != ("cache", "cache-hit"):  # actions/cache sets it
             assert f'echo "{output}=' in steps()[name]
             is_of_the_action = found.start() < text.index("runs:\n")
             assert is_of_the_action or found.start() > bodies[name]

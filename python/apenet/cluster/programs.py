@@ -16,7 +16,7 @@ from apenet.host.mpi_library import MpiChoice, loader_variables
 from apenet.host.streams import OutputFolder
 from apenet.machine import Machine
 from apenet.machine.mapping import Mapping
-from apenet.run.folder import Outputs
+from apenet.run.folder import OF_SEVERAL_JOBS, Outputs
 from apenet.run.program import RunRequest, program_request, program_result, session_options
 from apenet.run.program_result import RunResult
 from apenet.run.results import Totals
@@ -84,7 +84,11 @@ def run_programs(
         if is_interrupted:
             raise Interrupted
         results = [program_result(plan.request, outcome, began) for plan, outcome in zip(plans, outcomes, strict=True)]
-        results = [one.keep(result) for one, result in zip(outputs, results, strict=True)]
+        mark = (OF_SEVERAL_JOBS,) if len(plans) > 1 else ()
+        results = [
+            replace(one.keep(replace(result, warnings=(*result.warnings, *mark))), warnings=result.warnings)
+            for one, result in zip(outputs, results, strict=True)
+        ]
         for job in jobs:
             if job.folder is not None:
                 job.folder.check_room()

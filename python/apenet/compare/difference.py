@@ -15,7 +15,7 @@ from apenet.compare.first_event import FirstEvent, first_event
 from apenet.explain import waiting
 from apenet.explain.folder import RunFolder, read_folder
 from apenet.explain.timed import Timed, operations_of, timed
-from apenet.run.folder import RECORDING
+from apenet.run.folder import OF_SEVERAL_JOBS, RECORDING
 
 SCHEMA = 1
 _MOST_LINKS = 8
@@ -111,7 +111,8 @@ def compared(a: RunFolder, b: RunFolder) -> Difference:
         outcome = run.result.get("outcome", "completed")
         if outcome != "completed":
             notes.append(f"{run.path}: the program did not complete ({outcome}): the numbers are of the part that ran")
-        notes += [f"{run.path}: {warning}" for warning in run.result.get("warnings", []) if "repeat" in warning]
+        warnings = run.result.get("warnings", [])
+        notes += [f"{run.path}: {one}" for one in warnings if "repeat" in one or one == OF_SEVERAL_JOBS]
     replays, unknown = _replays(a, b)
     first = None
     if replays is not None and not equal:

@@ -21,7 +21,7 @@ from apenet.explain.timed import CALC, SEND, Operations, Timed, operations_of, t
 from apenet.explain.timeline import timeline
 from apenet.explain.verdict import percent, verdict
 from apenet.machine.picture import placed
-from apenet.run.folder import RECORDING
+from apenet.run.folder import OF_SEVERAL_JOBS, RECORDING
 
 SCHEMA = 1
 PS_PER_US = 1e6
@@ -242,6 +242,8 @@ def _without_recording(run: RunFolder) -> str:
             f"{percent(share)} of the ranks' time is waiting. What for is not known: only MPI's messages can be "
             f"recorded, and this run has those of {run.lacks}. Links and times of ranks are known."
         )
+    if OF_SEVERAL_JOBS in run.result.get("warnings", []):
+        return "Jobs beside each other are not recorded: apenet run --report explains this program alone."
     return (
         f"This run has no recording: apenet run --report, or --record {RECORDING} in its folder, makes one. Without it "
         "neither waits nor alternatives are known; links and times of ranks are."

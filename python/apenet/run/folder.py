@@ -28,6 +28,8 @@ Kept = TypeVar("Kept", bound=Result)
 
 RECORDING = "recording.goal"
 """The recording of a run in its own folder."""
+OF_SEVERAL_JOBS = "one of several jobs (apenet cluster run): links, ports and faults are of the whole machine"
+"""A warning in the folder of a job."""
 RESULTS = ("run.json", "network.json", "host.json")
 REQUEST = "command.json"
 KIND = FolderKind(REQUEST, holds_json({"machine", "ranks", "engine", "version"}.issubset), "run")

@@ -112,6 +112,18 @@ def test_an_apelib_program_takes_the_time_of_a_run_alone(native):
     assert late.stdout.decode().splitlines()[-1].startswith("one exchange of six faces")
 
 
+def test_the_page_of_a_job_says_that_links_are_of_the_whole_machine(exchange, tmp_path):
+    jobs = [job("left", exchange, 2, out=tmp_path / "left"), job("right", exchange, 2, row=2, out=tmp_path / "right")]
+    result = run(jobs, machine="ape16", matrix=False)
+    said = "one of several jobs (apenet cluster run): links, ports and faults are of the whole machine"
+    assert not [one for found in (result, *result.jobs) for one in found.warnings if one == said]
+    content = apenet.explain(tmp_path / "left")
+    assert said in content["warnings"]
+    assert content["verdict"]["text"].startswith("Jobs beside each other are not recorded")
+    notes = apenet.difference(tmp_path / "left", tmp_path / "right").notes
+    assert [note.endswith(said) for note in notes] == [True, True]
+
+
 def test_a_program_that_fails_ends_alone(exchange):
     jobs = [job("dies", exchange, 9, "exit"), job("lives", exchange, 6, row=2)]
     dies, lives = run(jobs, machine="ape16", matrix=False).jobs
