@@ -60,6 +60,8 @@ def read_folder(path: str | Path, recording: str | Path | None = None) -> RunFol
     if not (folder / "run.json").exists():
         raise InputError("RUN", folder, "a run that has ended: it has no run.json. Repeat the run")
     result = _json(folder, "run.json", {"version", "trace_hash", "messages", "links", "ports", "ranks"})
+    if len(result["ranks"]) != len(command["nodes"]):
+        raise InputError("RUN", folder, f"{_EXPECTED}: run.json in it has {len(result['ranks'])} ranks")
     network = _json(folder, "network.json", {"links"}) if (folder / "network.json").exists() else None
     partition = command.get("partition")
     request = Request(
@@ -106,9 +108,27 @@ def _json(folder: Path, name: str, keys: set[str]) -> dict[str, Any]:
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it cannot be read ({error})") from error
     if not isinstance(content, dict) or not keys <= content.keys():
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it is of something else")
+    if name == "run.json" and not _is_result(content):
+        raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it is damaged")
     if name == REQUEST and not _is_placement(content):
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it does not place its ranks on nodes")
     return content
+
+
+_ROWS = {
+    "ranks": {"waiting_us", "compute_us"},
+    "links": {"name", "utilisation", "wire_bytes", "packets"},
+    "ports": {"name", "used", "count", "busiest_us", "busy_us", "waited_us"},
+}
+
+
+def _is_result(content: dict[str, Any]) -> bool:
+    """Whether it has the rows that are read of it."""
+    rows = all(isinstance(content[key], list) for key in _ROWS) and all(
+        isinstance(row, dict) and keys <= row.keys() for key, keys in _ROWS.items() for row in content[key]
+    )
+    warnings = content.get("warnings", [])
+    return rows and isinstance(warnings, list) and all(isinstance(one, str) for one in warnings)
 
 
 def _is_placement(command: dict[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -430,3 +431,21 @@ def test_frames(run_folder):
     waits = found["waits"].groupby("cause")["us"].sum()
     assert found["stages"].groupby("cause")["us"].sum()["transfer"] == pytest.approx(waits["transfer"])
     assert "buses" in set(found["ports"]["name"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("links", "none", "run.json in it is damaged"),
+        ("ports", [{"name": "links"}], "run.json in it is damaged"),
+        ("warnings", [5], "run.json in it is damaged"),
+        ("ranks", [], "run.json in it has 0 ranks"),
+    ],
+)
+def test_a_damaged_result_is_refused(run_folder, tmp_path, key, value, said):
+    folder = tmp_path / "copy"
+    shutil.copytree(run_folder, folder)
+    content = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**content, key: value}))
+    with pytest.raises(InputError, match=said):
+        apenet.explain(folder)
