@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
+
+from apenet.base.errors import InputError, MachineError
+from apenet.base.infiles import UnreadableError, read_text
 
 MOST_KEY_PARTS = 16
 MOST_NESTED = 16
@@ -34,6 +38,16 @@ def parse_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise TomlError(str(error)) from error
+
+
+def read_toml(path: Path, name: str, what: str, most_bytes: int) -> dict[str, Any]:
+    """The tables of a file that a user gives as `name`. Raises InputError and MachineError, which say `what` it has."""
+    try:
+        return parse_toml(read_text(path, most_bytes))
+    except UnreadableError as error:
+        raise InputError(name, path, f"{what} in TOML: {error}") from error
+    except TomlError as error:
+        raise MachineError(path, "the file", "not TOML", f"{what} in TOML: {error}") from error
 
 
 def _check_limits(text: str) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from apenet.base.errors import ABSENT, InputError, MachineError
-from apenet.base.infiles import UnreadableError, read_text
-from apenet.base.tomltext import TomlError, parse_toml
+from apenet.base.errors import ABSENT, MachineError
+from apenet.base.tomltext import read_toml
 from apenet.cluster.jobs import ClusterResult, Job, run
 from apenet.machine import machine as read_machine
 from apenet.machine.schema import PARTITION_NAME
@@ -53,12 +52,7 @@ def run_file(
     Raises InputError and MachineError, which name the file and the key.
     """
     file = Path(path)
-    try:
-        table = parse_toml(read_text(file, _MOST_BYTES))
-    except UnreadableError as error:
-        raise InputError("JOBS.toml", file, f"jobs in TOML: {error}") from error
-    except TomlError as error:
-        raise MachineError(file, "the file", "not TOML", f"jobs in TOML: {error}") from error
+    table = read_toml(file, "JOBS.toml", "jobs", _MOST_BYTES)
     _check(file, "", table, _KEYS)
     for key in ("machine", "job"):
         if not table.get(key):

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from apenet.base.errors import InputError, MachineError
-from apenet.base.infiles import UnreadableError, read_text
-from apenet.base.tomltext import TomlError, parse_toml
+from apenet.base.tomltext import read_toml
 from apenet.study.axes import Axis, axis_of, interval_of
 from apenet.study.plan import Draws
 
@@ -31,12 +30,7 @@ class Written:
 
 def read_sweep_file(path: Path) -> Written:
     """Paths in it are relative to the current folder, as on the command line. Raises InputError and MachineError."""
-    try:
-        table = parse_toml(read_text(path, _MOST_BYTES))
-    except UnreadableError as error:
-        raise InputError("FILE.toml", path, f"a sweep in TOML: {error}") from error
-    except TomlError as error:
-        raise MachineError(path, "the file", "not TOML", f"a sweep in TOML: {error}") from error
+    table = read_toml(path, "FILE.toml", "a sweep", _MOST_BYTES)
     return _Reader(path).read(table)
 
 
