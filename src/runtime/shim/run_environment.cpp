@@ -91,7 +91,19 @@ class KnownVariables {
       if (has_name(*entry, list_name)) names = std::string_view(*entry).substr(list_name.size() + 1);
     }
     if (names.empty()) names = value(list_name);
-    for (char** entry = __environ; *entry != nullptr; ++entry) keep(*entry, names);
+    // By name and not by variable: each of the names is taken from the list once.
+    for_parts(names, " ", [this](std::string_view part) {
+      const bool is_prefix = part.ends_with('*');
+      const std::string_view name = part.substr(1, part.size() - (is_prefix ? 2 : 1));
+      for (char** entry = __environ; *entry != nullptr; ++entry) {
+        if (begins_with(*entry, name) && (is_prefix || (*entry)[name.size()] == '='))
+          keep(*entry, static_cast<VariableKind>(part.front()));
+      }
+      return true;
+    });
+    for (char** entry = __environ; *entry != nullptr; ++entry) {
+      if (has_name(*entry, list_name)) keep(*entry, VariableKind::always);
+    }
   }
 
   [[nodiscard]] std::string_view shim() const { return shim_; }  // its path; empty outside a run
@@ -110,24 +122,21 @@ class KnownVariables {
     if (dladdr(reinterpret_cast<const void*>(&next_symbol), &info) != 0) shim_ = info.dli_fname;
   }
 
-  void keep(std::string_view text, std::string_view names) {
+  // Apart from string_view, whose length would be counted for each pair of a variable and a name.
+  static bool begins_with(const char* text, std::string_view name) {
+    return !name.empty() && *text == name.front() && std::strncmp(text, name.data(), name.size()) == 0;
+  }
+
+  void keep(std::string_view text, VariableKind kind) {
     const std::size_t length = text.find('=');
     const std::size_t count = count_.load(std::memory_order_relaxed);
     if (length == std::string_view::npos || count == kept_.size()) return;
-    const std::string_view name = text.substr(0, length);
-    char kind = name == list_name ? static_cast<char>(VariableKind::always) : '\0';
-    for_parts(names, " ", [&](std::string_view part) {
-      const bool is_prefix = part.ends_with('*');
-      const std::string_view listed = part.substr(1, part.size() - (is_prefix ? 2 : 1));
-      if (kind == '\0' && (is_prefix ? name.starts_with(listed) : name == listed)) kind = part.front();
-      return kind == '\0';
-    });
-    const auto is_known = [name](const Kept& kept) { return kept.name == name; };
-    if (kind == '\0' || std::any_of(all().begin(), all().end(), is_known)) return;
+    const auto is_known = [name = text.substr(0, length)](const Kept& kept) { return kept.name == name; };
+    if (std::any_of(all().begin(), all().end(), is_known)) return;
     const std::string_view copy = texts_.copy(text);
     if (copy.empty()) return;
-    kept_[count] = {copy, copy.substr(0, length), static_cast<VariableKind>(kind), lists_};
-    if (kept_[count].kind == VariableKind::list && ++lists_ > most_lists) return;
+    kept_[count] = {copy, copy.substr(0, length), kind, lists_};
+    if (kind == VariableKind::list && ++lists_ > most_lists) return;
     count_.store(count + 1, std::memory_order_release);
   }
 
