@@ -189,7 +189,8 @@ bool is_passed_object(std::string_view name) {
 // The large libraries of most ranks, which use the C library. Not scanning them saves most of the time.
 bool is_known_object(std::string_view name) {
   constexpr auto known = std::to_array<std::string_view>(
-      {"libmpi", "libfabric.so", "libapenet-", "libstdc++.so", "libm.so", "libgfortran", "libpython3"});
+      {"libmpi", "libfabric.so", "libucp.so", "libuct.so", "libucs.so", "libucm.so", "libapenet-",
+       "libstdc++.so", "libm.so", "libgfortran", "libpython3"});
   return starts_with_any(name, known);
 }
 
