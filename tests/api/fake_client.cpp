@@ -159,7 +159,11 @@ bool Client::join() {
 }
 
 Client::Client(std::byte* base, std::uint32_t rank)
-    : base_(base), header_(reinterpret_cast<Header*>(base)), layout_{header_->process_count}, rank_(rank) {
+    : base_(base),
+      header_(reinterpret_cast<Header*>(base)),
+      order_(order_of_process()),
+      layout_{header_->process_count},
+      rank_(rank) {
   running_ = reinterpret_cast<Running*>(base + Layout::running_offset());
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
 }
@@ -195,6 +199,9 @@ void Client::return_slot(std::uint32_t owner, std::uint32_t /*slot*/) {
 }
 
 // The tests have one thread, and no order.
+OrderedThread* Client::find_ordered() const {
+  return nullptr;
+}
 void Client::begin_action(OrderedThread& /*own*/) {}
 void Client::end_action(OrderedThread& /*own*/) {}
 std::int64_t Client::thread_time_ps() const {

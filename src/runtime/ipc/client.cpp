@@ -23,6 +23,7 @@ Client::Client(std::byte* base, std::uint32_t rank, Block* block) : Client(base,
 Client::Client(std::byte* base, std::uint32_t rank)
     : base_(base),
       header_(reinterpret_cast<Header*>(base)),
+      order_(order_of_process()),
       layout_{header_->process_count},
       rank_(rank),
       process_id_(static_cast<std::uint32_t>(getpid())),
@@ -65,7 +66,7 @@ void Client::charge_clock_read(bool is_of_runtime) {
                                                          : CallProgress::free_reads);
   }
   if (own != nullptr) {
-    if (cost_ps > 0) order()->advance(*own, std::min(now_ps + cost_ps, end_of_time_ps));
+    if (cost_ps > 0) order_->advance(*own, std::min(now_ps + cost_ps, end_of_time_ps));
     return;
   }
   if (cost_ps > 0) note_thread();
@@ -79,7 +80,7 @@ void Client::charge_compute(std::int64_t ps) {
     return;
   }
   const std::int64_t part_ps = std::min(ps, end_of_time_ps - own->key.clock_ps);
-  order()->advance(*own, own->key.clock_ps + part_ps);
+  order_->advance(*own, own->key.clock_ps + part_ps);
   block_->clock.computed_ps.add(part_ps);
 }
 
@@ -100,7 +101,7 @@ std::uint64_t Client::post(Request& request) {
 // Something was posted or taken.
 void Client::note_moved() {
   block_->progress.moved();
-  if (ThreadOrder* const threads = order(); threads != nullptr) threads->note_progress();
+  if (order_ != nullptr) order_->note_progress();
 }
 
 // The effect of a request is unknown once the lookahead has passed, so "nothing at t" holds only until then.

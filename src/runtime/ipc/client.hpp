@@ -24,8 +24,8 @@ extern "C" __attribute__((weak)) void apenet_timers_due();
 // The shim defines it (shim/threads.cpp). Whether the thread, by its id of the host, serves a library, and
 // does nothing for which the program waits.
 extern "C" __attribute__((weak)) bool apenet_serves_library(std::int32_t thread);
-// The order of the process's threads, which the shim owns (shim/ordered_threads.cpp). const: each call gives
-// the same address, so a function of the provider asks the shim once.
+// The order of the process's threads, which the shim owns (shim/ordered_threads.cpp). Each call gives the
+// same address.
 extern "C" __attribute__((weak, const)) apenet::ipc::ThreadOrder* apenet_thread_order();
 
 namespace apenet::ipc {
@@ -146,7 +146,7 @@ class Client {
   }
   // Several threads may be in calls of libraries.
   [[nodiscard]] bool has_threads() const {
-    return block_->lock.had_several() || (order() != nullptr && order()->in_use());
+    return block_->lock.had_several() || (order_ != nullptr && order_->in_use());
   }
   [[nodiscard]] bool has_due_timer() const {
     const std::int64_t due_ps = block_->timer_due_ps.load(std::memory_order_relaxed);
@@ -154,14 +154,10 @@ class Client {
   }
   // The calling thread's entry in the order of the process's threads, or nullptr: then its clock is the
   // process's, and the host decides when it acts.
-  [[nodiscard]] static OrderedThread* ordered() {
-    ThreadOrder* const threads = order();
-    if (threads == nullptr || !threads->in_use()) [[likely]]
+  [[nodiscard]] OrderedThread* ordered() const {
+    if (order_ == nullptr || !order_->in_use()) [[likely]]
       return nullptr;
-    return threads->find(pthread_self());
-  }
-  [[nodiscard]] static ThreadOrder* order() {
-    return apenet_thread_order == nullptr ? nullptr : apenet_thread_order();
+    return find_ordered();
   }
   // The calling thread sleeps. Returns what is left of the time if a signal's handler has ended the sleep, or
   // ThreadOrder::cancel(), or if files are ready, else 0. Also if a signal is to be taken (signal_ps()).
@@ -174,7 +170,13 @@ class Client {
   std::int64_t pass_until_ps(std::int64_t until_ps);
   // Notes that the calling thread does something whose result depends on the order of threads. All ordered
   // threads count as one.
-  void note_thread() { note_thread(ordered()); }
+  void note_thread() {
+    if (ordered() != nullptr) {
+      block_->lock.note_ordered();
+    } else {
+      block_->lock.note_thread();
+    }
+  }
   void note_futex() { block_->lock.note_futex(); }
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
   // until then, unless they could see the difference: they may write the process's memory, or another of its
@@ -182,14 +184,19 @@ class Client {
   void overlap_compute(std::int64_t least_ps);
   // What is known of the calling thread's calls. Without the lock.
   [[nodiscard]] CallProgress& calls() {
-    OrderedThread* const own = ordered();
-    return own == nullptr ? progress() : own->calls;
+    if (OrderedThread* const own = ordered()) [[unlikely]]
+      return own->calls;
+    return progress();
   }
   // A call of the program that may wait begins. Without the lock.
   void begin_call() {
-    progress().note_call();
-    calls().begin_call();
-    forget_polls();
+    if (OrderedThread* const own = ordered()) [[unlikely]] {
+      progress().note_call();
+      own->calls.begin_call();
+      ThreadOrder::forget_polls(*own);
+    } else {
+      progress().begin_call();
+    }
   }
   // Only the calls that a library makes while it waits tell others that the thread has found nothing.
   void forget_polls() {
@@ -300,22 +307,23 @@ class Client {
   // Serialises the threads of a process in post and poll. The provider takes the lock in its entry points.
   // It is one action of an ordered thread.
   void lock() {
-    OrderedThread* const own = ordered();
-    if (own != nullptr) order()->enter(*own);
-    block_->lock.acquire();
-    note_thread(own);
-    if (own != nullptr) begin_action(*own);
-    if (is_suspended_or_overlapped()) reenter();
+    if (OrderedThread* const own = ordered()) [[unlikely]] {
+      begin_action(*own);
+    } else {
+      block_->lock.acquire();
+      block_->lock.note_thread();
+    }
+    if (is_suspended_or_overlapped()) [[unlikely]]
+      reenter();
   }
   void unlock() {
-    OrderedThread* const own = ordered();
-    if (own != nullptr) end_action(*own);
-    block_->lock.unlock();
-    if (own != nullptr) {
-      if (order()->has_overtaken()) block_->lock.note_several();
-      order()->leave(*own, process_time_ps());
+    if (OrderedThread* const own = ordered()) [[unlikely]] {
+      end_action(*own);
+    } else {
+      block_->lock.unlock();
     }
-    if (has_due_timer() && apenet_timers_due != nullptr) apenet_timers_due();
+    if (has_due_timer() && apenet_timers_due != nullptr) [[unlikely]]
+      apenet_timers_due();
   }
 
  private:
@@ -348,22 +356,31 @@ class Client {
   [[nodiscard]] std::int64_t process_time_ps() const {
     return block_->clock.shown_ps() + block_->clock.afterwards_ps.get();
   }
-  void note_thread(const OrderedThread* own) {
-    if (own != nullptr) {
-      block_->lock.note_ordered();
-    } else {
-      block_->lock.note_thread();
-    }
+  // The order of this process's threads; nullptr: there is no shim.
+  [[nodiscard]] static ThreadOrder* order_of_process() {
+    return apenet_thread_order == nullptr ? nullptr : apenet_thread_order();
   }
   // client_threads.cpp.
+  [[nodiscard]] OrderedThread* find_ordered() const;
   [[nodiscard]] std::int64_t thread_time_ps() const;
   void begin_order();
-  void begin_action(OrderedThread& own);
+  void begin_action(OrderedThread& own);  // takes the lock
   void end_action(OrderedThread& own);
   void refresh_calls(OrderedThread& own);
-  void note_empty_poll();
-  bool lets_others_act(const Event* event, std::int64_t known_ps);
-  [[nodiscard]] std::int64_t next_other_ps();
+  // Called before the thread waits for an event that it knows, or for one that will come. Returns true if it
+  // should come back later, because at this time other threads of the process act, or at one before the
+  // event, or up to known_ps, until when no other event comes.
+  bool lets_others_act(const Event* event, std::int64_t known_ps) {
+    OrderedThread* const own = ordered();
+    return own != nullptr && lets_others_act(*own, event, known_ps);
+  }
+  bool lets_others_act(OrderedThread& own, const Event* event, std::int64_t known_ps);
+  // The earliest time at which another ordered thread acts. Requires the lock.
+  [[nodiscard]] std::int64_t next_other_ps() {
+    OrderedThread* const own = ordered();
+    return own == nullptr ? never_ps : next_other_ps(*own);
+  }
+  [[nodiscard]] std::int64_t next_other_ps(OrderedThread& own);
   // When the wait of a thread ends for a timer of the process. What takes no time that anyone sees does not.
   [[nodiscard]] std::int64_t timer_ps() const {
     const std::int64_t due_ps = block_->timer_due_ps.load(std::memory_order_relaxed);
@@ -383,6 +400,7 @@ class Client {
   Header* header_;
   Running* running_;
   Block* block_;
+  ThreadOrder* order_;
   Layout layout_;
   std::uint32_t rank_;
   std::uint32_t process_id_;

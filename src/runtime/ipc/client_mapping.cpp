@@ -317,7 +317,7 @@ void Client::make_member(const OrderedThread& own) {
 
 void Client::become_member(OrderTable& table, OrderedThread& own) {
   const Client* const process = process_client();
-  ThreadOrder* const threads = order();
+  ThreadOrder* const threads = order_of_process();
   if (process == nullptr || threads == nullptr) return;
   const Layout& layout = process->layout_;
   const std::uint32_t rank = process->rank_;
@@ -331,7 +331,7 @@ void Client::become_member(OrderTable& table, OrderedThread& own) {
 // Once: a process that has no entry when it begins gets none later.
 Client* Client::join_order(Client& process) {
   static std::atomic<bool> has_tried{false};
-  ThreadOrder* const threads = order();
+  ThreadOrder* const threads = order_of_process();
   if (threads == nullptr || has_tried.exchange(true)) return nullptr;
   auto* const table =
       reinterpret_cast<OrderTable*>(process.base_ + process.layout_.order_offset(process.rank_));

@@ -26,7 +26,8 @@ const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
       break;
   }
   const Event* event = front();
-  note_empty_poll();
+  if (OrderedThread* const own = ordered()) [[unlikely]]
+    order_->note_empty_poll(*own);
   if (lets_others_act(event, 0)) return nullptr;
   if (stops_at_timer(event, 0)) return nullptr;
   if (event == nullptr) {
@@ -36,8 +37,8 @@ const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
     resumes_at_ = block_->rings.event_tail + least_events - 1;
     const std::int64_t first_ps = std::min(next_other_ps(), timer_ps());
     const std::int64_t alarm_ps = first_ps == never_ps ? 0 : std::max(first_ps, block_->clock.now_ps());
-    if (ThreadOrder* const threads = order(); threads != nullptr && threads->in_use())
-      block_->grant.slept_since_ps.store(threads->oldest_sleep_ps(), std::memory_order_relaxed);
+    if (order_ != nullptr && order_->in_use())
+      block_->grant.slept_since_ps.store(order_->oldest_sleep_ps(), std::memory_order_relaxed);
     wait(Wait::for_event, alarm_ps);
     event = front();
     const std::int64_t known_ps = block_->progress.is_granted() ? 0 : block_->grant.deadline_ps;

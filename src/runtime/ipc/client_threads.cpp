@@ -9,9 +9,12 @@
 
 namespace apenet::ipc {
 
+OrderedThread* Client::find_ordered() const {
+  return order_->find(pthread_self());
+}
+
 void Client::begin_order() {
-  if (ThreadOrder* const threads = order(); threads != nullptr)
-    threads->start(process_time_ps(), &block_->thread_words);
+  if (order_ != nullptr) order_->start(process_time_ps(), &block_->thread_words);
 }
 
 std::int64_t Client::thread_time_ps() const {
@@ -21,22 +24,28 @@ std::int64_t Client::thread_time_ps() const {
 
 // What was posted or taken meanwhile ends the rows that a thread has counted.
 void Client::refresh_calls(OrderedThread& own) {
-  const std::uint64_t progress = order()->progress();
+  const std::uint64_t progress = order_->progress();
   if (std::exchange(own.calls_progress, progress) != progress) own.calls.moved();
 }
 
-// The thread has the lock. The process's clock is not behind its own.
+// From here on the process's clock is not behind the thread's own.
 void Client::begin_action(OrderedThread& own) {
+  order_->enter(own);
+  block_->lock.acquire();
+  block_->lock.note_ordered();
   refresh_calls(own);
   progress().swap(own.calls);
-  if (!order()->has_started() || block_->identity.finalised != 0) return;
+  if (!order_->has_started() || block_->identity.finalised != 0) return;
   Clock& clock = block_->clock;
   clock.slept_ps.add(clock.advance_to(own.key.clock_ps));
 }
 
 void Client::end_action(OrderedThread& own) {
   progress().swap(own.calls);
-  own.calls_progress = order()->progress();
+  own.calls_progress = order_->progress();
+  block_->lock.unlock();
+  if (order_->has_overtaken()) block_->lock.note_several();
+  order_->leave(own, process_time_ps());
 }
 
 std::int64_t Client::pass_until_ps(std::int64_t until_ps) {
@@ -82,62 +91,50 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
   const std::int64_t now_ps = thread_time_ps();
   const std::int64_t until_ps = now_ps + std::min(ps, end_of_time_ps - now_ps);
   OrderedThread* const own = ordered();
-  if (own == nullptr || !order()->has_started()) {
+  if (own == nullptr || !order_->has_started()) {
     if (!is_single_threaded()) block_->lock.note_thread();
     return until_ps - pass_until_ps(until_ps);
   }
   Woken woken = Woken::no;
   if (files == nullptr) {
-    woken = order()->enter_at(*own, until_ps, WaitEnds::by_signal);
+    woken = order_->enter_at(*own, until_ps, WaitEnds::by_signal);
   } else {
     constexpr timespec none{};
-    order()->enter(*own);
+    order_->enter(*own);
     auto ready = OwnFileWait::Outcome::none;
     while (ready == OwnFileWait::Outcome::none && woken != Woken::timed_out && woken != Woken::interrupted) {
       ready = files->wait(none);
       if (ready == OwnFileWait::Outcome::none)
-        woken = order()->block(*own, own_files_of(*order()), until_ps, nullptr, WaitEnds::by_signal);
+        woken = order_->block(*own, own_files_of(*order_), until_ps, nullptr, WaitEnds::by_signal);
     }
     if (woken != Woken::timed_out) woken = Woken::interrupted;
   }
   const std::int64_t woken_ps =
       woken == Woken::interrupted ? std::min(own->key.clock_ps, until_ps) : until_ps;
   pass_until_ps(woken_ps);
-  order()->leave(*own, woken_ps);
+  order_->leave(*own, woken_ps);
   return until_ps - woken_ps;
 }
 
-// The earliest time at which another ordered thread acts. Requires the lock.
-std::int64_t Client::next_other_ps() {
-  OrderedThread* const own = ordered();
-  if (own == nullptr || !order()->has_started()) return never_ps;
-  order()->settle_others(*own);
-  return order()->next_other_ps(*own);
+std::int64_t Client::next_other_ps(OrderedThread& own) {
+  if (!order_->has_started()) return never_ps;
+  order_->settle_others(own);
+  return order_->next_other_ps(own);
 }
 
-// The thread has found nothing in a call that waits.
-void Client::note_empty_poll() {
-  if (OrderedThread* const own = ordered()) order()->note_empty_poll(*own);
-}
-
-// Called before the thread waits for an event that it knows, or for one that will come. Returns true if it
-// should come back later, because at this time other threads of the process act, or at one before the event,
-// or up to known_ps, until when no other event comes.
-bool Client::lets_others_act(const Event* event, std::int64_t known_ps) {
-  OrderedThread* const own = ordered();
+bool Client::lets_others_act(OrderedThread& own, const Event* event, std::int64_t known_ps) {
   Clock& clock = block_->clock;
-  if (own == nullptr) return false;
   // A thread of the library goes on until the call that leaves has ended it.
-  if (!own->lives_in_call && (clock.held() || block_->progress.leaves())) return false;
-  const std::int64_t first_ps = next_other_ps();
-  if (order()->must_yield(*own)) {
-    ThreadOrder::yield_without_locks(*own);
+  if (!own.lives_in_call && (clock.held() || block_->progress.leaves())) return false;
+  const std::int64_t first_ps = next_other_ps(own);
+  if (order_->must_yield(own)) {
+    ThreadOrder::yield_without_locks(own);
     return true;
   }
   if (event != nullptr) known_ps = event->time_ps;
   if (first_ps > std::max(known_ps, clock.now_ps())) return false;
   clock.wait_to(first_ps);
-  ThreadOrder::yield_without_locks(*own);
+  ThreadOrder::yield_without_locks(own);
   return true;
 }
 

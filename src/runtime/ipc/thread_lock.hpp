@@ -20,16 +20,13 @@ class ThreadLock {
  public:
   void acquire() {
     const std::uint32_t number = next_.fetch_add(1);
-    std::uint32_t serving = serving_.load();
-    while (serving != number) {
-      if (number - serving > most_threads) refuse();
-      futex_wait(serving_, serving, nullptr);
-      serving = serving_.load();
-    }
+    if (serving_.load() != number) [[unlikely]]
+      wait_for(number);
   }
   void unlock() {
     const std::uint32_t next = serving_.fetch_add(1) + 1;
-    if (next_.load() != next) futex_wake(serving_);
+    if (next_.load() != next) [[unlikely]]
+      wake();
   }
   // Starts to record whether several threads call what follows.
   void note_threads() {
@@ -50,8 +47,21 @@ class ThreadLock {
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
 
  private:
+  // Apart from what each call goes through, which needs no registers for them.
+  [[gnu::noinline]] void wait_for(std::uint32_t number) {
+    std::uint32_t serving = serving_.load();
+    while (serving != number) {
+      if (number - serving > most_threads) refuse();
+      futex_wait(serving_, serving, nullptr);
+      serving = serving_.load();
+    }
+  }
+  [[gnu::noinline]] void wake() { futex_wake(serving_); }
   void note(pthread_t self) {
-    if (is_single_threaded()) return;
+    if (!is_single_threaded()) [[unlikely]]
+      note_first(self);
+  }
+  [[gnu::noinline]] void note_first(pthread_t self) {
     pthread_t first = first_.load(std::memory_order_relaxed);
     if (first == self || (first == pthread_t{} && first_.compare_exchange_strong(first, self))) return;
     note_several();

@@ -50,8 +50,8 @@ struct Timeb {
 
 // A call may have waited in the host, where no order has been told of its end: the thread's time is then the
 // latest at which any other has acted.
-void come_from_host() {
-  if (ipc::OrderedThread* const own = ipc::Client::ordered()) thread_order().come_inside(*own);
+void come_from_host(const ipc::Client& client) {
+  if (ipc::OrderedThread* const own = client.ordered()) thread_order().come_inside(*own);
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ std::int64_t now_ps(ipc::Client& client) {
 
 std::int64_t read_clock_ps(ipc::Client& client) {
   if (reads_clock_free) return now_ps(client);
-  come_from_host();
+  come_from_host(client);
   if (client.block().identity.finalised == 0) {
     client.charge_clock_read(is_in_direct_call);
   } else {
@@ -117,7 +117,7 @@ std::int64_t read_clock_ps(ipc::Client& client) {
     client.block().clock.afterwards_ps.add(afterwards_read_ps);
   }
   // A timer is due by the rank's time: the thread takes part in that.
-  if (VirtualTimers::of_process().first_ps() <= now_ps(client) && ipc::Client::ordered() != nullptr) {
+  if (VirtualTimers::of_process().first_ps() <= now_ps(client) && client.ordered() != nullptr) {
     client.lock();
     client.unlock();
   }
@@ -127,7 +127,7 @@ std::int64_t read_clock_ps(ipc::Client& client) {
 
 std::int64_t cpu_ps(ipc::Client& client) {
   // CPU time is the process's: a read in a thread's own time has not advanced it.
-  if (ipc::Client::ordered() != nullptr) {
+  if (client.ordered() != nullptr) {
     client.lock();
     client.charge(std::max(client.costs(0).clock_read.ps(), std::int64_t{50 * ps_per_ns}));
     client.unlock();
@@ -138,7 +138,7 @@ std::int64_t cpu_ps(ipc::Client& client) {
 
 std::optional<std::int64_t> sleep_ps(ipc::Client& client, std::int64_t ps, ipc::OwnFileWait* files) {
   if (is_leaving || ps <= 0) return {};
-  come_from_host();
+  come_from_host(client);
   VirtualTimers& timers = VirtualTimers::of_process();
   if (client.has_due_timer()) timers.fire(client);
   std::int64_t now = now_ps(client);

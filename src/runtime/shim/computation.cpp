@@ -102,7 +102,9 @@ bool is_main_thread() {
   }
   // Where the cycle counter is trapped, reading it would take long and show virtual time.
   const bool is_trapped = std::getenv("APENET_TRAP_TSC") != nullptr;
-  const Observed observed = own.mode == ComputeMode::none && is_trapped ? Observed::no : Observed::yes;
+  const Observed observed = own.mode != ComputeMode::none ? Observed::charged
+                            : is_trapped                  ? Observed::no
+                                                          : Observed::uncharged;
   computation_observed.store(observed);
   return observed;
 }
@@ -176,19 +178,16 @@ void account(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int
   if (charged_ps > 0) client.charge_compute(charged_ps);
 }
 
-// The thread has computed since its last call, in a run that charges nothing for it.
-void note_uncharged() {
-  Thread& thread = own_thread;
-  if (thread.since != Since::left) return;
-  const std::int64_t estimate_ps = thread.uncharged.end(cycle_ticks(), cpu_time_ps);
+// The thread has computed until now, in a run that charges nothing for it.
+[[gnu::noinline]] void note_uncharged(std::uint64_t ticks) {
+  const std::int64_t estimate_ps = own_thread.uncharged.end(ticks, cpu_time_ps);
   if (estimate_ps == 0) [[likely]]
     return;
   if (ipc::Client* client = simulated_client()) client->block().clock.uncharged_ps.add(estimate_ps);
 }
 
-// Charges what the thread has computed since its last call. Apart from enter_program_call(), which runs that
-// charge nothing go through in a few instructions.
-[[gnu::noinline]] void charge_region(const void* caller, const char* function) {
+// Charges what the thread has computed since its last call.
+void charge_region(const void* caller, const char* function) {
   Thread& thread = own_thread;
   const bool reads = process().mode != ComputeMode::profile;
   const std::int64_t now_ps = reads ? cpu_time_ps() : 0;
@@ -202,34 +201,26 @@ void note_uncharged() {
   note_call();
 }
 
-}  // namespace
-
-constinit std::atomic<Observed> computation_observed{Observed::unknown};
-
-bool enter_program_call(const void* caller, const char* function, Callee callee) {
+// The first call of a process or thread, or one in a run that charges computation. Apart from
+// enter_program_call(), as leave_charged_call(): runs that charge nothing go through those in a few
+// instructions.
+[[gnu::noinline]] bool enter_other_call(const void* caller, const char* function, Callee callee) {
   Thread& thread = own_thread;
-  if (thread.depth == 0 && computation_observed.load(std::memory_order_relaxed) != Observed::yes &&
-      begin() != Observed::yes)
-    return false;
-  if (thread.depth == 0 && callee == Callee::time && thread.since == Since::began && !is_main_thread())
-    return false;
-  if (thread.depth++ > 0) return true;
-  if (process().mode == ComputeMode::none) {
-    note_uncharged();
-  } else {
+  Observed observed = computation_observed.load(std::memory_order_relaxed);
+  if (observed == Observed::unknown) observed = begin();
+  if (observed == Observed::unknown || observed == Observed::no) return false;
+  if (callee == Callee::time && thread.since == Since::began && !is_main_thread()) return false;
+  thread.depth = 1;
+  if (observed == Observed::charged) {
     charge_region(caller, function);
+  } else if (thread.since == Since::left) {
+    note_uncharged(cycle_ticks());
   }
   return true;
 }
 
-void leave_program_call() {
+[[gnu::noinline]] void leave_charged_call() {
   Thread& thread = own_thread;
-  if (--thread.depth > 0) return;
-  if (process().mode == ComputeMode::none) {
-    thread.since = simulated_client() != nullptr ? Since::left : Since::in_host;
-    if (thread.since == Since::left) thread.uncharged.begin(cycle_ticks(), cpu_time_ps);
-    return;
-  }
   ipc::Client* client = virtual_client();
   thread.since = client != nullptr ? Since::left : Since::in_host;
   if (client != nullptr && process().mode == ComputeMode::record && is_alone(*client))
@@ -241,14 +232,43 @@ void leave_program_call() {
   }
 }
 
+}  // namespace
+
+constinit std::atomic<Observed> computation_observed{Observed::unknown};
+
+bool enter_program_call(const void* caller, const char* function, Callee callee) {
+  Thread& thread = own_thread;
+  if (thread.depth > 0) {
+    ++thread.depth;
+    return true;
+  }
+  if (computation_observed.load(std::memory_order_relaxed) != Observed::uncharged ||
+      thread.since == Since::began) [[unlikely]]
+    return enter_other_call(caller, function, callee);
+  thread.depth = 1;
+  if (thread.since != Since::left) return true;
+  const std::uint64_t ticks = cycle_ticks();
+  if (thread.uncharged.counts(ticks)) [[unlikely]]
+    note_uncharged(ticks);
+  return true;
+}
+
+void leave_program_call() {
+  Thread& thread = own_thread;
+  if (--thread.depth > 0) return;
+  if (computation_observed.load(std::memory_order_relaxed) != Observed::uncharged) [[unlikely]]
+    return leave_charged_call();
+  thread.since = simulated_client() != nullptr ? Since::left : Since::in_host;
+  if (thread.since == Since::left) thread.uncharged.begin(cycle_ticks(), cpu_time_ps);
+}
+
 void report_computation(ipc::Client& client) {
-  if (computation_observed.load() != Observed::yes) return;
+  if (computation_observed.load() != Observed::charged) return;
   Process& own = process();
   const char* path = std::getenv(ipc::compute_report_variable);
   const std::lock_guard<std::mutex> guard(own.mutex);
   if (path == nullptr || own.is_reported) return;
   own.is_reported = true;
-  if (own.mode == ComputeMode::none) return;
   const std::string lines = own.regions.report(client.rank(), own.mode == ComputeMode::record);
   const int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   // One call, so that the lines of several ranks do not mix.
@@ -274,8 +294,6 @@ APENET_EXPORT void apenet_program_call(int change, const void* caller) {
   static constexpr const char* function = "library";
   if (change < 0) {
     if (own_thread.depth > 0) leave_program_call();
-  } else if (caller == nullptr && own_thread.depth == 0) {
-    return;
   } else if (computation_observed.load(std::memory_order_relaxed) != Observed::no) {
     enter_program_call(caller, function, Callee::library);
   }

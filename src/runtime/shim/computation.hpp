@@ -12,8 +12,8 @@
 
 namespace apenet::shim {
 
-// Whether anybody asks for computation in this process.
-enum class Observed : int { unknown, no, yes };
+// What is to be known of the process's computation. uncharged: how much it is, for the run's notice.
+enum class Observed : int { unknown, no, uncharged, charged };
 extern constinit std::atomic<Observed> computation_observed;
 
 // What the program calls. A thread that makes only calls of the second kind may be one of a library's own,

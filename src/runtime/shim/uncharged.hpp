@@ -33,14 +33,15 @@ class UnchargedComputation {
     }
     ticks_ = ticks;
   }
+  // Whether the region until now is to be measured. Requires begin().
+  [[nodiscard]] bool counts(std::uint64_t ticks) const { return is_sampled_ || ticks - ticks_ >= long_ticks; }
   // The thread has computed until now. Requires begin(). Returns the estimate for this region, in
   // picoseconds. If a long region was not sampled, it includes the calls since the last read of the clock,
   // which seldom take as long.
   template <typename ReadCpu>
   std::int64_t end(std::uint64_t ticks, ReadCpu cpu_ps) {
+    if (!counts(ticks)) return 0;
     const bool is_long = ticks - ticks_ >= long_ticks;
-    if (!is_sampled_ && !is_long) [[likely]]
-      return 0;
     const std::int64_t before_ps = cpu_ps_;
     cpu_ps_ = cpu_ps();
     const std::int64_t weight = is_long ? 1 : interval_;
