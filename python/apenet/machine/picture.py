@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apenet import _core
+from apenet.base.grid import place_of
 from apenet.machine.quantity import quantities
 from apenet.machine.schema import MachineFile
 
@@ -122,10 +123,7 @@ def _grid(dims: Sequence[int], wiring: _core.Wiring) -> tuple[list[Point], list[
             block = (block[0] * (dims[number - 2] + 1.5), block[1] * (dims[number - 1] + 1.5))
     places, coordinates = [], []
     for router in range(len(wiring.routers)):
-        rest, here = router, []
-        for extent in dims:
-            here.append(rest % extent)
-            rest //= extent
+        here = place_of(dims, router)
         coordinates.append(here)
         places.append(
             (
