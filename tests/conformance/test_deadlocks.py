@@ -313,3 +313,50 @@ def test_a_stall_timeout_is_a_number_of_seconds(apenet, value):
     assert done.returncode == 2
     assert "stall" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+LEAVES = """
+#include <mpi.h>
+static char large[1 << 20];
+int main(int count, char** arguments) {
+  int rank;
+  MPI_Comm turned;
+  MPI_Request request;
+  MPI_Init(&count, &arguments);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+  MPI_Comm_set_name(turned, "turned");
+  if (rank == 0 && arguments[1][0] == 'l') MPI_Isend(large, sizeof large, MPI_CHAR, 0, 9, turned, &request);
+  if (rank == 0 && arguments[1][0] == 's') MPI_Issend(large, 8, MPI_CHAR, 1, 4, MPI_COMM_WORLD, &request);
+  if (rank == 1 && arguments[1][0] == 'l') MPI_Recv(large, 8, MPI_CHAR, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Finalize();
+}
+"""
+PENDING = "MPI_Isend to rank 1 (rank 0 of communicator 'turned'), tag 9 pending"
+
+
+@pytest.fixture(params=["mpicc", "mpicc.openmpi", str(OPENMPI_MPICC)], ids=["mpich", "openmpi-4.1", "openmpi-5"])
+def leaves(request, tmp_path, build):
+    """A program that begins a send and calls MPI_Finalize: by each MPI library."""
+    (tmp_path / "leaves.c").write_text(LEAVES)
+    if request.param == "mpicc":
+        return build(tmp_path / "leaves.c")
+    if shutil.which(request.param) is None:
+        pytest.skip(f"no {request.param}")
+    subprocess.run([request.param, "-o", tmp_path / "leaves", tmp_path / "leaves.c"], check=True)
+    return tmp_path / "leaves"
+
+
+def test_a_send_that_is_pending_in_finalize_is_named(apenet, leaves):
+    """Open MPI waits in MPI_Finalize, which MPICH leaves."""
+    done = apenet("run", "-n", "2", "--stall-timeout", "0.5", "--", leaves, "large", timeout_s=100)
+    assert done.returncode == 1, done.stderr
+    first, second, *_ = report_of(done.stderr)
+    assert first in (f"rank 0: finished with {PENDING}", f"rank 0: MPI_Finalize with {PENDING}")
+    assert second == "rank 1: MPI_Recv from rank 0, tag 99"
+
+
+def test_a_synchronous_message_is_named_by_its_communicator(apenet, leaves):
+    """Each library marks such messages by bits of the tag beside the communicator's number."""
+    done = apenet("run", "-n", "2", "--", leaves, "small", timeout_s=100)
+    assert "1 message was never received: from rank 0 to rank 1, tag 4, on MPI_COMM_WORLD" in done.stderr

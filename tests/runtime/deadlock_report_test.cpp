@@ -70,10 +70,11 @@ TEST(DeadlockReport, ACollectiveThatAllHaveEnteredMissesNoRank) {
 TEST(DeadlockReport, MpiFinalizeNamesTheMessagesForWhichItWaits) {
   RankSnapshot snapshot = meets(MpiCall::MPI_Finalize);
   const RankSnapshot other = snapshot;
-  snapshot.provider = {.sends = 3, .send_target = 1};
+  snapshot.provider.sends = 3;
+  snapshot.pending_send = sends_to(1).calls.front().operation;
   EXPECT_EQ(
       deadlock_report({snapshot, other}),
-      "  rank 0: MPI_Finalize with 3 unreceived message(s), the oldest to rank 1\n"
+      "  rank 0: MPI_Finalize with MPI_Ssend to rank 1, tag 7 pending (and 2 more sends)\n"
       "  rank 1: MPI_Finalize\n"
       "  MPI_Finalize on MPI_COMM_WORLD: all its ranks are in it, but messages that they have sent were "
       "not received\n");
@@ -81,11 +82,13 @@ TEST(DeadlockReport, MpiFinalizeNamesTheMessagesForWhichItWaits) {
 
 TEST(DeadlockReport, RanksThatHaveFinishedDoNotMissInMpiFinalize) {
   RankSnapshot snapshot = meets(MpiCall::MPI_Finalize);
-  snapshot.provider = {.sends = 1, .send_target = 1};
+  snapshot.provider.sends = 1;
+  snapshot.pending_send = sends_to(1).calls.front().operation;
+  snapshot.pending_send->call = MpiCall::none;
   RankSnapshot finished;
   finished.state = RankSnapshot::State::finished;
   EXPECT_EQ(deadlock_report({snapshot, finished}),
-            "  rank 0: MPI_Finalize with 1 unreceived message(s), the oldest to rank 1\n"
+            "  rank 0: MPI_Finalize with a send to rank 1, tag 7 pending\n"
             "  rank 1: finished\n"
             "  rank 0 waits for rank 1, which has finished\n");
 }

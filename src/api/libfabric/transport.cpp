@@ -212,6 +212,7 @@ void Transport::write_wait_note() {
   ipc::WaitNote& note = client_.block().note;
   note.receives = 0;
   note.sends = atomics_.under_way();
+  note.has_send_tag = 0;
   if (const AtomicTransfer* atomic = atomics_.oldest())
     note.send_target = static_cast<std::int32_t>(atomic->target);
   // The note has room for one receive and one transfer: those of the first rail that has any.
@@ -226,8 +227,11 @@ void Transport::write_wait_note(const Engine& engine, ipc::WaitNote& note) {
     note.receive_tag = oldest->tag;
   }
   note.sends += engine.unfinished();
-  if (const message::Transfer* oldest = engine.oldest_transfer())
+  if (const message::Transfer* oldest = engine.oldest_transfer()) {
     note.send_target = static_cast<std::int32_t>(oldest->target);
+    note.has_send_tag = oldest->kind == message::TransferKind::message ? 1 : 0;
+    note.send_tag = oldest->tag;
+  }
 }
 
 }  // namespace apenet::libfabric

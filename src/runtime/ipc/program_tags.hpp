@@ -14,9 +14,10 @@ namespace apenet::ipc {
   return (tag >> 31 & 1) == 0;
 }
 
-// MPI_COMM_WORLD has the number 0. The bits above say how a message is sent.
-[[nodiscard]] constexpr bool is_in_world(std::uint64_t tag) {
-  return (tag >> 31 & 0xfffff) == 0;
+// MPI_COMM_WORLD has the number 0. The bits that say how a message is sent are above the number in MPICH, and
+// below it in Open MPI.
+[[nodiscard]] constexpr bool is_in_world(std::uint64_t tag, bool is_mpich) {
+  return (is_mpich ? tag >> 31 & 0xfffff : tag >> 34) == 0;
 }
 
 }  // namespace apenet::ipc

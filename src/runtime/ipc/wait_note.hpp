@@ -132,7 +132,9 @@ struct WaitNote {
   std::int32_t receive_source = -1;  // source of the oldest; -1: any source
   std::uint64_t receive_tag = 0;
   std::uint32_t sends = 0;
-  std::int32_t send_target = -1;  // target of the oldest
+  std::int32_t send_target = -1;   // target of the oldest
+  std::uint32_t has_send_tag = 0;  // 1 if the oldest is a message, not an access to the target's memory
+  std::uint64_t send_tag = 0;
   std::uint32_t left_sends = 0;   // unfinished when the process closed its endpoints
   std::int32_t left_target = -1;  // target of the oldest of these
   std::uint64_t left_tag = 0;

@@ -33,6 +33,8 @@ class Report {
   [[nodiscard]] std::string rank_text(std::uint32_t rank) const;
   [[nodiscard]] std::string provider_text(std::uint32_t rank) const;
   [[nodiscard]] std::string finished_text(std::uint32_t rank) const;
+  [[nodiscard]] std::string pending_text(std::uint32_t rank, const OperationSnapshot& oldest,
+                                         std::uint32_t count) const;
   [[nodiscard]] std::string call_text(std::uint32_t rank, const CallSnapshot& call) const;
   [[nodiscard]] std::string operation_text(std::uint32_t rank, const OperationSnapshot& operation) const;
   [[nodiscard]] std::string peer_text(std::uint32_t rank, const ObjectSnapshot& object,
@@ -151,11 +153,14 @@ std::string Report::provider_text(std::uint32_t rank) const {
 std::string Report::finished_text(std::uint32_t rank) const {
   const RankSnapshot& snapshot = ranks_[rank];
   if (!snapshot.left_send) return "finished";
-  const bool is_known = snapshot.left_send->call != MpiCall::none;
-  std::string text = operation_text(rank, *snapshot.left_send);
-  if (!is_known) text = "a send" + text.substr(name_of(MpiCall::none).size());
-  const std::uint32_t more = snapshot.provider.left_sends - 1;
-  return "finished with " + text + " pending" + (more > 0 ? " (and " + number(more) + " more sends)" : "");
+  return "finished" + pending_text(rank, *snapshot.left_send, snapshot.provider.left_sends);
+}
+
+std::string Report::pending_text(std::uint32_t rank, const OperationSnapshot& oldest,
+                                 std::uint32_t count) const {
+  std::string text = operation_text(rank, oldest);
+  if (oldest.call == MpiCall::none) text = "a send" + text.substr(name_of(MpiCall::none).size());
+  return " with " + text + " pending" + (count > 1 ? " (and " + number(count - 1) + " more sends)" : "");
 }
 
 std::string Report::rank_text(std::uint32_t rank) const {
@@ -166,9 +171,8 @@ std::string Report::rank_text(std::uint32_t rank) const {
   std::string text;
   for (const CallSnapshot& call : snapshot.calls) {
     text += (text.empty() ? "" : "; another thread: ") + call_text(rank, call);
-    if (call.operation.call == MpiCall::MPI_Finalize && snapshot.provider.sends > 0)
-      text += " with " + number(snapshot.provider.sends) + " unreceived message(s), the oldest to rank " +
-              number(snapshot.provider.send_target);
+    if (call.operation.call == MpiCall::MPI_Finalize && snapshot.pending_send)
+      text += pending_text(rank, *snapshot.pending_send, snapshot.provider.sends);
     if (!call.place.empty()) text += " (" + call.place + ")";
   }
   return text + (snapshot.state == State::polls ? ", again and again" : "");

@@ -46,7 +46,7 @@ std::string text_of(const LeftWindow& left) {
 
 // The tag tells the communicator only if that is MPI_COMM_WORLD, or the rank has made only one.
 std::string communicator_of(const RankSnapshot& rank, std::uint64_t tag) {
-  if (ipc::is_in_world(tag)) return "MPI_COMM_WORLD";
+  if (ipc::is_in_world(tag, rank.finalise.is_mpich)) return "MPI_COMM_WORLD";
   const auto is_other = [](const ObjectSnapshot& object) {
     return object.type == ipc::ObjectType::communicator;
   };

@@ -26,7 +26,7 @@ class Reader {
   [[nodiscard]] ObjectSnapshot object(std::uint64_t word, ipc::ObjectType type) const;
   [[nodiscard]] ObjectSnapshot object(const ipc::ObjectNote& note) const;
   [[nodiscard]] FinaliseSnapshot finalise() const;
-  [[nodiscard]] std::optional<OperationSnapshot> left_send(const ipc::WaitNote& provider) const;
+  [[nodiscard]] OperationSnapshot send_of(std::int32_t target, std::uint64_t tag) const;
 
  private:
   [[nodiscard]] std::uint64_t handle(std::uint64_t word) const {
@@ -185,22 +185,21 @@ FinaliseSnapshot Reader::finalise() const {
 }
 
 // The program's peers are ranks of a communicator, so outside MPI_COMM_WORLD the tag alone decides.
-std::optional<OperationSnapshot> Reader::left_send(const ipc::WaitNote& provider) const {
-  if (provider.left_sends == 0) return std::nullopt;
-  OperationSnapshot left;
-  left.call = MpiCall::none;
-  left.kind = CallKind::send;
-  left.object.kind = ObjectKind::world;
-  left.target = provider.left_target;
-  left.target_tag = static_cast<std::int32_t>(ipc::program_tag(provider.left_tag));
+OperationSnapshot Reader::send_of(std::int32_t target, std::uint64_t tag) const {
+  OperationSnapshot send;
+  send.call = MpiCall::none;
+  send.kind = CallKind::send;
+  send.object.kind = ObjectKind::world;
+  send.target = target;
+  send.target_tag = static_cast<std::int32_t>(ipc::program_tag(tag));
   for (const ipc::RequestNote& note : notes_.requests) {
     if (note.handle.get() == 0) continue;
     const auto found = request(note.handle.get());
-    const bool is_it = found && found->kind == CallKind::send && found->target_tag == left.target_tag &&
-                       (found->object.kind != ObjectKind::world || found->target == left.target);
-    if (is_it) return found;
+    const bool is_it = found && found->kind == CallKind::send && found->target_tag == send.target_tag &&
+                       (found->object.kind != ObjectKind::world || found->target == send.target);
+    if (is_it) return *found;
   }
-  return left;
+  return send;
 }
 
 // Keeps only the parts that name existing ranks.
@@ -218,6 +217,8 @@ ipc::WaitNote read_provider(const ipc::WaitNote& shared, std::uint32_t process_c
   if (note.sends > 0 && note.send_target >= 0 && note.send_target < count) {
     snapshot.sends = note.sends;
     snapshot.send_target = note.send_target;
+    snapshot.has_send_tag = note.has_send_tag;
+    snapshot.send_tag = note.send_tag;
   }
   if (note.left_sends > 0 && note.left_target >= 0 && note.left_target < count) {
     snapshot.left_sends = note.left_sends;
@@ -249,7 +250,9 @@ RankSnapshot read_snapshot(const ipc::RankNotes& notes, const ipc::WaitNote& pro
   for (const ipc::CallNote& note : notes.calls) {
     if (note.call.get() != MpiCall::none) snapshot.calls.push_back(reader.call(note));
   }
-  snapshot.left_send = reader.left_send(snapshot.provider);
+  const ipc::WaitNote& known = snapshot.provider;
+  if (known.has_send_tag != 0) snapshot.pending_send = reader.send_of(known.send_target, known.send_tag);
+  if (known.left_sends > 0) snapshot.left_send = reader.send_of(known.left_target, known.left_tag);
   for (const ipc::ObjectNote& note : notes.objects) {
     if (note.handle.get() != 0) snapshot.objects.push_back(reader.object(note));
   }

@@ -78,7 +78,9 @@ struct RankSnapshot {
   std::vector<CallSnapshot> calls;      // one per thread that is in a call
   std::vector<ObjectSnapshot> objects;  // includes freed objects
   std::vector<LockSnapshot> locks;
-  // The oldest send that the rank had not finished when it left; its call may not be known.
+  // The oldest send that is not finished, and the oldest that was not when the rank left. Their calls may not
+  // be known.
+  std::optional<OperationSnapshot> pending_send;
   std::optional<OperationSnapshot> left_send;
   FinaliseSnapshot finalise;
   ipc::WaitNote provider;
