@@ -57,6 +57,8 @@ def analysed(run: RunFolder) -> dict[str, Any]:
         _hot_text(hot),
         is_measured=bool(alternatives) or not replay.time_ps,
     ).to_json()
+    if not content["replay"]["is_exact"] and (content["verdict"]["advice"] or content["verdict"]["limit"]):
+        content["verdict"]["text"] += " The gain is that of a replay, which is not exactly the run: try it."
     if content["outcome"] != "completed":
         content["verdict"]["text"] = f"{_stop_text(run)} {_stopped_part(run, replay)}: {content['verdict']['text']}"
     if (replay.report.messages, replay.report.bytes) != (content["messages"], content["bytes"]) and not _stopped(run):

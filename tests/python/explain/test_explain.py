@@ -449,3 +449,13 @@ def test_a_damaged_result_is_refused(run_folder, tmp_path, key, value, said):
     (folder / "run.json").write_text(json.dumps({**content, key: value}))
     with pytest.raises(InputError, match=said):
         apenet.explain(folder)
+
+
+@pytest.mark.parametrize("machine", ["quong", "ape16"])
+def test_a_gain_of_an_inexact_replay_is_said_to_be_one(slow, tmp_path, machine):
+    out = tmp_path / "run"
+    apenet.run([slow, "ring"], n=4, machine=machine, out=out, record=out / "recording.goal", capture=True)
+    content = apenet.explain(out)
+    assert content["replay"]["is_exact"] == (machine == "ape16")
+    said = "The gain is that of a replay, which is not exactly the run: try it."
+    assert content["verdict"]["text"].endswith(said) == (machine == "quong")
