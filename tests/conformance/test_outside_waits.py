@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -170,3 +172,32 @@ def test_programs_that_fail_between_sleeps_of_work_cost_no_more_real_time_than_t
     done = apenet("run", "-n", "1", "--stall-timeout", "0.3", "--", sys.executable, "-c", program)
     assert done.returncode == 0, done.stderr
     assert "for as long as the stall timeout, waiting for another answer of a program" in done.stderr
+
+
+BESIDE_A_THREAD = """
+import os, sys, threading
+from mpi4py import MPI
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+lock = threading.Lock()
+lock.acquire()
+open(sys.argv[1] + "/ready", "w").close()
+end = MPI.Wtime() + 100
+while not os.access(sys.argv[1] + "/made", os.F_OK) and MPI.Wtime() < end:
+    lock.acquire(timeout=0.01)
+print("found" if MPI.Wtime() < end else "gave up")
+"""
+
+
+def test_waits_with_a_limit_beside_a_thread_take_real_time_too(apenet, tmp_path):
+    """They are in the order of the rank's threads."""
+
+    def makes_file():
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        (tmp_path / "made").touch()
+
+    threading.Thread(target=makes_file, daemon=True).start()
+    done = apenet("run", "-n", "1", "--", sys.executable, "-c", BESIDE_A_THREAD, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "found\n"), done.stderr
+    assert SLEPT in done.stderr

@@ -368,6 +368,20 @@ void OutsideWait::pass(std::int64_t left_ps) {
   own.work_before = work_of(client_);
 }
 
+OrderedWait::OrderedWait(ipc::Client* client)
+    : client_(outside_checks.certain != 0 || outside_checks.key != 0 ? client : nullptr) {
+  if (client_ == nullptr) return;
+  began_ps_ = now_ps(*client_);
+  began_ns_ = host_now_ns();
+}
+
+void OrderedWait::expire() {
+  if (client_ == nullptr || checking_client() != client_) return;
+  const int error = errno;
+  OutsideWait(*client_, now_ps(*client_) - began_ps_, began_ns_).pass(0);
+  errno = error;
+}
+
 ChildWait::ChildWait(ipc::Client* client) : client_(client) {
   if (client_ == nullptr) return;
   began_ps_ = now_ps(*client_);

@@ -99,6 +99,20 @@ class OutsideWait {
   bool has_children_ = false;
 };
 
+// A wait with a limit in the order of the threads, which takes no real time. Make it before the wait.
+class OrderedWait {
+ public:
+  // client: nullptr if the process has the host's time.
+  explicit OrderedWait(ipc::Client* client);
+  // The limit has passed: takes the real time that is owed if the thread waits for something outside.
+  void expire();
+
+ private:
+  ipc::Client* client_;  // nullptr: the thread has checked nothing
+  std::int64_t began_ps_ = 0;
+  std::int64_t began_ns_ = 0;
+};
+
 // A wait for a child. Make it before the wait.
 class ChildWait {
  public:

@@ -25,6 +25,7 @@
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/named_calls.hpp"
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/shared_objects.hpp"
 #include "runtime/shim/system_calls.hpp"
 
@@ -68,9 +69,11 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   if (time != nullptr) {
     until_ps = order_deadline_ps(command == FUTEX_WAIT ? now_ps(*client) + to_ps(*time) : deadline_ps(*time));
   }
+  OrderedWait limited(time != nullptr ? client : nullptr);
   switch (thread_order().block(*own, use.name(), until_ps, nullptr, ipc::WaitEnds::by_signal)) {
     case ipc::Woken::timed_out:
       client->pass_until_ps(own->key.clock_ps);
+      limited.expire();
       return -ETIMEDOUT;
     case ipc::Woken::interrupted:
       return -EINTR;

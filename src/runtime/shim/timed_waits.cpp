@@ -62,7 +62,9 @@ bool would_block(int result) {
       return real(APENET_UNPACK arguments, clock, EarlyDeadline(deadline).get());                        \
     }                                                                                                    \
     if (own != nullptr) {                                                                                \
+      OrderedWait limited(client);                                                                       \
       const std::optional<int> error = ordered(*own, order_deadline_ps(deadline_ps(*deadline)));         \
+      if (error == ETIMEDOUT) limited.expire();                                                          \
       if (error) return *error;                                                                          \
     }                                                                                                    \
     [[maybe_unused]] const Host host(APENET_UNPACK arguments);                                           \
@@ -147,7 +149,10 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
   const auto wait_in_order = [&]() -> std::optional<int> {
     const ObjectUse use(own, semaphore);
     if (!use.is_of_order()) return {};
-    return wait_ordered(*own, semaphore, order_deadline_ps(deadline_ps(*deadline)), true);
+    OrderedWait limited(client);
+    const int error = wait_ordered(*own, semaphore, order_deadline_ps(deadline_ps(*deadline)), true);
+    if (error == ETIMEDOUT) limited.expire();
+    return error;
   };
   std::optional<int> error = wait_in_order();
   if (!error) {
