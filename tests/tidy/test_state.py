@@ -62,6 +62,7 @@ ALLOWED = {
     ("src/runtime/shim/shared_windows.cpp", "value"): "MPI gives a wrapper library no storage of its own",
     ("src/runtime/shim/real.cpp", "host_calls"): "a thread's own",
     ("src/runtime/shim/clocks.cpp", "reads_clock_free"): "a thread's own",
+    ("src/runtime/shim/system_calls.cpp", "uses"): "which thread of the process used a word last: its own",
     ("src/runtime/shim/thread_meetings.cpp", "in_progress"): "what the process initialises at present: its own",
     ("src/runtime/shim/child_processes.cpp", "vfork_start"): "a thread's own",
     ("src/runtime/shim/shells.cpp", "value"): "the streams of popen() that the process has open: its own",

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <ctime>
 #include <optional>
+#include <utility>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/deadlines.hpp"
@@ -46,6 +47,19 @@ clockid_t clock_of(long operation) {
   return is_realtime ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 }
 
+// Whether another thread was the last to call with this word: by what they have read there, they decide
+// whether to call. Within an action. Of words that share an entry, only the last one is known.
+bool meets_another(const ipc::OrderedThread* own, long address) {
+  struct Use {
+    long address = 0;
+    const ipc::OrderedThread* thread = nullptr;
+  };
+  static constinit std::array<Use, 256> uses{};
+  Use& last = uses[static_cast<std::uint64_t>(address) / sizeof(std::uint32_t) % uses.size()];
+  const Use before = std::exchange(last, Use{.address = address, .thread = own});
+  return before.address == address && before.thread != own;
+}
+
 // Waits and wakes of an ordered thread, at words of its process. nullopt: the host's matter.
 std::optional<long> order_futex(long address, long operation, long value, const timespec* time) {
   ipc::OrderedThread* const own = ordered_thread();
@@ -59,7 +73,7 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   if (waits && time != nullptr && (client == nullptr || !is_valid(time))) return {};
   const ObjectUse use(own, word, (operation & FUTEX_PRIVATE_FLAG) == 0);
   if (!use.is_of_order()) return {};
-  if (client != nullptr && thread_order().has_started()) client->note_futex();
+  if (client != nullptr && thread_order().has_started() && meets_another(own, address)) client->note_futex();
   if (wakes) {
     const auto most = static_cast<std::uint32_t>(std::clamp<long>(value, 0, INT_MAX));
     return thread_order().wake(use.name(), most, own);
