@@ -88,6 +88,7 @@ void LowerBounds::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
   }
   // No event that does not exist yet can come before this time.
   std::int64_t new_events_ps = simulation_.next_time().ps();
+  bool any_acts = false;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const Rank& known = ranks_[rank];
     wakes_ps[rank] = known_action_ps(rank);
@@ -95,16 +96,20 @@ void LowerBounds::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
     std::int64_t posts_ps = wakes_ps[rank];
     if (known.state == RankState::running) posts_ps = known.woken_ps;
     if (known.computes()) posts_ps = known.deadline_ps;
-    if (posts_ps != never_ps) new_events_ps = std::min(new_events_ps, posts_ps + lookahead_ps_);
+    if (posts_ps == never_ps) continue;
+    any_acts = true;
+    new_events_ps = std::min(new_events_ps, posts_ps + lookahead_ps_);
   }
-  // Nothing is in progress: see Scheduler::release_idle().
-  if (new_events_ps == never_ps) new_events_ps = simulation_.now().ps();
+  // Nothing of this job is in progress, whatever the model has to do for others: those who sleep act at
+  // present (Scheduler::wake_sleepers() and release_idle()).
+  if (!any_acts && nothing_comes()) new_events_ps = std::min(new_events_ps, simulation_.now().ps());
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const Rank& known = ranks_[rank];
     if (known.state == RankState::finished) {
       wakes_ps[rank] = known.woken_ps;
-    } else if (wakes_ps[rank] == never_ps) {
-      wakes_ps[rank] = std::max(known.woken_ps, new_events_ps);
+    } else if (known.state == RankState::awaiting_event || known.state == RankState::running) {
+      // Also one of which another thread sleeps: a new event may come before that thread wakes.
+      wakes_ps[rank] = std::max(known.woken_ps, std::min(wakes_ps[rank], new_events_ps));
     }
     if (shared_.block(rank).clock.held()) wakes_ps[rank] = known.woken_ps;
   }

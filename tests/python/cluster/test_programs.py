@@ -124,6 +124,20 @@ def test_the_page_of_a_job_says_that_links_are_of_the_whole_machine(exchange, tm
     assert [note.endswith(said) for note in notes] == [True, True]
 
 
+def test_a_job_prints_its_lines_in_the_same_order_in_each_run(native, tmp_path):
+    """Eight threads of each rank print at the same times, and some sleep."""
+    threads = tmp_path / "all_receive"
+    source = ROOT / "tests" / "conformance" / "threads" / "all_receive.c"
+    subprocess.run([BIN / "mpicc", "-O1", "-pthread", source, "-o", threads], check=True)
+    jobs = [
+        Job("threads", command=[str(threads)], ranks=8, partition="4x2x1@0,0,0"),
+        Job("apelib", command=[native("--apelib", "10_halo_apelib_c/halo.c")], ranks=4, partition="4x1x1@0,0,1"),
+    ]
+    first, *others = (run(jobs, machine="ape16", matrix=False).jobs[0].stdout for _ in range(3))
+    assert len(first.splitlines()) > 200
+    assert others == [first] * 2
+
+
 def test_a_program_that_fails_ends_alone(exchange):
     jobs = [job("dies", exchange, 9, "exit"), job("lives", exchange, 6, row=2)]
     dies, lives = run(jobs, machine="ape16", matrix=False).jobs
