@@ -6,11 +6,11 @@ import sys
 import numpy as np
 
 ENTRY = np.dtype(
-    "u1, u1, u1, u1, u4, u4, u2, u2, u8, i8, u8, u8"  # as ipc::RecordingEntry
+    "u1, u1, u1, u1, u4, u4, u2, u2, u8, i8, u8, u8, u4, u4"  # as ipc::RecordingEntry
 )
 SENT, RECEIVED, MATCHED, ENDED, CLOSED = 1, 2, 3, 6, 7
 MESSAGES = 400_000  # each of two ranks sends so many to the other
-IN_CHUNK = 340
+IN_CHUNK = 292
 WRITE = """
 import resource, sys
 from apenet import _core
@@ -22,7 +22,7 @@ with open(sys.argv[1], "rb") as file:
 
 
 def recording(file):
-    """Each message has 240 bytes here: its send, its receive, what that matched, and the ends of both."""
+    """Each message has 280 bytes here: its send, its receive, what that matched, and the ends of both."""
     for rank in range(2):
         entries = np.zeros(5 * MESSAGES + 1, dtype=ENTRY)
         body = entries[:-1].reshape(MESSAGES, 5)
