@@ -73,7 +73,7 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   if (waits && time != nullptr && (client == nullptr || !is_valid(time))) return {};
   const ObjectUse use(own, word, (operation & FUTEX_PRIVATE_FLAG) == 0);
   if (!use.is_of_order()) return {};
-  // Calls without the C library are those of Go, whose threads hand over to one another.
+  // Calls without the C library are those of Go, of whose threads one runs at a time.
   const bool counts = client != nullptr && thread_order().has_started() && !is_in_direct_call;
   if (counts && meets_another(own, address)) client->note_futex();
   if (wakes) {
