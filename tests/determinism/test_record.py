@@ -151,6 +151,20 @@ def test_jacobi_replays_to_the_picosecond(tmp_path):
     assert elsewhere["ideal"] < elsewhere["ape128"] < replayed.virtual_time_us
 
 
+# What ends early in the recorded run, in the calls that start it, ends late elsewhere: the next calls must not wait.
+@pytest.mark.parametrize("elsewhere", [{"map": "cart:4x2x2"}, {"map": "linear"}, {"clock_mhz": 133}])
+def test_a_replay_elsewhere_takes_the_time_of_the_run_there(build, tmp_path, elsewhere):
+    trace = tmp_path / "t.goal"
+    program = build(ROOT / "bench" / "mpi" / "message_rate.c")
+    slow = package.machine("ape16", ["network.link.clock_mhz=20"])
+    record([program, "halo", "10"], trace, n=16, machine=slow, map="random:7")
+    machine = package.machine("ape16", [f"network.link.clock_mhz={elsewhere.get('clock_mhz', 20)}"])
+    placement = elsewhere.get("map", "random:7")
+    ran = package.run([program, "halo", "10"], n=16, machine=machine, map=placement, capture=True)
+    replayed = package.replay(trace, machine=machine, map=placement)
+    assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, rel=0.01)
+
+
 def test_the_same_run_gives_the_same_trace_and_leaves_nothing(pingpong, tmp_path, monkeypatch):
     for folder in ("one", "two", "tmp"):
         (tmp_path / folder).mkdir()

@@ -135,6 +135,61 @@ TEST_F(GoalWriter, DistinguishesEndedFromStartedDependencies) {
   EXPECT_EQ(summary_.unclosed, 0U);
 }
 
+// The library sees both messages end in the calls that start them. The program knows of it in MPI_Waitall,
+// which writes no entry: what it begins before that does not require their ends.
+TEST_F(GoalWriter, RequiresTheEndOfAStartedMessageOnlyOnceTheProgramMayKnowIt) {
+  const auto in = [](ipc::MpiCall call, std::uint32_t completing_calls, RecordingEntry entry) {
+    entry.call = static_cast<std::uint16_t>(call);
+    entry.completing_calls = completing_calls;
+    return entry;
+  };
+  using enum ipc::MpiCall;
+  constexpr std::uint64_t of_library = std::uint64_t{1} << 31;  // a collective call's
+  chunk(0, {in(MPI_Irecv, 4, received(1)), in(MPI_Irecv, 4, matched(1, 1, 5, 8)), in(MPI_Irecv, 4, ended(1)),
+            in(MPI_Isend, 4, sent(2, 1, 5, 8)), in(MPI_Isend, 4, ended(2)), in(MPI_Send, 4, sent(3, 1, 5, 9)),
+            in(MPI_Send, 4, ended(3)), in(MPI_Isend, 4, computed(1000)), in(MPI_Isend, 5, computed(2000)),
+            in(MPI_Isend, 5, sent(4, 1, 5, 10)), in(MPI_Ibarrier, 5, sent(5, 1, of_library, 0)),
+            in(MPI_Ibarrier, 5, ended(5)), in(MPI_Isend, 5, ended(4)), in(MPI_Isend, 5, sent(6, 1, 5, 11)),
+            in(MPI_Wait, 6, ended(6)), in(MPI_Isend, 6, sent(7, 1, 5, 12)), closed()});
+  chunk(1, {sent(1, 0, 5, 8), closed()});
+  EXPECT_EQ(goal(2).substr(0, goal(2).find("\nrank 1")),
+            "// a test\nnum_ranks 2\n"
+            "\nrank 0 {\n"
+            "l1: recv 8b from 1 tag 0 // in MPI_Irecv\n"
+            "l2: send 8b to 1 tag 0 // in MPI_Isend\n"
+            "l2 irequires l1\n"
+            "l3: send 9b to 1 tag 0 // in MPI_Send\n"
+            "l3 irequires l2\n"
+            "l4: calc 1\n"
+            "l4 requires l3\n"
+            "l5: calc 2\n"
+            "l5 requires l4\n"
+            "l5 requires l1\n"
+            "l5 requires l2\n"
+            "l6: send 10b to 1 tag 0 // in MPI_Isend\n"
+            "l6 requires l5\n"
+            "l7: send 0b to 1 tag 1 // in MPI_Ibarrier\n"
+            "l7 irequires l6\n"
+            "l8: send 11b to 1 tag 0 // in MPI_Isend MPI_Wait\n"
+            "l8 requires l7\n"
+            "l9: send 12b to 1 tag 0 // in MPI_Isend\n"
+            "l9 requires l8\n"
+            "l9 requires l6\n"
+            "}\n");
+}
+
+// A remote access may be a step of the library's own, which begins once a message has ended.
+TEST_F(GoalWriter, ARemoteAccessRequiresAllThatTheLibraryKnows) {
+  const auto call = static_cast<std::uint16_t>(ipc::MpiCall::MPI_Irecv);
+  RecordingEntry receive = received(1);
+  RecordingEntry end = ended(1);
+  RecordingEntry get = access(RecordingKind::got, 2, 1, 100);
+  for (RecordingEntry* entry : {&receive, &end, &get}) entry->call = call;
+  chunk(0, {receive, matched(1, 1, 5, 8), end, get, closed()});
+  chunk(1, {sent(1, 0, 5, 8), closed()});
+  EXPECT_NE(goal(2).find("l2 requires l1\n"), std::string::npos);
+}
+
 TEST_F(GoalWriter, WritesBufferAddressesAsComments) {
   const auto at = [](RecordingEntry entry, std::uint64_t address) {
     entry.address = address;

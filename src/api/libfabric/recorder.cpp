@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/ipc/mpi_call_table.hpp"
+
 namespace apenet::libfabric {
 namespace {
 
@@ -100,19 +102,24 @@ void Recorder::append(const ipc::RecordingEntry& entry) {
   if (has_failed_) return;
   const std::int64_t outside_ps = client_.block().clock.outside_ps.get();
   const std::int64_t computed_ps = outside_ps - std::exchange(outside_seen_ps_, outside_ps);
-  if (computed_ps > 0) write({.kind = ipc::RecordingKind::computed, .value = computed_ps});
   ipc::RecordingEntry named = entry;
-  name_call(named);
+  if (const ipc::CallNote* note = ipc::only_note(client_.notes())) name_call(named, *note);
+  if (computed_ps > 0) {
+    const bool completes = ipc::completes_requests(static_cast<ipc::MpiCall>(named.call));
+    write({.kind = ipc::RecordingKind::computed,
+           .call = named.call,
+           .value = computed_ps,
+           .completing_calls = named.completing_calls - (completes ? 1 : 0)});
+  }
   write(named);
 }
 
 // Notes which MPI call of the program it belongs to, and where that is if it is the first of its site.
-void Recorder::name_call(ipc::RecordingEntry& entry) {
-  const ipc::CallNote* note = ipc::only_note(client_.notes());
-  if (note == nullptr) return;
-  entry.call = static_cast<std::uint16_t>(note->call.get());
-  entry.site = call_sites_.of(*note);
-  entry.call_number = note->number.get();
+void Recorder::name_call(ipc::RecordingEntry& entry, const ipc::CallNote& note) {
+  entry.call = static_cast<std::uint16_t>(note.call.get());
+  entry.site = call_sites_.of(note);
+  entry.call_number = note.number.get();
+  entry.completing_calls = ipc::completing_calls(client_.notes());
   for (; written_paths_ < call_sites_.files().size(); ++written_paths_)
     write_path(call_sites_.files()[written_paths_]);
   for (; written_sites_ < call_sites_.sites().size(); ++written_sites_) {

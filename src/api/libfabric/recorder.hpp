@@ -44,7 +44,7 @@ class Recorder {
 
   void append(const ipc::RecordingEntry& entry);
   void write(const ipc::RecordingEntry& entry);
-  void name_call(ipc::RecordingEntry& entry);
+  void name_call(ipc::RecordingEntry& entry, const ipc::CallNote& note);
   void write_path(const std::string& path);
   void next_chunk();
   void leave_chunk();

@@ -32,4 +32,27 @@ inline constexpr std::array<MpiCallEntry, static_cast<std::size_t>(MpiCall::coun
   return index < mpi_call_entries.size() ? mpi_call_entries[index] : mpi_call_entries[0];
 }
 
+// Whether the call may tell the program that an operation has ended which an earlier call has started.
+[[nodiscard]] constexpr bool completes_requests(MpiCall call) {
+  const CallKind kind = entry_of(call).kind;
+  return kind == CallKind::wait_one || kind == CallKind::wait_all || kind == CallKind::wait_any;
+}
+
+// Whether the call starts a directed message, of whose end only a later call tells the program.
+[[nodiscard]] constexpr bool starts_message(MpiCall call) {
+  switch (call) {
+    case MpiCall::MPI_Isend:
+    case MpiCall::MPI_Ibsend:
+    case MpiCall::MPI_Irsend:
+    case MpiCall::MPI_Issend:
+    case MpiCall::MPI_Irecv:
+    case MpiCall::MPI_Imrecv:
+    case MpiCall::MPI_Start:
+    case MpiCall::MPI_Startall:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace apenet::ipc

@@ -35,13 +35,17 @@ struct RecordingEntry {
   std::uint8_t rail = 0;        // number of the node's card that carries the message
   std::uint32_t operation = 0;  // the rank's own number for the operation, starting at 1
   std::uint32_t peer = 0;
-  std::uint16_t call = 0;  // MpiCall of the call that posted it; ended: that has seen the end; 0: not known
+  // MpiCall of the call that posted it; ended: that has seen the end; computed: that follows; 0: not known.
+  std::uint16_t call = 0;
   std::uint16_t site = 0;  // where the program makes this call, of an earlier or later entry; 0: not known
   std::uint64_t tag = 0;
   std::int64_t value = 0;
   std::uint64_t address = 0;         // sent, matched, put, got: of the buffer in the rank's memory; site
   std::uint64_t remote_address = 0;  // put, got: of the memory in the peer
   std::uint32_t call_number = 0;     // among the thread's calls of this function, from 1
+  // How many calls that complete requests (ipc::completes_requests) the rank had begun; computed: without
+  // `call`. Not defined where call is 0.
+  std::uint32_t completing_calls = 0;
 };
 static_assert(sizeof(RecordingEntry) == 56);
 

@@ -68,6 +68,7 @@ struct CallNote {
   NoteField<std::uint64_t> caller;  // where the call returns to, in the process's memory; 0: not known
   NoteField<std::uint64_t> frame;   // address on the stack above which the caller's frames lie
   NoteField<std::uint32_t> number;  // among the thread's calls of this function, from 1
+  NoteField<std::uint32_t> completing_calls;  // begun by the thread so far (completes_requests)
 };
 static_assert(sizeof(CallNote) == 128);
 
@@ -170,6 +171,12 @@ struct RankNotes {
     found = &note;
   }
   return found;
+}
+// What the threads have begun so far.
+[[nodiscard]] inline std::uint32_t completing_calls(const RankNotes& notes) {
+  std::uint32_t sum = 0;
+  for (const CallNote& note : notes.calls) sum += note.completing_calls.get();
+  return sum;
 }
 [[nodiscard]] inline MpiCall only_call(const RankNotes& notes) {
   const CallNote* note = only_note(notes);

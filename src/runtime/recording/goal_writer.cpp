@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/ipc/mpi_call_table.hpp"
+#include "runtime/ipc/program_tags.hpp"
 #include "runtime/ipc/protocol.hpp"
 
 namespace apenet {
@@ -38,6 +39,14 @@ struct Access {
   std::uint64_t address = 0;  // in the target's memory
   std::uint8_t rail = 0;
 };
+
+bool is_of_program(const RecordingEntry& message) {
+  return message.tagged != 0 && ipc::is_of_program(message.tag);
+}
+
+bool starts_message(const RecordingEntry& entry) {
+  return ipc::starts_message(static_cast<ipc::MpiCall>(entry.call));
+}
 
 // Numbers tags in the order of first use. The tags of remote accesses follow.
 class TagNumbers {
@@ -115,6 +124,13 @@ class GoalWriter {
     std::uint8_t rail = 0;
     std::uint8_t in_gpu = 0;
     bool is_matched = false;
+    bool is_of_program = false;  // not one of the MPI library's own
+  };
+  // The library knows that this operation has ended. The program knows it at the earliest when it has begun
+  // more completing calls.
+  struct UnseenEnd {
+    std::uint32_t label = 0;
+    std::uint32_t completing_calls = 0;
   };
 
   void survey();
@@ -123,7 +139,7 @@ class GoalWriter {
   void write_rank(std::uint32_t rank);
   void begin_entry(const RecordingEntry& entry);
   void receive(std::uint32_t rank, const RecordingEntry& entry);
-  void compute(std::int64_t ps);
+  void compute(const RecordingEntry& entry);
   void write_passive(std::uint32_t rank);
   void end_line(const RecordingEntry& entry);
   static CallPlace place_of(const RecordingEntry& entry) {
@@ -131,7 +147,8 @@ class GoalWriter {
   }
   void write_calls(const RecordingEntry& entry);
   void write_call(const CallPlace& place);
-  void depend(std::uint32_t label);
+  void depend(std::uint32_t label, const RecordingEntry& entry);
+  void end_operation(const RecordingEntry& ended);
 
   const Recording& recording_;
   const LinesOfCalls& lines_of_calls_;
@@ -147,7 +164,9 @@ class GoalWriter {
   std::vector<Match> matches_;         // by operation
   std::vector<CallPlace> ended_in_;    // by operation: the MPI call that has seen its end
   std::vector<std::uint32_t> labels_;  // by operation: label whose end is the operation's end; 0: not written
-  std::vector<std::uint32_t> ended_;   // labels that have ended since the last operation began
+  std::vector<bool> is_started_message_;  // by operation: only a later call tells the program of its end
+  std::vector<std::uint32_t> ended_;      // labels that have ended since the last operation began
+  std::vector<UnseenEnd> unseen_;         // in the order of their ends
   std::uint32_t rank_ = 0;
   std::uint32_t last_ = 0;  // label of the last operation
   std::uint32_t next_label_ = 1;
@@ -256,6 +275,7 @@ void GoalWriter::find_lines() {
 void GoalWriter::write_rank(std::uint32_t rank) {
   rank_ = rank;
   ended_.clear();
+  unseen_.clear();
   last_ = 0;
   next_label_ = 1;
   unwritten_ps_ = 0;
@@ -266,14 +286,15 @@ void GoalWriter::write_rank(std::uint32_t rank) {
     if (entry.kind == RecordingKind::ended) ended_in_[entry.operation] = place_of(entry);
     if (entry.kind == RecordingKind::matched) {
       matches_[entry.operation] = {entry.value, entry.address, entry.peer, tags_.of(entry),
-                                   entry.rail,  entry.in_gpu,  true};
+                                   entry.rail,  entry.in_gpu,  true,       is_of_program(entry)};
     }
   });
   labels_.assign(operations, 0);
+  is_started_message_.assign(operations, false);
   recording_.for_each(rank, [this, rank](const RecordingEntry& entry) {
     switch (entry.kind) {
       case RecordingKind::computed:
-        compute(entry.value);
+        compute(entry);
         break;
       case RecordingKind::received:
         receive(rank, entry);
@@ -284,7 +305,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
         begin_entry(entry);
         break;
       case RecordingKind::ended:
-        if (labels_[entry.operation] != 0) ended_.push_back(labels_[entry.operation]);
+        end_operation(entry);
         break;
       case RecordingKind::matched:
       case RecordingKind::closed:
@@ -325,8 +346,27 @@ void GoalWriter::write_call(const CallPlace& place) {
   if (place.number != 0) out_.print("#%u", place.number);
 }
 
-// Writes the dependencies of an operation, and makes it the last one.
-void GoalWriter::depend(std::uint32_t label) {
+void GoalWriter::end_operation(const RecordingEntry& ended) {
+  const std::uint32_t label = labels_[ended.operation];
+  if (label == 0) return;
+  const bool is_seen = !is_started_message_[ended.operation] || ended.call == 0 ||
+                       ipc::completes_requests(static_cast<ipc::MpiCall>(ended.call));
+  if (is_seen)
+    ended_.push_back(label);
+  else
+    unseen_.push_back({label, ended.completing_calls});
+}
+
+// Writes the dependencies of an operation, and makes it the last one. A send, a receive or computation begins
+// because the program has come to it. A remote access may be the library's, which knows more.
+void GoalWriter::depend(std::uint32_t label, const RecordingEntry& entry) {
+  const bool knows_all =
+      entry.call == 0 || entry.kind == RecordingKind::put || entry.kind == RecordingKind::got;
+  const auto still_unseen = std::find_if(unseen_.begin(), unseen_.end(), [&](const UnseenEnd& end) {
+    return !knows_all && end.completing_calls >= entry.completing_calls;
+  });
+  for (auto seen = unseen_.begin(); seen != still_unseen; ++seen) ended_.push_back(seen->label);
+  unseen_.erase(unseen_.begin(), still_unseen);
   bool follows = last_ == 0;
   for (const std::uint32_t ended : ended_) {
     out_.print("l%u requires l%u\n", label, ended);
@@ -348,7 +388,7 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
               .call = entry.call,
               .site = entry.site,
               .call_number = entry.call_number});
-    depend(first);
+    depend(first, entry);
     const std::uint32_t answer = next_label_++;
     out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
     end_line(entry);
@@ -359,7 +399,8 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
   const std::uint32_t tag = entry.kind == RecordingKind::put ? tags_.put() : tags_.of(entry);
   out_.print("l%u: send %lldb to %u tag %u", first, bytes, entry.peer, tag);
   end_line(entry);
-  depend(first);
+  is_started_message_[entry.operation] = is_of_program(entry) && starts_message(entry);
+  depend(first, entry);
 }
 
 void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
@@ -383,18 +424,19 @@ void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
             .site = entry.site,
             .address = message.address,
             .call_number = entry.call_number});
-  depend(operation);
+  is_started_message_[entry.operation] = message.is_of_program && starts_message(entry);
+  depend(operation, entry);
 }
 
-void GoalWriter::compute(std::int64_t ps) {
+void GoalWriter::compute(const RecordingEntry& entry) {
   constexpr std::int64_t ps_per_ns = 1000;
-  unwritten_ps_ += ps;
+  unwritten_ps_ += entry.value;
   const std::int64_t ns = unwritten_ps_ / ps_per_ns;
   if (ns == 0) return;
   unwritten_ps_ -= ns * ps_per_ns;
   const std::uint32_t operation = next_label_++;
   out_.print("l%u: calc %lld\n", operation, static_cast<long long>(ns));
-  depend(operation);
+  depend(operation, entry);
   ended_.push_back(operation);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "runtime/ipc/client.hpp"
+#include "runtime/ipc/mpi_call_table.hpp"
 #include "runtime/shim/mpi_library.hpp"
 
 namespace apenet::shim {
@@ -86,6 +87,7 @@ class InCall {
     note_->caller.set(reinterpret_cast<std::uintptr_t>(site.caller));
     note_->frame.set(reinterpret_cast<std::uintptr_t>(site.frame));
     note_->number.set(++own_calls[static_cast<std::size_t>(call)]);
+    if (ipc::completes_requests(call)) note_->completing_calls.set(note_->completing_calls.get() + 1);
     note_->call.set(call);
   }
   ~InCall() {
