@@ -33,6 +33,8 @@ _SHOWN = (
 )
 """Columns that have a figure; of a table with none of them, the first that are numbers and vary."""
 _MOST_FIGURES = 4
+_LEAST_FACTOR = 1.1
+"""A smaller ratio is said in percent."""
 _MOST_CURVES = 12
 _MOST_ROWS = 5000
 
@@ -171,7 +173,8 @@ def _of_sweep(rows: Sequence[Mapping[str, Any]], value: str, axes: Sequence[str]
     if not ordered or ordered[0][1] <= 1:
         return f"Nothing that was varied changes {value}."
     axis, ratio = ordered[0]
-    return f"{axis} changes {value} most, by up to a factor of {ratio:.3g} with everything else equal."
+    extent = f"a factor of {ratio:.3g}" if ratio >= _LEAST_FACTOR else f"{100 * (ratio - 1):.2g} %"
+    return f"{axis} changes {value} most, by up to {extent} with everything else equal."
 
 
 def _largest_ratio(rows: Sequence[Mapping[str, Any]], axis: str, value: str, axes: Sequence[str]) -> float:

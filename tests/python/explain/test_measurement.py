@@ -111,6 +111,13 @@ def test_a_sweep_says_what_changes_its_result_most():
     ]
 
 
+def test_a_small_effect_of_a_sweep_is_said_in_percent():
+    rows = [{"clock": 100, "time_us": 254.291}, {"clock": 133, "time_us": 254.413}]
+    found = measurement({"points": rows}, command="apenet sweep: run", axes=("clock",))
+    text = "clock changes time_us most, by up to 0.048 % with everything else equal."
+    assert found["verdict"]["text"] == text
+
+
 @pytest.mark.parametrize(
     "text",
     [
