@@ -36,8 +36,9 @@ class Job:
     """A program or a trace in the GOAL format, with ranks of its own, on a partition or on nodes of its own.
 
     `trace`: the file of a trace. `command`: a program and its arguments, with `ranks` ranks, and the MPI library `mpi`
-    as in `apenet.run`; `out` is the run's folder, `output` a folder for what the ranks print. `map` places the ranks as
-    in `apenet.run`, within the `partition` if there is one. None of them acts before `start`, in seconds or as `10us`.
+    as in `apenet.run`; so are `compute`, `size`, `environment` and `limit_virtual`, which counts from `start`. `out` is
+    the run's folder, `output` a folder for what the ranks print. `map` places the ranks as in `apenet.run`, within the
+    `partition` if there is one. None of them acts before `start`, in seconds or as `10us`.
     """
 
     name: str
@@ -49,6 +50,10 @@ class Job:
     command: Sequence[str] | None = None
     ranks: int | None = None
     mpi: MpiChoice = "auto"
+    compute: str = "none"
+    size: str | None = None
+    environment: dict[str, str] | None = None
+    limit_virtual: str | float | None = None
     out: str | Path | None = None
     output: str | Path | None = None
 
@@ -282,9 +287,11 @@ def _planned_job(on: Machine, job: Job, engine: str, seed: int) -> _Planned:
     if (job.trace is None) == (job.command is None):
         raise InputError("trace, command", "both" if job.trace is not None else "neither", "one of them")
     if job.trace is not None:
-        for name in ("ranks", "out", "output"):
+        for name in ("ranks", "size", "environment", "limit_virtual", "out", "output"):
             if getattr(job, name) is not None:
                 raise InputError(name, getattr(job, name), "only with a command: a trace has its own ranks")
+        if job.compute != "none":
+            raise InputError("compute", job.compute, "only with a command: a trace has its own computation")
         schedule = read_trace(job.trace)
         return _Planned(job, map_ranks(on, schedule.rank_count, job.ranks_per_node, job.map), start_ps, schedule)
     if job.command is None or job.ranks is None:
@@ -299,6 +306,10 @@ def _planned_job(on: Machine, job: Job, engine: str, seed: int) -> _Planned:
         engine=engine,
         seed=seed,
         start_ps=start_ps,
+        compute=job.compute,
+        size=job.size,
+        environment=job.environment,
+        limit_virtual=job.limit_virtual,
         out=job.out,
         output=job.output,
     )

@@ -17,6 +17,7 @@ from apenet.machine.settings import setting_texts
 
 _MOST_BYTES = 2**20
 _TEXT, _TEXTS, _NUMBER = "a text", "a list of texts", "a whole number"
+_VARIABLES = "a table of texts"
 _KEYS = {
     "machine": _TEXT,
     "settings": _TEXTS,
@@ -35,6 +36,10 @@ _JOB_KEYS = {
     "command": _TEXTS,
     "ranks": _NUMBER,
     "mpi": _TEXT,
+    "compute": _TEXT,
+    "size": _TEXT,
+    "environment": _VARIABLES,
+    "limit_virtual": "a time such as 10ms",
     "out": _TEXT,
     "output": _TEXT,
 }
@@ -94,6 +99,8 @@ def _is(value: object, expected: str) -> bool:
         return is_number
     if expected == _TEXTS:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if expected == _VARIABLES:
+        return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
     if expected == _KEYS["job"]:
         return isinstance(value, dict)
     if expected == _JOB_KEYS["map"] and isinstance(value, list):

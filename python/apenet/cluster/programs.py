@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apenet import _core
-from apenet.base.errors import Interrupted
+from apenet.base.errors import InputError, Interrupted
 from apenet.base.outfiles import given_path
+from apenet.compute.charging import Job as ComputingJob
 from apenet.host.mpi_library import MpiChoice, loader_variables
 from apenet.host.streams import OutputFolder
 from apenet.machine import Machine
-from apenet.machine.mapping import Mapping
+from apenet.machine.mapping import Mapping as RankMapping
+from apenet.run.computation import Choice, Computation, choose
 from apenet.run.folder import OF_SEVERAL_JOBS, Outputs
-from apenet.run.program import RunRequest, program_request, program_result, session_options
+from apenet.run.limits import time_text, virtual_limit_ps
+from apenet.run.program import RunRequest, computed, program_request, program_result, session_options
 from apenet.run.program_result import RunResult
 from apenet.run.results import Totals
 from apenet.run.session import SessionJob, run_session
@@ -31,8 +34,16 @@ class PlannedProgram:
     program: Path
     mpi: MpiChoice
     start_ps: int
+    choice: Choice
+    environment: Mapping[str, str]
     out: Path | None
     output: Path | None
+
+    @property
+    def computing(self) -> ComputingJob:
+        """The program as profiles of computation know it."""
+        request = self.request
+        return ComputingJob(self.program, request.command[1:], request.ranks, request.size, request.machine)
 
 
 def plan_program(
@@ -41,23 +52,43 @@ def plan_program(
     machine: Machine,
     ranks: int,
     ranks_per_node: int,
-    mapping: Mapping,
+    mapping: RankMapping,
     mpi: MpiChoice,
     engine: str,
     seed: int,
     start_ps: int,
+    compute: str,
+    size: str | None,
+    environment: Mapping[str, str] | None,
+    limit_virtual: str | float | None,
     out: str | Path | None,
     output: str | Path | None,
 ) -> PlannedProgram:
     """Checks the job. Raises InputError as `apenet.run`."""
     request, program = program_request(
-        command, n=ranks, machine=machine, ranks_per_node=ranks_per_node, map=mapping, engine=engine, mpi=mpi, seed=seed
+        command,
+        n=ranks,
+        machine=machine,
+        ranks_per_node=ranks_per_node,
+        map=mapping,
+        engine=engine,
+        mpi=mpi,
+        seed=seed,
+        compute=compute,
+        size=size,
     )
+    virtual_limit_ps(limit_virtual)
+    request = replace(request, limit_virtual=None if limit_virtual is None else time_text(limit_virtual))
+    choice = choose(compute, ComputingJob(program, request.command[1:], request.ranks, request.size, machine))
+    if choice.record is not None:
+        raise InputError("compute", compute, "none, measured[:SCALE] or a profile: apenet run records one")
     return PlannedProgram(
         request=request,
         program=program,
         mpi=mpi,
         start_ps=start_ps,
+        choice=choice,
+        environment=environment or {},
         out=given_path("out", out, "a folder"),
         output=given_path("output", output, "a folder"),
     )
@@ -69,25 +100,35 @@ def run_programs(
     """Runs the programs together. `is_kept`: their folders are written. Raises Interrupted if a signal ends them."""
     began = time.monotonic()
     with ExitStack() as stack:
-        outputs, jobs = [], []
+        outputs, jobs, computations = [], [], []
         for plan in plans:
             out = plan.out if is_kept else None
-            inputs = {"program": plan.program, "machine": plan.request.machine.path}
+            inputs = {
+                "program": plan.program,
+                "machine": plan.request.machine.path,
+                "profile": plan.choice.profile,
+            }
             outputs.append(stack.enter_context(Outputs(plan.request, out=out, trace=None, inputs=inputs)))
             folder = None
             if is_kept and plan.output is not None:
                 folder = stack.enter_context(OutputFolder(plan.output, plan.request.ranks))
-            jobs.append(_session_job(plan, folder))
+            computations.append(stack.enter_context(Computation(plan.choice, plan.computing)))
+            jobs.append(_session_job(plan, folder, {**plan.environment, **computations[-1].environment}))
         observation = outputs[0].observation
         observation.network_history = any(one.observation.network_history for one in outputs)
         outcomes, is_interrupted = run_session(machine, description, jobs, observation, is_to_end=lambda: False)
         if is_interrupted:
             raise Interrupted
-        results = [program_result(plan.request, outcome, began) for plan, outcome in zip(plans, outcomes, strict=True)]
+        results = [
+            computed(plan.choice, computation, program_result(plan.request, outcome, began))
+            for plan, computation, outcome in zip(plans, computations, outcomes, strict=True)
+        ]
         mark = (OF_SEVERAL_JOBS,) if len(plans) > 1 else ()
         results = [
-            replace(one.keep(replace(result, warnings=(*result.warnings, *mark))), warnings=result.warnings)
-            for one, result in zip(outputs, results, strict=True)
+            replace(
+                one.keep(replace(result, warnings=(*result.warnings, *mark)), computation), warnings=result.warnings
+            )
+            for one, computation, result in zip(outputs, computations, results, strict=True)
         ]
         for job in jobs:
             if job.folder is not None:
@@ -110,16 +151,18 @@ def run_programs(
     return own, totals
 
 
-def _session_job(plan: PlannedProgram, folder: OutputFolder | None) -> SessionJob:
+def _session_job(plan: PlannedProgram, folder: OutputFolder | None, extra: Mapping[str, str]) -> SessionJob:
     options = session_options(plan.request.machine)
     options.start_ps = plan.start_ps
+    options.compute, options.compute_scale = plan.choice.mode, plan.choice.scale
+    options.limit_virtual_ps = virtual_limit_ps(plan.request.limit_virtual)
     return SessionJob(
         program=plan.program,
         command=plan.request.command,
         nodes=plan.request.nodes,
         options=options,
         capture=True,
-        extra={},
+        extra=extra,
         loaded=loader_variables("intel" if plan.request.mpi == "intel" else plan.mpi),
         folder=folder,
         reads_input=False,

@@ -226,7 +226,7 @@ def run(
             result = replace(result, warnings=(*result.warnings, *ineffective))
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
-        result = _computed(choice, computation, result)
+        result = computed(choice, computation, result)
         if engine == BOTH and result.ok:
             again = run(
                 command,
@@ -352,7 +352,8 @@ def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> R
     return replace(result, warnings=(*result.warnings, *warnings))
 
 
-def _computed(choice: Choice, computation: Computation, result: RunResult) -> RunResult:
+def computed(choice: Choice, computation: Computation, result: RunResult) -> RunResult:
+    """The result with what the run charged for computation."""
     charged, warnings = computation.judge(is_complete=result.outcome == "completed")
     note = "" if choice.charge is None else choice.charge.note
     return replace(result, computation=charged, note=note, warnings=(*result.warnings, *warnings))

@@ -1,5 +1,6 @@
 """Several programs in one simulation: the same times as alone on links of their own, and each ends alone."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +147,63 @@ def test_a_program_that_fails_ends_alone(exchange):
     assert lives.time_us == lives.alone_us
 
 
+COMPUTING = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+volatile double sum;
+int main(void) {
+  MPI_Init(NULL, NULL);
+  for (int i = 0; i < 5; i++) {
+    for (int k = 0; k < 3000000; k++) sum += k;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  printf("%s %.1f\n", getenv("MINE") ? getenv("MINE") : "none", MPI_Wtime() * 1e6);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def computing(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("computing")
+    (folder / "computing.c").write_text(COMPUTING)
+    subprocess.run([BIN / "mpicc", "-O1", "-o", folder / "computing", folder / "computing.c"], check=True)
+    return str(folder / "computing")
+
+
+def test_each_job_has_its_own_environment_and_charges_its_own_computation(computing, tmp_path):
+    profile = tmp_path / "computing.json"
+    apenet.run([computing], n=2, machine="ape16", compute=f"record:{profile}", capture=True)
+    charged = apenet.run([computing], n=2, machine="ape16", compute=str(profile), capture=True)
+    free = apenet.run([computing], n=2, machine="ape16", capture=True)
+    assert charged.virtual_time_us > 2 * free.virtual_time_us
+    jobs = [
+        Job("free", command=[computing], ranks=2, map=[0, 1], environment={"MINE": "yes"}),
+        Job("charged", command=[computing], ranks=2, map=[8, 9], compute=str(profile), start="5us", out=tmp_path / "out"),
+    ]
+    result = run(jobs, machine="ape16", matrix=False)
+    assert [one.time_us for one in result.jobs] == [free.virtual_time_us, charged.virtual_time_us]
+    assert [one.alone_us for one in result.jobs] == [free.virtual_time_us, charged.virtual_time_us]
+    assert [one.stdout.split()[0] for one in result.jobs] == [b"yes", b"none"]
+    folder = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert folder["computation"] == json.loads(json.dumps(charged.to_json()["computation"]))
+
+
+def test_a_limit_of_virtual_time_counts_from_the_start_of_the_job_and_ends_it_alone(exchange):
+    alone = run([job("one", exchange, 9)], machine="ape16").jobs[0].time_us
+    jobs = [
+        job("ends", exchange, 9, row=0, start="30us", limit_virtual=f"{alone + 1:.3f}us"),
+        job("stops", exchange, 9, row=1, start="30us", limit_virtual="20us"),
+        job("lives", exchange, 9, row=2),
+    ]
+    ends, stops, lives = run(jobs, machine="ape16", matrix=False).jobs
+    assert (ends.outcome, lives.outcome) == ("completed", "completed")
+    assert (stops.outcome, stops.time_us) == ("limit", None)
+    assert lives.time_us == ends.time_us == alone
+
+
 def test_programs_and_traces_are_refused_together(exchange, tmp_path):
     (tmp_path / "one.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 10\n}\n")
     with pytest.raises(InputError, match="all of one kind"):
@@ -159,6 +217,14 @@ def test_programs_and_traces_are_refused_together(exchange, tmp_path):
         ('command = ["true"]', "job.a.ranks"),
         ('command = "true"\nranks = 1', "a list of texts"),
         ('trace = "x.goal"\nranks = 1', "only with a command"),
+        ('trace = "x.goal"\nlimit_virtual = "1us"', "only with a command"),
+        ('trace = "x.goal"\ncompute = "measured"', "a trace has its own computation"),
+        ('command = ["true"]\nranks = 1\ncompute = "record:x"', "apenet run records one"),
+        ('command = ["true"]\nranks = 1\ncompute = "x.json"', "job a: compute"),
+        ('command = ["true"]\nranks = 1\nlimit_virtual = "0us"', "job a: limit_virtual"),
+        ('command = ["true"]\nranks = 1\nlimit_virtual = 3', "a time such as 10ms"),
+        ('command = ["true"]\nranks = 1\nenvironment = {A = 1}', "job.a.environment"),
+        ('command = ["true"]\nranks = 1\nsize = "x y"', "job a: size"),
     ],
 )
 def test_what_is_wrong_with_a_job_is_said(tmp_path, keys, said):
