@@ -101,7 +101,14 @@ void RunLoop::guarded(Work work) {
 }
 
 bool RunLoop::is_live() const {
-  return server_.any_alive() && !verdict_.is_stopped() && !is_drained_;
+  if (verdict_.is_stopped() || is_drained_) return false;
+  return server_.any_alive() || awaits_last_step();
+}
+
+// The processes have ended, perhaps while other jobs held the model: the scheduler has yet to take what they have
+// posted and taken since the step before.
+bool RunLoop::awaits_last_step() const {
+  return view_.ranks.started() && !all_finished_ && server_.failures().empty() && view_.grants.nobody_runs();
 }
 
 void RunLoop::turn(bool others_go_on, const std::function<bool()>& interrupted) {

@@ -56,6 +56,7 @@ class RunLoop {
 
   template <typename Work>
   void guarded(Work work);
+  [[nodiscard]] bool awaits_last_step() const;
   void note_outcome();
   [[nodiscard]] bool is_at_limit();
   void wait_for_processes(bool others_go_on);

@@ -191,6 +191,47 @@ def test_each_job_has_its_own_environment_and_charges_its_own_computation(comput
     assert folder["computation"] == json.loads(json.dumps(charged.to_json()["computation"]))
 
 
+# Both jobs take their messages in the same step. Then the ranks of the one end, while those of the other hold the model.
+ENDS_FIRST = r"""
+#include <mpi.h>
+int main(int count, char** words) {
+  MPI_Init(&count, &words);
+  int ranks, rank;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  char out[1000] = {0}, in[1000];
+  MPI_Send(out, 1000, MPI_CHAR, (rank + 1) % ranks, 0, MPI_COMM_WORLD);
+  MPI_Recv(in, 1000, MPI_CHAR, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (words[1][0] == 'g') {
+    volatile double sum = 0;
+    for (long k = 0; k < 200000000; k++) sum += k;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (words[1][0] == 's') MPI_Send(out, 8, MPI_CHAR, (rank + 1) % ranks, 7, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("last", ["ends", "sends"])
+def test_what_the_ranks_did_last_is_known_though_their_processes_end_before_the_next_step(tmp_path, last):
+    (tmp_path / "ends.c").write_text(ENDS_FIRST)
+    program = str(tmp_path / "ends")
+    subprocess.run([BIN / "mpicc", "-O1", "-o", program, tmp_path / "ends.c"], check=True)
+    jobs = [
+        Job("first", command=[program, last], ranks=4, map=[0, 1, 2, 3]),
+        Job("second", command=[program, "goes on"], ranks=4, map=[8, 9, 10, 11]),
+    ]
+    result = run(jobs, machine="ape16", matrix=False)
+    first, second = result.jobs
+    assert (first.outcome, first.time_us) == ("completed", first.alone_us)
+    assert (second.outcome, second.warnings) == ("completed", ())
+    said = "4 messages were never received; the first: from rank 3 to rank 0, tag 7, on MPI_COMM_WORLD"
+    assert first.warnings == ((said,) if last == "sends" else ())
+    assert result.messages == (20 if last == "sends" else 16)
+
+
 def test_a_limit_of_virtual_time_counts_from_the_start_of_the_job_and_ends_it_alone(exchange):
     alone = run([job("one", exchange, 9)], machine="ape16").jobs[0].time_us
     jobs = [
