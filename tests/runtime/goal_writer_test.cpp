@@ -171,10 +171,52 @@ TEST_F(GoalWriter, RequiresTheEndOfAStartedMessageOnlyOnceTheProgramMayKnowIt) {
             "l7: send 0b to 1 tag 1 // in MPI_Ibarrier\n"
             "l7 irequires l6\n"
             "l8: send 11b to 1 tag 0 // in MPI_Isend MPI_Wait\n"
-            "l8 requires l7\n"
+            "l8 irequires l7\n"
             "l9: send 12b to 1 tag 0 // in MPI_Isend\n"
             "l9 requires l8\n"
+            "l9 requires l7\n"
             "l9 requires l6\n"
+            "}\n");
+}
+
+// Two nonblocking collectives (tags a, b). What the library sends in MPI_Wait requires the receives of its
+// own one.
+TEST_F(GoalWriter, StepsOfACollectiveRequireOnlyItsOwn) {
+  const auto in = [](ipc::MpiCall call, std::uint32_t completing_calls, RecordingEntry entry) {
+    entry.call = static_cast<std::uint16_t>(call);
+    entry.completing_calls = completing_calls;
+    return entry;
+  };
+  using enum ipc::MpiCall;
+  constexpr std::uint64_t a = std::uint64_t{1} << 31;
+  constexpr std::uint64_t b = a + 1;
+  chunk(
+      0,
+      {in(MPI_Iallreduce, 0, received(1)), in(MPI_Iallreduce, 0, sent(2, 1, a, 8)),
+       in(MPI_Iallreduce, 0, ended(2)), in(MPI_Ibcast, 0, received(3)), in(MPI_Wait, 1, matched(3, 1, b, 6)),
+       in(MPI_Wait, 1, ended(3)), in(MPI_Wait, 1, sent(4, 1, b, 6)), in(MPI_Wait, 1, matched(1, 1, a, 8)),
+       in(MPI_Wait, 1, ended(1)), in(MPI_Wait, 1, received(5)), in(MPI_Wait, 1, matched(5, 1, a, 7)),
+       in(MPI_Wait, 1, ended(4)), in(MPI_Wait, 1, ended(5)), in(MPI_Send, 1, sent(6, 1, 3, 1)), closed()});
+  chunk(1, {sent(1, 0, a, 8), sent(2, 0, b, 6), sent(3, 0, a, 7), closed()});
+  EXPECT_EQ(goal(2).substr(0, goal(2).find("\nrank 1")),
+            "// a test\nnum_ranks 2\n"
+            "\nrank 0 {\n"
+            "l1: recv 8b from 1 tag 0 // in MPI_Iallreduce MPI_Wait\n"
+            "l2: send 8b to 1 tag 0 // in MPI_Iallreduce\n"
+            "l2 irequires l1\n"
+            "l3: recv 6b from 1 tag 1 // in MPI_Ibcast MPI_Wait\n"
+            "l3 irequires l2\n"
+            "l4: send 6b to 1 tag 1 // in MPI_Wait\n"
+            "l4 requires l3\n"
+            "l5: recv 7b from 1 tag 0 // in MPI_Wait\n"
+            "l5 requires l2\n"
+            "l5 requires l1\n"
+            "l6: send 1b to 1 tag 2 // in MPI_Send\n"
+            "l6 requires l3\n"
+            "l6 requires l1\n"
+            "l6 requires l4\n"
+            "l6 requires l5\n"
+            "l6 requires l2\n"
             "}\n");
 }
 

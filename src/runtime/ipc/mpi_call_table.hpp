@@ -55,4 +55,27 @@ inline constexpr std::array<MpiCallEntry, static_cast<std::size_t>(MpiCall::coun
   }
 }
 
+// Whether the call starts a collective operation that goes on behind it.
+[[nodiscard]] constexpr bool starts_collective(MpiCall call) {
+  const MpiCallEntry& entry = entry_of(call);
+  return entry.kind == CallKind::collective && entry.name.starts_with("MPI_I") &&
+         !entry.name.starts_with("MPI_Intercomm");
+}
+
+// Whether the call is about messages or requests of the program alone: what it posts of a collective
+// operation belongs to one that an earlier call has started.
+[[nodiscard]] constexpr bool only_continues_collectives(MpiCall call) {
+  switch (entry_of(call).kind) {
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::exchange:
+    case CallKind::wait_one:
+    case CallKind::wait_all:
+    case CallKind::wait_any:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace apenet::ipc

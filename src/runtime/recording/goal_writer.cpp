@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/ipc/mpi_call_table.hpp"
@@ -124,7 +125,20 @@ class GoalWriter {
     std::uint8_t rail = 0;
     std::uint8_t in_gpu = 0;
     bool is_matched = false;
+    bool is_tagged = false;
     bool is_of_program = false;  // not one of the MPI library's own
+  };
+  // The messages of a nonblocking collective operation. Those that follow its first ones depend on their
+  // ends, and not on what the program or other operations have come to meanwhile.
+  struct Collective {
+    std::uint32_t last = 0;            // label
+    std::vector<std::uint32_t> ended;  // labels that have ended since the last one began
+  };
+  // The part of an operation in one of them.
+  struct Part {
+    std::uint32_t tag = 0;        // number
+    bool is_nonblocking = false;  // a message of a nonblocking collective operation
+    bool continues = false;       // and not begun by the call that starts it
   };
   // The library knows that this operation has ended. The program knows it at the earliest when it has begun
   // more completing calls.
@@ -147,7 +161,10 @@ class GoalWriter {
   }
   void write_calls(const RecordingEntry& entry);
   void write_call(const CallPlace& place);
-  void depend(std::uint32_t label, const RecordingEntry& entry);
+  [[nodiscard]] static Part part_of(const RecordingEntry& entry, bool is_of_program, std::uint32_t tag);
+  void begin_message(const RecordingEntry& entry, const Part& part, std::uint32_t label, bool is_of_program);
+  void depend(std::uint32_t label, const RecordingEntry& entry, const Part& part);
+  void require(std::uint32_t label, std::vector<std::uint32_t>& ended);
   void end_operation(const RecordingEntry& ended);
 
   const Recording& recording_;
@@ -167,6 +184,9 @@ class GoalWriter {
   std::vector<bool> is_started_message_;  // by operation: only a later call tells the program of its end
   std::vector<std::uint32_t> ended_;      // labels that have ended since the last operation began
   std::vector<UnseenEnd> unseen_;         // in the order of their ends
+  std::map<std::uint32_t, Collective>
+      collectives_;                         // by number of the tag; an earlier one may have had the same
+  std::vector<Collective*> collective_of_;  // by operation; nullptr: of none
   std::uint32_t rank_ = 0;
   std::uint32_t last_ = 0;  // label of the last operation
   std::uint32_t next_label_ = 1;
@@ -276,6 +296,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   rank_ = rank;
   ended_.clear();
   unseen_.clear();
+  collectives_.clear();
   last_ = 0;
   next_label_ = 1;
   unwritten_ps_ = 0;
@@ -285,12 +306,20 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   recording_.for_each(rank, [this](const RecordingEntry& entry) {
     if (entry.kind == RecordingKind::ended) ended_in_[entry.operation] = place_of(entry);
     if (entry.kind == RecordingKind::matched) {
-      matches_[entry.operation] = {entry.value, entry.address, entry.peer, tags_.of(entry),
-                                   entry.rail,  entry.in_gpu,  true,       is_of_program(entry)};
+      matches_[entry.operation] = {.bytes = entry.value,
+                                   .address = entry.address,
+                                   .source = entry.peer,
+                                   .tag = tags_.of(entry),
+                                   .rail = entry.rail,
+                                   .in_gpu = entry.in_gpu,
+                                   .is_matched = true,
+                                   .is_tagged = entry.tagged != 0,
+                                   .is_of_program = is_of_program(entry)};
     }
   });
   labels_.assign(operations, 0);
   is_started_message_.assign(operations, false);
+  collective_of_.assign(operations, nullptr);
   recording_.for_each(rank, [this, rank](const RecordingEntry& entry) {
     switch (entry.kind) {
       case RecordingKind::computed:
@@ -349,6 +378,7 @@ void GoalWriter::write_call(const CallPlace& place) {
 void GoalWriter::end_operation(const RecordingEntry& ended) {
   const std::uint32_t label = labels_[ended.operation];
   if (label == 0) return;
+  if (Collective* collective = collective_of_[ended.operation]) collective->ended.push_back(label);
   const bool is_seen = !is_started_message_[ended.operation] || ended.call == 0 ||
                        ipc::completes_requests(static_cast<ipc::MpiCall>(ended.call));
   if (is_seen)
@@ -357,9 +387,45 @@ void GoalWriter::end_operation(const RecordingEntry& ended) {
     unseen_.push_back({label, ended.completing_calls});
 }
 
+GoalWriter::Part GoalWriter::part_of(const RecordingEntry& entry, bool is_of_program, std::uint32_t tag) {
+  if (is_of_program || entry.call == 0) return {};
+  const auto call = static_cast<ipc::MpiCall>(entry.call);
+  const bool continues = ipc::only_continues_collectives(call);
+  return {tag, continues || ipc::starts_collective(call) || ipc::starts_message(call), continues};
+}
+
+// A send or receive of the program, or a step of the library.
+void GoalWriter::begin_message(const RecordingEntry& entry, const Part& part, std::uint32_t label,
+                               bool is_of_program) {
+  is_started_message_[entry.operation] = part.is_nonblocking || (is_of_program && starts_message(entry));
+  if (part.is_nonblocking) collective_of_[entry.operation] = &collectives_[part.tag];
+  depend(label, entry, part);
+}
+
+void GoalWriter::require(std::uint32_t label, std::vector<std::uint32_t>& ended) {
+  for (const std::uint32_t one : ended) out_.print("l%u requires l%u\n", label, one);
+  ended.clear();
+}
+
 // Writes the dependencies of an operation, and makes it the last one. A send, a receive or computation begins
 // because the program has come to it. A remote access may be the library's, which knows more.
-void GoalWriter::depend(std::uint32_t label, const RecordingEntry& entry) {
+void GoalWriter::depend(std::uint32_t label, const RecordingEntry& entry, const Part& part) {
+  if (part.is_nonblocking) {
+    Collective& collective = collectives_[part.tag];
+    const std::uint32_t last = std::exchange(collective.last, label);
+    if (part.continues && last != 0) {
+      const bool follows =
+          std::find(collective.ended.begin(), collective.ended.end(), last) != collective.ended.end();
+      require(label, collective.ended);
+      if (!follows) out_.print("l%u irequires l%u\n", label, last);
+      return;
+    }
+    // What the program knows is written below.
+    std::erase_if(collective.ended, [this](std::uint32_t one) {
+      return std::find(ended_.begin(), ended_.end(), one) != ended_.end();
+    });
+    require(label, collective.ended);
+  }
   const bool knows_all =
       entry.call == 0 || entry.kind == RecordingKind::put || entry.kind == RecordingKind::got;
   const auto still_unseen = std::find_if(unseen_.begin(), unseen_.end(), [&](const UnseenEnd& end) {
@@ -367,13 +433,9 @@ void GoalWriter::depend(std::uint32_t label, const RecordingEntry& entry) {
   });
   for (auto seen = unseen_.begin(); seen != still_unseen; ++seen) ended_.push_back(seen->label);
   unseen_.erase(unseen_.begin(), still_unseen);
-  bool follows = last_ == 0;
-  for (const std::uint32_t ended : ended_) {
-    out_.print("l%u requires l%u\n", label, ended);
-    follows = follows || ended == last_;
-  }
+  const bool follows = last_ == 0 || std::find(ended_.begin(), ended_.end(), last_) != ended_.end();
+  require(label, ended_);
   if (!follows) out_.print("l%u irequires l%u\n", label, last_);
-  ended_.clear();
   last_ = label;
 }
 
@@ -388,7 +450,7 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
               .call = entry.call,
               .site = entry.site,
               .call_number = entry.call_number});
-    depend(first, entry);
+    depend(first, entry, Part{});
     const std::uint32_t answer = next_label_++;
     out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
     end_line(entry);
@@ -399,8 +461,8 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
   const std::uint32_t tag = entry.kind == RecordingKind::put ? tags_.put() : tags_.of(entry);
   out_.print("l%u: send %lldb to %u tag %u", first, bytes, entry.peer, tag);
   end_line(entry);
-  is_started_message_[entry.operation] = is_of_program(entry) && starts_message(entry);
-  depend(first, entry);
+  if (entry.kind == RecordingKind::put || entry.tagged == 0) return depend(first, entry, Part{});
+  begin_message(entry, part_of(entry, is_of_program(entry), tag), first, is_of_program(entry));
 }
 
 void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
@@ -424,8 +486,8 @@ void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
             .site = entry.site,
             .address = message.address,
             .call_number = entry.call_number});
-  is_started_message_[entry.operation] = message.is_of_program && starts_message(entry);
-  depend(operation, entry);
+  if (!message.is_tagged) return depend(operation, entry, Part{});
+  begin_message(entry, part_of(entry, message.is_of_program, message.tag), operation, message.is_of_program);
 }
 
 void GoalWriter::compute(const RecordingEntry& entry) {
@@ -436,7 +498,7 @@ void GoalWriter::compute(const RecordingEntry& entry) {
   unwritten_ps_ -= ns * ps_per_ns;
   const std::uint32_t operation = next_label_++;
   out_.print("l%u: calc %lld\n", operation, static_cast<long long>(ns));
-  depend(operation, entry);
+  depend(operation, entry, Part{});
   ended_.push_back(operation);
 }
 
