@@ -57,6 +57,17 @@ def test_every_module_includes_only_what_stands_after_it():
                 assert order.index(other) > order.index(entry["module"]), f"{entry['module']} imports {other}"
 
 
+def test_python_modules_import_only_what_stands_after_them():
+    order = list(PYTHON_IMPORTS)
+    wrong = [
+        f"{module} imports {other}"
+        for module, imports in PYTHON_IMPORTS.items()
+        for other in imports
+        if order.index(other) < order.index(module)
+    ]
+    assert wrong == []
+
+
 def test_the_map_shows_the_modules():
     assert splice.modules_table("src") in text(ROOT / "src" / "README.md"), "run: .venv/bin/python docs/splice.py"
 

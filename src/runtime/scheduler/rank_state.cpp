@@ -17,7 +17,7 @@ constexpr std::array<NamedMeaning, rank_state_count> states{{
     {"awaiting_event",
      "acts at its next event, or at its deadline if another of its threads sleeps until then"},
     {"awaiting_time", "acts at its deadline, once all events up to it are known"},
-    {"polling", "the same, in a row of empty polls so long that only an event can end it"},
+    {"polling", "the same, in a long row of empty polls: if nothing is under way, only an event ends it"},
     {"computing", "overlapped compute: acts at its deadline, and its process computes meanwhile"},
     {"flushing", "acts at once when its rings are empty; no virtual time passes"},
     {"starting", "waits in the barrier at which virtual time begins"},
