@@ -175,6 +175,25 @@ def test_collectives_that_overlap_replay_on_another_machine(build, tmp_path, mac
     assert package.replay(trace, machine=machine).virtual_time_us == pytest.approx(ran.virtual_time_us, rel=0.005)
 
 
+# Calls that wait for one message see the end of others, too, and so the trace has an order that the program does not
+# need: the largest deviation of 16 programs on five machines and settings was 1.8 %.
+@pytest.mark.parametrize("seed", range(6))
+def test_drawn_messages_replay_elsewhere(build, tmp_path, seed):
+    trace = tmp_path / "t.goal"
+    command = [build(Path(__file__).with_name("drawn_messages.c")), str(seed)]
+    ran = record(command, trace, n=8, machine="ape16")
+    assert package.replay(trace, machine="ape16").virtual_time_us == pytest.approx(ran.virtual_time_us, rel=0.01)
+    others = [
+        package.machine("ape16", ["network.link.clock_mhz=33"]),
+        package.machine("ape16", ["software.mpi.eager_limit_bytes=1024"]),
+        package.machine("extoll-64"),
+    ]
+    for machine in others:
+        ran = package.run(command, n=8, machine=machine, capture=True)
+        replayed = package.replay(trace, machine=machine)
+        assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, rel=0.025)
+
+
 def test_the_same_run_gives_the_same_trace_and_leaves_nothing(pingpong, tmp_path, monkeypatch):
     for folder in ("one", "two", "tmp"):
         (tmp_path / folder).mkdir()

@@ -128,11 +128,18 @@ class GoalWriter {
     bool is_tagged = false;
     bool is_of_program = false;  // not one of the MPI library's own
   };
+  // An operation that has ended.
+  struct End {
+    std::uint32_t label = 0;
+    // A send that has ended in the call that began it: that call. Another library limit or machine might have
+    // let it wait, so what the same call begins behind it does not depend on its end.
+    CallPlace sent_in = {};
+  };
   // The messages of a nonblocking collective operation. Those that follow its first ones depend on their
   // ends, and not on what the program or other operations have come to meanwhile.
   struct Collective {
-    std::uint32_t last = 0;            // label
-    std::vector<std::uint32_t> ended;  // labels that have ended since the last one began
+    std::uint32_t last = 0;  // label
+    std::vector<End> ended;  // and required by none of them
   };
   // The part of an operation in one of them.
   struct Part {
@@ -164,7 +171,7 @@ class GoalWriter {
   [[nodiscard]] static Part part_of(const RecordingEntry& entry, bool is_of_program, std::uint32_t tag);
   void begin_message(const RecordingEntry& entry, const Part& part, std::uint32_t label, bool is_of_program);
   void depend(std::uint32_t label, const RecordingEntry& entry, const Part& part);
-  void require(std::uint32_t label, std::vector<std::uint32_t>& ended);
+  void require(std::uint32_t label, const std::vector<std::uint32_t>& ended, std::uint32_t before);
   void end_operation(const RecordingEntry& ended);
 
   const Recording& recording_;
@@ -186,6 +193,7 @@ class GoalWriter {
   std::vector<UnseenEnd> unseen_;         // in the order of their ends
   std::map<std::uint32_t, Collective>
       collectives_;                         // by number of the tag; an earlier one may have had the same
+  std::vector<CallPlace> sent_in_;          // by operation: the call that began the send
   std::vector<Collective*> collective_of_;  // by operation; nullptr: of none
   std::uint32_t rank_ = 0;
   std::uint32_t last_ = 0;  // label of the last operation
@@ -319,6 +327,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   });
   labels_.assign(operations, 0);
   is_started_message_.assign(operations, false);
+  sent_in_.assign(operations, {});
   collective_of_.assign(operations, nullptr);
   recording_.for_each(rank, [this, rank](const RecordingEntry& entry) {
     switch (entry.kind) {
@@ -378,7 +387,10 @@ void GoalWriter::write_call(const CallPlace& place) {
 void GoalWriter::end_operation(const RecordingEntry& ended) {
   const std::uint32_t label = labels_[ended.operation];
   if (label == 0) return;
-  if (Collective* collective = collective_of_[ended.operation]) collective->ended.push_back(label);
+  if (Collective* collective = collective_of_[ended.operation]) {
+    const bool ends_at_once = sent_in_[ended.operation] == place_of(ended);
+    collective->ended.push_back({label, ends_at_once ? sent_in_[ended.operation] : CallPlace{}});
+  }
   const bool is_seen = !is_started_message_[ended.operation] || ended.call == 0 ||
                        ipc::completes_requests(static_cast<ipc::MpiCall>(ended.call));
   if (is_seen)
@@ -399,32 +411,29 @@ void GoalWriter::begin_message(const RecordingEntry& entry, const Part& part, st
                                bool is_of_program) {
   is_started_message_[entry.operation] = part.is_nonblocking || (is_of_program && starts_message(entry));
   if (part.is_nonblocking) collective_of_[entry.operation] = &collectives_[part.tag];
+  if (entry.kind == RecordingKind::sent) sent_in_[entry.operation] = place_of(entry);
   depend(label, entry, part);
 }
 
-void GoalWriter::require(std::uint32_t label, std::vector<std::uint32_t>& ended) {
+// Writes that the operation requires these, and that it starts after the one before it (0: none).
+void GoalWriter::require(std::uint32_t label, const std::vector<std::uint32_t>& ended, std::uint32_t before) {
   for (const std::uint32_t one : ended) out_.print("l%u requires l%u\n", label, one);
-  ended.clear();
+  const bool follows = before == 0 || std::find(ended.begin(), ended.end(), before) != ended.end();
+  if (!follows) out_.print("l%u irequires l%u\n", label, before);
 }
 
 // Writes the dependencies of an operation, and makes it the last one. A send, a receive or computation begins
 // because the program has come to it. A remote access may be the library's, which knows more.
 void GoalWriter::depend(std::uint32_t label, const RecordingEntry& entry, const Part& part) {
+  std::vector<std::uint32_t> needed;
   if (part.is_nonblocking) {
     Collective& collective = collectives_[part.tag];
+    const auto is_needed = [place = place_of(entry)](const End& end) { return end.sent_in != place; };
+    const auto others = std::stable_partition(collective.ended.begin(), collective.ended.end(), is_needed);
+    for (auto end = collective.ended.begin(); end != others; ++end) needed.push_back(end->label);
+    collective.ended.erase(collective.ended.begin(), others);
     const std::uint32_t last = std::exchange(collective.last, label);
-    if (part.continues && last != 0) {
-      const bool follows =
-          std::find(collective.ended.begin(), collective.ended.end(), last) != collective.ended.end();
-      require(label, collective.ended);
-      if (!follows) out_.print("l%u irequires l%u\n", label, last);
-      return;
-    }
-    // What the program knows is written below.
-    std::erase_if(collective.ended, [this](std::uint32_t one) {
-      return std::find(ended_.begin(), ended_.end(), one) != ended_.end();
-    });
-    require(label, collective.ended);
+    if (part.continues && last != 0) return require(label, needed, last);
   }
   const bool knows_all =
       entry.call == 0 || entry.kind == RecordingKind::put || entry.kind == RecordingKind::got;
@@ -433,9 +442,11 @@ void GoalWriter::depend(std::uint32_t label, const RecordingEntry& entry, const 
   });
   for (auto seen = unseen_.begin(); seen != still_unseen; ++seen) ended_.push_back(seen->label);
   unseen_.erase(unseen_.begin(), still_unseen);
-  const bool follows = last_ == 0 || std::find(ended_.begin(), ended_.end(), last_) != ended_.end();
-  require(label, ended_);
-  if (!follows) out_.print("l%u irequires l%u\n", label, last_);
+  for (const std::uint32_t one : needed) {
+    if (std::find(ended_.begin(), ended_.end(), one) == ended_.end()) ended_.push_back(one);
+  }
+  require(label, ended_, last_);
+  ended_.clear();
   last_ = label;
 }
 
