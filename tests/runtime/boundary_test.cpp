@@ -259,7 +259,7 @@ const Corruption corruptions[] = {
      "request: no_reply = 2, expected at most 1"},
 };
 
-// Whoever knows an address may answer a rendezvous there, and do nothing else.
+// Only the answer of a rendezvous has none: memory_offers_test.cpp.
 TEST(Boundary, EachInterfaceRefusesAnAccessWithoutAKey) {
   for (std::size_t interface = 0; interface < ipc::interface_count; ++interface) {
     for (const ipc::RequestVerb verb : {ipc::RequestVerb::put, ipc::RequestVerb::get}) {

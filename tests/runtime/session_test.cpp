@@ -185,16 +185,24 @@ TEST(Session, AnyOtherSystemCallIsNamed) {
   close(end_of_file[1]);
 }
 
+// Under the key 3.
+void open_memory(ipc::Client& client, std::uint64_t address, std::uint64_t bytes, std::uint32_t access) {
+  client.regions().insert(
+      {.key = 3, .address = address, .length = bytes, .begin = address, .domain = 0, .access = access});
+}
+
 // `before`: what the origin does first.
 Ran put_once(const std::function<void()>& before) {
   // The address is the same in both ranks, because both are forks of one process.
   static std::uint64_t window[1000];
   const auto origin = [&before](ipc::Client& client) {
     before();
+    receive_word(client);
     std::vector<std::uint64_t> source(1000, 42);
     ipc::Request request;
     request.verb = ipc::RequestVerb::put;
-    request.flags = ipc::want_local | ipc::want_remote | ipc::notify_target;
+    request.flags = ipc::want_local | ipc::want_remote | ipc::notify_target | ipc::by_key;
+    request.key = 3;
     request.target = 1;
     request.bytes = 8000;
     request.local_address = reinterpret_cast<std::uint64_t>(source.data());
@@ -208,6 +216,8 @@ Ran put_once(const std::function<void()>& before) {
     leave(client);
   };
   const auto target = [](ipc::Client& client) {
+    open_memory(client, reinterpret_cast<std::uint64_t>(window), sizeof window, ipc::may_write);
+    send_word(client, 0, 1);
     const ipc::Event event = await(client, ipc::EventKind::put_arrived);
     if (event.immediate != 77 || event.fault != ipc::AccessFault::none || window[0] != 42 ||
         window[999] != 42)
@@ -241,13 +251,7 @@ Ran get_once() {
   };
   const auto target = [](ipc::Client& client) {
     std::fill(std::begin(window), std::end(window), 5);
-    const auto address = reinterpret_cast<std::uint64_t>(window);
-    client.regions().insert({.key = 3,
-                             .address = address,
-                             .length = 8000,
-                             .begin = address,
-                             .domain = 0,
-                             .access = ipc::may_read});
+    open_memory(client, reinterpret_cast<std::uint64_t>(window), sizeof window, ipc::may_read);
     send_word(client, 0, 1);
     receive_word(client);
     leave(client);
@@ -256,21 +260,26 @@ Ran get_once() {
 }
 
 Ran put_outside() {
+  constexpr std::uint64_t unmapped = 4096;
   const auto origin = [](ipc::Client& client) {
+    receive_word(client);
     std::uint64_t word = 1;
     ipc::Request request;
     request.verb = ipc::RequestVerb::put;
-    request.flags = ipc::want_remote;
+    request.flags = ipc::want_remote | ipc::by_key;
+    request.key = 3;
     request.target = 1;
     request.bytes = sizeof word;
     request.local_address = reinterpret_cast<std::uint64_t>(&word);
-    request.remote_address = 4096;  // no memory is mapped there
+    request.remote_address = unmapped;
     client.post(request);
     if (await(client, ipc::EventKind::remote_done).fault == ipc::AccessFault::none) _exit(9);
     send_word(client, 1, 0);
     leave(client);
   };
   const auto target = [](ipc::Client& client) {
+    open_memory(client, unmapped, sizeof(std::uint64_t), ipc::may_write);
+    send_word(client, 0, 1);
     receive_word(client);
     leave(client);
   };

@@ -31,6 +31,7 @@ Delivery::Delivery(SharedModel& model, ProcessId first_process, SharedMemory& sh
       ranks_(ranks),
       exchange_(exchange),
       bounds_(bounds),
+      offers_(ranks.size()),
       route_orders_(model.simulation(), model.machine(), first_process, ranks.size(), memory,
                     [this](std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
                       tell_answered(rank, request, fault);
@@ -78,6 +79,8 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
     count_under_way();
     return false;
   }
+  if (request.verb == ipc::RequestVerb::send) offers_.note(rank, request);
+  if (request.verb == ipc::RequestVerb::put) offers_.check(rank, request);
   const LayerCosts& costs = rail_costs_[request.rail].of(request.interface);
   Descriptor descriptor = descriptor_of(request, first_process_ + rank, first_process_ + request.target,
                                         machine_, costs.packet_interval);

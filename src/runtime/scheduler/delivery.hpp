@@ -13,6 +13,7 @@
 #include "runtime/scheduler/exchange.hpp"
 #include "runtime/scheduler/left_behind.hpp"
 #include "runtime/scheduler/lower_bounds.hpp"
+#include "runtime/scheduler/memory_offers.hpp"
 #include "runtime/scheduler/pending_requests.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_table.hpp"
@@ -118,6 +119,7 @@ class Delivery final : public CompletionSink {
   Exchange& exchange_;
   LowerBounds& bounds_;
   PendingRequests pending_;
+  MemoryOffers offers_;
   HeldPayloads payloads_;
   RouteOrders route_orders_;
   std::vector<RailCosts> rail_costs_;

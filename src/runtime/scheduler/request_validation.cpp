@@ -57,8 +57,8 @@ constexpr int all_flags = ipc::from_cpu | ipc::want_local | ipc::want_remote | i
                           ipc::by_key | ipc::local_gpu | ipc::remote_gpu | ipc::lock;
 
 // Names the memory of another process by an address alone: only the answer of a rendezvous does, which the
-// message engine of libfabric and apelib gives (message/engine_send.hpp). No other interface opens its memory
-// to whoever knows an address. An empty access touches no memory.
+// message engine of libfabric and apelib gives (message/engine_send.hpp), and which MemoryOffers checks. No
+// other interface opens its memory to whoever knows an address. An empty access touches no memory.
 void check_key(std::uint32_t rank, const ipc::Request& request) {
   const bool is_get = request.verb == ipc::RequestVerb::get;
   const bool is_access = is_get || request.verb == ipc::RequestVerb::put;
