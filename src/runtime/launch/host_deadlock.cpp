@@ -28,6 +28,15 @@ std::vector<int> HostDeadlock::rank_processes() const {
   return processes;
 }
 
+// StalledRanks decides whether the others go on without the ranks that sleep. It cannot if it does not know
+// the process of one of them, which a rank hides that claims none.
+bool HostDeadlock::others_may_go_on() const {
+  const std::vector<std::uint32_t> ranks = ranks_.waited_for();
+  return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [this](std::uint32_t rank) {
+    return server_.process_ids().running(rank) != 0;
+  });
+}
+
 bool HostDeadlock::is_stuck() {
   const auto now = WallClock::now();
   if (!since_) {
@@ -38,8 +47,7 @@ bool HostDeadlock::is_stuck() {
   }
   if (now < next_check_) return false;
   next_check_ = now + deadlock_check_interval;
-  // The others could go on without the ranks that sleep, which StalledRanks decides.
-  if (!ranks_.waited_for().empty()) return false;
+  if (others_may_go_on()) return false;
   const std::vector<int> processes = rank_processes();
   const auto before = threads_;
   if (!check(processes)) threads_.clear();

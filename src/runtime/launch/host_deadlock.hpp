@@ -43,6 +43,7 @@ class HostDeadlock {
   using ThreadKey = std::pair<int, int>;  // process, thread
 
   [[nodiscard]] std::vector<int> rank_processes() const;
+  [[nodiscard]] bool others_may_go_on() const;
   // Returns false if a thread is awake.
   [[nodiscard]] bool check(const std::vector<int>& processes);
   // Who can end the waits of all threads.

@@ -58,3 +58,14 @@ def test_a_rank_cannot_let_the_simulator_execute_a_program_of_its_own(tmp_path):
     result = package.run([sys.executable, program, tmp_path], n=1, machine="ideal", capture=True, check=False)
     assert f"{tmp_path}/bin/mpirun was written after the run had begun" in result.stdout.decode()
     assert not (tmp_path / "executed").exists()
+
+
+def test_a_rank_that_names_no_process_and_sleeps_ends_the_run(tmp_path):
+    """Nothing can be asked of it, so the others cannot go on without it."""
+    program = tmp_path / "hides_itself"
+    command = ["c++", "-std=c++20", f"-I{ROOT / 'src'}", HERE / "hides_itself.cpp", "-o", program]
+    subprocess.run(command, check=True)
+    result = package.run([program], n=2, machine="ideal", capture=True, check=False)
+    assert (result.outcome, result.exit_status) == ("deadlock", 1)
+    assert "every thread of the ranks waits, and none of them can wake another" in result.message
+    assert "rank 1: waits in pause for a signal" in result.message
