@@ -94,6 +94,15 @@ def test_open_mpi_repeats(end_twice, tmp_path, program, status):
     assert ended.output.startswith("before MPI\n" * 4 if program == "speaker" else "usage: ")
 
 
+def test_open_mpi_ends_with_a_rank_that_never_calls_it(apenet, tmp_path):
+    """The others are in MPI_Init, which Open MPI's launcher would never let them leave."""
+    built = tmp_path / "ends"
+    subprocess.run([OPENMPI_MPICC, "-std=gnu11", "-o", built, HERE / "ends.c"], check=True)
+    ended = apenet("run", "-n", "4", "--mpi", "openmpi", "--", built, "before-mpi")
+    assert ended.returncode == 3, ended.stderr
+    assert ended.stderr == "apenet: failed: rank 1 exited with status 3\n"
+
+
 def test_a_crash_under_open_mpi_loses_no_line(apenet, tmp_path):
     built = tmp_path / "ends"
     subprocess.run([OPENMPI_MPICC, "-std=gnu11", "-o", built, HERE / "ends.c"], check=True)

@@ -61,7 +61,7 @@ bool Drain::is_quiescent(std::uint32_t rank) const {
   switch (scheduler_.ranks.state_now(rank)) {
     case RankState::running:
     case RankState::queued:
-      return server_.in_barrier(rank);
+      return server_.in_barrier(rank) || server_.is_kept_in_init(rank);
     case RankState::suspended:
       return !scheduler_.ranks.is_suspended(rank) || server_.in_barrier(rank);
     case RankState::computing:

@@ -13,9 +13,9 @@
 namespace apenet {
 
 // After a rank has failed, the others continue in virtual time while one of them acts before the failure.
-// Then each must become quiescent: it waits in the scheduler or in the process manager's barrier, or has
-// ended. A rank that has left the simulation gets time to end by itself. Ranks that never become quiescent
-// (they compute forever, or are blocked in the host) are given up; what they print then depends on the host.
+// Then each must become quiescent: it waits in the scheduler or for the process manager, or has ended. A rank
+// that has left the simulation gets time to end by itself. Ranks that never become quiescent (they compute
+// forever, or are blocked in the host) are given up; what they print then depends on the host.
 class Drain {
  public:
   enum class Next {

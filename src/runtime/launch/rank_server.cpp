@@ -37,7 +37,8 @@ std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
 RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, Verdict& verdict,
                        const SessionOptions& options, const std::vector<RankProcess>& ranks,
                        int supervisor_fd, const ManagerSocket& manager)
-    : scheduler_(scheduler),
+    : shared_(shared),
+      scheduler_(scheduler),
       process_ids_(process_ids),
       verdict_(verdict),
       count_(static_cast<std::uint32_t>(ranks.size())),
@@ -122,6 +123,18 @@ HostWaits::Queries RankServer::wait_queries() const {
           .alarm_ns =
               [this](std::uint32_t rank) { return scheduler_.view().ranks.outside(rank).alarm_ns.load(); },
           .waiting_parents = [this] { return waiting_parents(process_ids_.tree().root()); }};
+}
+
+bool RankServer::is_kept_in_init(std::uint32_t rank) const {
+  const auto has_called = [this](std::uint32_t each) {
+    const ipc::Identity& identity = shared_.block(each).identity;
+    return identity.initialising != 0 || identity.initialised != 0;
+  };
+  if (launcher_id() == 0 || shared_.block(rank).identity.initialising == 0) return false;
+  for (std::uint32_t other = 0; other < count_; ++other) {
+    if (ended(other) && !has_called(other)) return true;
+  }
+  return false;
 }
 
 int RankServer::launcher_id() const {
