@@ -220,6 +220,13 @@ class Engine {
   // Receives that wait, and transfers under way; the oldest of each.
   [[nodiscard]] std::uint32_t waiting() const { return waiting_; }
   [[nodiscard]] const Receive* oldest_receive() const { return receives_.front(); }
+  // The oldest of these; nullptr if there is none.
+  template <typename Predicate>
+  [[nodiscard]] const Receive* find_waiting(Predicate predicate) const {
+    const Receive* receive = receives_.front();
+    while (receive != nullptr && !predicate(*receive)) receive = receives_.next(receive);
+    return receive;
+  }
   template <typename Predicate>
   [[nodiscard]] std::uint32_t count_waiting(Predicate predicate) const {
     std::uint32_t count = 0;

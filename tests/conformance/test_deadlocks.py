@@ -328,7 +328,11 @@ int main(int count, char** arguments) {
   MPI_Comm_set_name(turned, "turned");
   if (rank == 0 && arguments[1][0] == 'l') MPI_Isend(large, sizeof large, MPI_CHAR, 0, 9, turned, &request);
   if (rank == 0 && arguments[1][0] == 's') MPI_Issend(large, 8, MPI_CHAR, 1, 4, MPI_COMM_WORLD, &request);
-  if (rank == 1 && arguments[1][0] == 'l') MPI_Recv(large, 8, MPI_CHAR, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 0 && arguments[1][0] == 'u') {
+    MPI_Irecv(large, 8, MPI_CHAR, 1, 9, turned, &request);
+    MPI_Issend(large, 8, MPI_CHAR, 0, 9, turned, &request);
+  }
+  if (rank == 1 && arguments[1][0] != 's') MPI_Recv(large, 8, MPI_CHAR, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Finalize();
 }
 """
@@ -353,6 +357,16 @@ def test_a_send_that_is_pending_in_finalize_is_named(apenet, leaves):
     assert done.returncode == 1, done.stderr
     first, second, *_ = report_of(done.stderr)
     assert first in (f"rank 0: finished with {PENDING}", f"rank 0: MPI_Finalize with {PENDING}")
+    assert second == "rank 1: MPI_Recv from rank 0, tag 99"
+
+
+def test_a_synchronous_send_that_is_pending_in_finalize_is_named(apenet, leaves):
+    """The library has sent the message, and waits for its acknowledgement."""
+    done = apenet("run", "-n", "2", "--stall-timeout", "0.5", "--", leaves, "unmatched", timeout_s=100)
+    assert done.returncode == 1, done.stderr
+    first, second, *_ = report_of(done.stderr)
+    named = PENDING.replace("MPI_Isend", "MPI_Issend")
+    assert first in (f"rank 0: finished with {named}", f"rank 0: MPI_Finalize with {named}")
     assert second == "rank 1: MPI_Recv from rank 0, tag 99"
 
 

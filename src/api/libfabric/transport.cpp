@@ -89,13 +89,31 @@ void Transport::finish_injected(Endpoint& endpoint) {
 
 // Other processes may wait for what is under way: the report of a deadlock says that its sender has left it.
 void Transport::note_left_sends(Endpoint& endpoint) {
-  const message::Transfer* oldest = endpoint.engine().oldest_transfer();
-  if (oldest == nullptr || oldest->kind != message::TransferKind::message || oldest->inbox != &endpoint)
-    return;
+  const Engine& engine = endpoint.engine();
   ipc::WaitNote& note = client_.block().note;
-  note.left_sends = endpoint.engine().unfinished();
-  note.left_target = static_cast<std::int32_t>(oldest->target);
-  note.left_tag = oldest->tag;
+  const message::Transfer* oldest = engine.oldest_transfer();
+  if (oldest != nullptr && oldest->kind == message::TransferKind::message && oldest->inbox == &endpoint) {
+    note.left_sends = engine.unfinished();
+    note.left_target = static_cast<std::int32_t>(oldest->target);
+    note.left_tag = oldest->tag;
+    return;
+  }
+  const auto awaits = [&](const message::Receive& receive) {
+    return receive.inbox == &endpoint && awaits_acknowledgement(receive);
+  };
+  if (const message::Receive* receive = engine.find_waiting(awaits)) {
+    note.left_sends = engine.count_waiting(awaits);
+    note.left_target = static_cast<std::int32_t>(receive->source);
+    note.left_tag = receive->tag;
+  }
+}
+
+// A synchronous message of the program whose receiver has not matched it is under way only as the receive of
+// its acknowledgement.
+bool Transport::awaits_acknowledgement(const message::Receive& receive) const {
+  const bool is_mpich = client_.notes().library.handle_bytes.get() == 4;
+  return receive.source != message::any_source && ipc::is_of_program(receive.tag) &&
+         ipc::is_acknowledgement(receive.tag, is_mpich);
 }
 
 // The library may take messages meanwhile to count them, as MPICH does with those of MPI_COMM_WORLD.
@@ -217,6 +235,21 @@ void Transport::write_wait_note() {
     note.send_target = static_cast<std::int32_t>(atomic->target);
   // The note has room for one receive and one transfer: those of the first rail that has any.
   for (auto engine = engines_.rbegin(); engine != engines_.rend(); ++engine) write_wait_note(**engine, note);
+  if (note.sends == 0 && client_.notes().finalise.is_called.get() != 0) note_synchronous_sends(note);
+}
+
+// Otherwise the call says what the rank waits for.
+void Transport::note_synchronous_sends(ipc::WaitNote& note) const {
+  const auto awaits = [this](const message::Receive& receive) { return awaits_acknowledgement(receive); };
+  for (const auto& engine : engines_) {
+    const message::Receive* receive = engine->find_waiting(awaits);
+    if (receive == nullptr) continue;
+    note.sends = engine->count_waiting(awaits);
+    note.send_target = static_cast<std::int32_t>(receive->source);
+    note.has_send_tag = 1;
+    note.send_tag = receive->tag;
+    return;
+  }
 }
 
 void Transport::write_wait_note(const Engine& engine, ipc::WaitNote& note) {

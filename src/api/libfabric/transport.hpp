@@ -102,6 +102,8 @@ class Transport {
   void write_wait_note();
   void finish_injected(Endpoint& endpoint);
   void note_left_sends(Endpoint& endpoint);
+  void note_synchronous_sends(ipc::WaitNote& note) const;
+  [[nodiscard]] bool awaits_acknowledgement(const message::Receive& receive) const;
   void add_unreceived();
   void note_unreceived_of_collectives(Endpoint& endpoint);
   static void write_wait_note(const Engine& engine, ipc::WaitNote& note);

@@ -20,4 +20,9 @@ namespace apenet::ipc {
   return (is_mpich ? tag >> 31 & 0xfffff : tag >> 34) == 0;
 }
 
+// Whether a receive of this tag waits for the acknowledgement of a synchronous message (MPI_Issend).
+[[nodiscard]] constexpr bool is_acknowledgement(std::uint64_t tag, bool is_mpich) {
+  return (tag >> (is_mpich ? 51 : 33) & 1) != 0;
+}
+
 }  // namespace apenet::ipc
