@@ -39,6 +39,7 @@ class PollWatch {
   [[nodiscard]] std::int64_t latest_ps() const;
   // The sum over all ranks of the program's calls.
   [[nodiscard]] std::uint64_t calls() const;
+  [[nodiscard]] bool all_are_in_calls() const;
   [[nodiscard]] std::string span_since(const Begin& begin) const;
 
   SchedulerView view_;

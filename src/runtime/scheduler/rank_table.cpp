@@ -69,6 +69,12 @@ std::optional<std::int64_t> RankTable::computes_until_ps(std::uint32_t rank) con
   return std::clamp(shared_.block(rank).grant.deadline_ps, epoch_ps_, ipc::end_of_time_ps);
 }
 
+bool RankTable::is_in_call(std::uint32_t rank) const {
+  const auto& calls = shared_.notes(rank).calls;
+  return std::any_of(std::begin(calls), std::end(calls),
+                     [](const ipc::CallNote& note) { return note.call.get() != ipc::MpiCall::none; });
+}
+
 std::vector<std::uint32_t> RankTable::suspended() const {
   std::vector<std::uint32_t> found;
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
