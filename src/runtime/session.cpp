@@ -451,7 +451,13 @@ std::string Session::Job::find_bypass(SessionReport& report) const {
     }
     report.warnings.emplace_back("no rank sent a message: nothing crossed the simulated network");
   } else if (!any_network && !any_mpi) {
-    report.warnings.emplace_back("no rank opened an endpoint: nothing crossed the simulated network");
+    // Nothing in a stripped program, or in one that was optimised as a whole, tells of a stub inside it.
+    const char* const may_have_stub = report.ranks.size() > 1
+                                          ? "; if the program uses MPI, it has a stub for one process linked "
+                                            "into it, and each rank is rank 0"
+                                          : "";
+    report.warnings.push_back(
+        std::string("no rank opened an endpoint: nothing crossed the simulated network") + may_have_stub);
   }
   return {};
 }

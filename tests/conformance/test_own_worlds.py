@@ -131,6 +131,22 @@ def test_a_stub_may_be_a_library(apenet, tmp_path, way):
     assert (alone.returncode, alone.stdout) == (0, "size 1\n"), alone.stderr
 
 
+@pytest.mark.parametrize("option", ["-s", "-flto"])
+def test_a_run_says_that_a_program_without_names_may_have_a_stub(apenet, tmp_path, option):
+    """Neither a symbol nor a text names MPI in it, so that it cannot be refused."""
+    for name, text in (("stub", STUB), ("program", PROGRAM)):
+        (tmp_path / f"{name}.c").write_text(text)
+    program = tmp_path / "program"
+    subprocess.run(["cc", "-O2", option, "-o", program, tmp_path / "program.c", tmp_path / "stub.c"], check=True)
+    assert b"MPI_" not in program.read_bytes()
+    done = apenet("run", "-n", "2", "--", program)
+    assert (done.returncode, done.stdout) == (0, "size 1\n" * 2), done.stderr
+    assert "no rank opened an endpoint" in done.stderr
+    assert "if the program uses MPI, it has a stub for one process linked into it" in done.stderr
+    alone = apenet("run", "-n", "1", "--", program)
+    assert "stub" not in alone.stderr
+
+
 def test_programs_without_mpi_are_not_refused(apenet, tmp_path, build):
     weak = compiled(tmp_path, "gcc", "c", WEAK)
     source = tmp_path / "version.c"

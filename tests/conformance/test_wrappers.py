@@ -210,7 +210,8 @@ def test_scripts_leave_no_trace(apenet):
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", HERE / "wrappers" / "quiet.sh")
     said = [line for line in done.stderr.splitlines() if line.startswith("apenet: ")]
     assert done.returncode == 0, done.stderr
-    assert said == ["apenet: warning: no rank opened an endpoint: nothing crossed the simulated network"]
+    (warning,) = said
+    assert warning.startswith("apenet: warning: no rank opened an endpoint: nothing crossed the simulated network")
 
 
 def test_a_second_program_past_the_network_is_named(apenet, bench, tmp_path, surroundings):
