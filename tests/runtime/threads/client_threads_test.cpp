@@ -169,6 +169,7 @@ TEST(ClientThreads, SeveralJoinAtOnce) {
     while (client.poll() == nullptr) continue;
     client.pop();
     client.unlock();
+    client.finish();  // the simulator reads what is left once a rank has ended
   };
   const SessionReport report =
       run_thread_ranks(test::round_ideal(), {joins, joins}, {}, ThreadBegin::by_the_program);
