@@ -69,3 +69,15 @@ def test_a_rank_that_names_no_process_and_sleeps_ends_the_run(tmp_path):
     assert (result.outcome, result.exit_status) == ("deadlock", 1)
     assert "every thread of the ranks waits, and none of them can wake another" in result.message
     assert "rank 1: waits in pause for a signal" in result.message
+
+
+def test_a_rank_cannot_write_the_memory_of_another_by_its_address(tmp_path):
+    program = tmp_path / "puts_by_address"
+    compiler = Path(sys.executable).with_name("mpicxx")
+    command = [compiler, "-std=c++20", f"-I{ROOT / 'src'}", HERE / "puts_by_address.cpp", "-o", program]
+    subprocess.run(command, check=True)
+    result = package.run([program], n=2, machine="ideal", capture=True, check=False)
+    assert (result.outcome, result.exit_status) == ("failed", 1)
+    expected = "rank 1 posted a put of 64 bytes without a key to memory that has not been offered to it by rank 0"
+    assert expected in result.message
+    assert b"overwritten" not in result.stdout
