@@ -181,7 +181,9 @@ def test_each_job_has_its_own_environment_and_charges_its_own_computation(comput
     assert charged.virtual_time_us > 2 * free.virtual_time_us
     jobs = [
         Job("free", command=[computing], ranks=2, map=[0, 1], environment={"MINE": "yes"}),
-        Job("charged", command=[computing], ranks=2, map=[8, 9], compute=str(profile), start="5us", out=tmp_path / "out"),
+        Job(
+            "charged", command=[computing], ranks=2, map=[8, 9], compute=str(profile), start="5us", out=tmp_path / "out"
+        ),
     ]
     result = run(jobs, machine="ape16", matrix=False)
     assert [one.time_us for one in result.jobs] == [free.virtual_time_us, charged.virtual_time_us]
@@ -191,7 +193,8 @@ def test_each_job_has_its_own_environment_and_charges_its_own_computation(comput
     assert folder["computation"] == json.loads(json.dumps(charged.to_json()["computation"]))
 
 
-# Both jobs take their messages in the same step. Then the ranks of the one end, while those of the other hold the model.
+# Both jobs take their messages in the same step. Then the ranks of the one end, while those of the other hold
+# the model.
 ENDS_FIRST = r"""
 #include <mpi.h>
 int main(int count, char** words) {
