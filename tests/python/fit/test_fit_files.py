@@ -332,6 +332,12 @@ FABTESTS_HEADER = "bytes   #sent   #ack     total       time     MB/sec    usec/
         ("size_bytes,latency_us,exit_status\n1,1,0\n2,9,1\n4,1.1,0\n", [1, 4], "my.txt:3 (exit_status 1)"),
         ("size_bytes,latency_us,data_errors\n1,1,0\n2,9,12\n4,1.1,0\n", [1, 4], "my.txt:3 (data_errors 12)"),
         ("size_bytes,latency_us,validation_errors\n1,1,0\n2,9,2\n4,1.1,0\n", [1, 4], "(validation_errors 2)"),
+        ("size_bytes,latency_us,crc_ok\n1,1,TRUE\n2,9,FALSE\n4,1.1,TRUE\n", [1, 4], "my.txt:3 (crc_ok FALSE)"),
+        ("size_bytes,latency_us,usable\n1,1,true\n2,9,false\n4,1.1,true\n", [1, 4], "my.txt:3 (usable false)"),
+        ("size_bytes,latency_us,is_good\n1,1,yes\n2,9,no\n4,1.1,yes\n", [1, 4], "my.txt:3 (is_good no)"),
+        ("size_bytes,latency_us,err\n1,1,0\n2,9,1\n4,1.1,0\n", [1, 4], "my.txt:3 (err 1)"),
+        ("size_bytes,latency_us,rc\n1,1,0\n2,9,137\n4,1.1,0\n", [1, 4], "my.txt:3 (rc 137)"),
+        ("size_bytes,latency_us,ret\n1,1,0\n2,9,-1\n4,1.1,0\n", [1, 4], "my.txt:3 (ret -1)"),
         ("size_bytes,latency_us,timed_out\n1,1,False\n2,9,True\n4,1.1,False\n", [1, 4], "my.txt:3 (timed_out True)"),
         ("size_bytes,latency_us,discard\n1,1,\n2,9,1\n4,1.1,\n", [1, 4], "my.txt:3 (discard 1)"),
         ("size_bytes,latency_us,correct\n1,1,true\n2,9,false\n4,1.1,true\n", [1, 4], "my.txt:3 (correct false)"),
@@ -408,3 +414,11 @@ def test_measurements_that_are_invalid_as_a_whole_are_refused(content, named):
 )
 def test_doubtful_measurements_are_noted(content, note):
     assert any(note in one for one in parse("my.txt", content.encode(), test="pingpong").notes)
+
+
+@pytest.mark.parametrize("banner", ["[node07:1234] WARNING: no device", "[0] MPI startup(): tcp", "[1,0]<stderr>: [x]"])
+def test_the_banner_of_a_launcher_is_no_json(tmp_path, banner):
+    rows = "".join(f"{size:<12}{1 + size / 100:.2f}\n" for size in (1, 2, 4, 8, 16))
+    file = tmp_path / "osu.txt"
+    file.write_text(f"{banner}\n# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n{rows}")
+    assert read(file).sizes_bytes.tolist() == [1, 2, 4, 8, 16]

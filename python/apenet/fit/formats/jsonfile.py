@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -25,7 +26,8 @@ _EXPECTED = '{"test": "pingpong", "points": [{"size_bytes": 64, "time_us": 1.5},
 def recognises(lines: Sequence[Line]) -> bool:
     """Whether these lines are JSON."""
     first = next((line.text.lstrip() for line in lines if line.text.strip()), "")
-    return first.startswith(("{", "["))
+    # Launchers begin lines with the host's name in brackets.
+    return re.match(r'\{|\[\s*([\[{\]"]|$)', first) is not None
 
 
 def read(lines: Sequence[Line]) -> list[Section]:
