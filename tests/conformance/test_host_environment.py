@@ -155,6 +155,20 @@ def test_a_profiler_changes_no_time(apenet, profiled, arguments):
             ]
 
 
+@pytest.mark.parametrize("how", ["the run", "env", "sh"])
+def test_a_preloaded_mpi_library_takes_no_call_from_the_shim(apenet, profiled, how):
+    """`LD_PRELOAD=libmpi.so` is a remedy of old for interpreters that load MPI by themselves."""
+    folder, environment = profiled
+    library = subprocess.run(["ldd", folder / "alone"], capture_output=True, text=True, check=True, env=environment)
+    path = next(line.split()[2] for line in library.stdout.splitlines() if line.split()[0].startswith("libmpi.so"))
+    inside = {"the run": [], "env": ["env", f"LD_PRELOAD={path}"], "sh": ["sh", "-c", f"LD_PRELOAD={path} exec $0"]}
+    given = {**environment, "LD_PRELOAD": path} if how == "the run" else environment
+    plain = apenet("run", "-n", "2", "--machine", "ape16", "--", folder / "alone", env=environment)
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", *inside[how], folder / "alone", env=given)
+    assert (done.returncode, done.stdout) == (0, plain.stdout), done.stderr
+    assert done.stderr.splitlines()[0] == plain.stderr.splitlines()[0]
+
+
 # LSan stops the process by ptrace, which not every host allows; moreover, MPICH leaks.
 SANITIZED = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 

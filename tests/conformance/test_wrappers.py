@@ -327,6 +327,9 @@ LISTS = [
     "libm.so.6 libnowhere/libclang_rt.tsan-x86_64.so libdl.so.2",
     "libclang_rt.so.1 libm.so.6",
     "/nowhere/xlibasan2.so /nowhere/liblsan.so.0",
+    "/nowhere/libmpi.so.40 libm.so.6 libmpich.so:/nowhere/libmpiP.so /nowhere/liblsan.so.0",
+    f"libmpi_abi.so.0 {SHIM} libmpitrace.so",
+    f"libm.so.6 {SHIM} libmpi.so",
 ]
 
 

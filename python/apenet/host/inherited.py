@@ -27,6 +27,10 @@ _LAUNCHERS = re.compile(
 # Runtimes that refuse to start, or miss events, unless they are the first library of a process.
 _FIRST_LIBRARY = re.compile(r"lib(asan|hwasan|lsan|tsan|clang_rt\.[a-z]*san)\b.*\.so")
 
+# Libraries that would take the program's calls if they came before the shim: MPI and the C library, but not a profiler
+# such as libmpiP.so.
+_LAST_LIBRARY = re.compile(r"lib(mpi|mpich|mpi_abi|c|pthread|rt|dl)\.so")
+
 _LINK_ORDER = "verify_asan_link_order"
 
 
@@ -49,7 +53,8 @@ def preloaded(shim: Path, program: Path, inherited: Mapping[str, str]) -> dict[s
     """The variables that make every process of a run load the shim, and before it the user's libraries.
 
     A profiler among these calls `PMPI_*`, which the shim provides. The runtime of a sanitizer comes first if the
-    program needs it or the user preloads it. Programs that a script starts are unknown here, so the address
+    program needs it or the user preloads it. MPI and the C library come behind the shim, because they would take the
+    program's calls otherwise. Programs that a script starts are unknown here, so the address
     sanitizer's check of the link order is turned off. The shim has the same rule for the programs that processes of the
     run start (src/runtime/shim/preload_order.hpp).
     """
@@ -59,7 +64,9 @@ def preloaded(shim: Path, program: Path, inherited: Mapping[str, str]) -> dict[s
     for name in needed_libraries(program):
         if _FIRST_LIBRARY.search(name) and name not in (Path(path).name for path in first):
             first.append(name)
-    variables = {"LD_PRELOAD": " ".join([*first, *(name for name in theirs if name not in first), str(shim)])}
+    last = [name for name in theirs if name not in first and _LAST_LIBRARY.match(Path(name).name)]
+    others = [name for name in theirs if name not in (*first, *last)]
+    variables = {"LD_PRELOAD": " ".join([*first, *others, str(shim), *last])}
     options = inherited.get("ASAN_OPTIONS", "")
     if not first and _LINK_ORDER not in options:
         variables["ASAN_OPTIONS"] = ":".join(part for part in (options, f"{_LINK_ORDER}=0") if part)

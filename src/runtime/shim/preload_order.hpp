@@ -1,8 +1,10 @@
-// The order of the libraries in LD_PRELOAD: the runtimes of sanitizers, the user's other libraries, the shim.
-// python/apenet/host/inherited.py has the same rule for the programs that the front end starts; a profiler
-// among the user's libraries calls PMPI_*, which the shim provides.
+// The order of the libraries in LD_PRELOAD: the runtimes of sanitizers, the user's other libraries, the shim,
+// MPI and the C library. python/apenet/host/inherited.py has the same rule for the programs that the front
+// end starts; a profiler among the user's libraries calls PMPI_*, which the shim provides.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 #include <string_view>
@@ -56,21 +58,35 @@ inline bool is_first_library(std::string_view path) {
   return false;
 }
 
+// A library that would take the program's calls if it came before the shim: MPI or the C library, but not a
+// profiler such as libmpiP.so.
+inline bool is_last_library(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  constexpr auto names = std::to_array<std::string_view>(
+      {"libmpi.so", "libmpich.so", "libmpi_abi.so", "libc.so", "libpthread.so", "librt.so", "libdl.so"});
+  return std::any_of(names.begin(), names.end(), [name](auto begin) { return name.starts_with(begin); });
+}
+
 // Calls take(library) for each library of the right order, until it returns false. given: the user's
 // LD_PRELOAD, in which the shim may stand already.
 template <typename Take>
 void for_preloaded(std::string_view given, std::string_view shim, Take take) {
   bool goes_on = true;
-  for (const bool wants_first : {true, false}) {
+  enum class Group { first, other, last };
+  const auto group = [](std::string_view part) {
+    if (is_first_library(part)) return Group::first;
+    return is_last_library(part) ? Group::last : Group::other;
+  };
+  for (const Group wanted : {Group::first, Group::other, Group::last}) {
+    if (wanted == Group::last) goes_on = take(shim);
     for_parts(given, preload_separators, [&](std::string_view part) {
       const auto before = static_cast<std::size_t>(part.data() - given.data());
       const bool is_new = !has_part(given.substr(0, before), preload_separators, part);
-      if (part != shim && is_new && is_first_library(part) == wants_first) goes_on = take(part);
+      if (goes_on && part != shim && is_new && group(part) == wanted) goes_on = take(part);
       return goes_on;
     });
     if (!goes_on) return;
   }
-  take(shim);
 }
 
 inline bool is_in_order(std::string_view given, std::string_view shim) {
