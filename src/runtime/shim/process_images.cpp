@@ -19,6 +19,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -290,5 +291,42 @@ APENET_LAST_RECORD(int, setresuid, (uid_t real_user, uid_t user, uid_t saved), (
 // The simulator knows processes by the numbers that they have for itself, so they get no others.
 APENET_LAST_RECORD(int, unshare, (int flags), (flags & ~CLONE_NEWPID))
 APENET_LAST_RECORD(int, chroot, (const char* path), (path))
+
+namespace {
+
+struct Cloned {
+  int (*run)(void*);
+  void* argument;
+};
+
+// The process that clone() has made, which may share the memory of its parent.
+int run_cloned(void* given) {
+  const Cloned own = *static_cast<const Cloned*>(given);
+  if (records.is_found()) records.write(own_record(ImageState::followed));
+  const int status = own.run(own.argument);
+  if (records.is_found()) records.write(own_record(ImageState::ended));
+  return status;
+}
+
+}  // namespace
+
+APENET_EXPORT int clone(int (*run)(void*), void* stack, int flags, void* argument, ...) noexcept {
+  static const auto real = next<int (*)(int (*)(void*), void*, int, void*, ...)>("clone");
+  va_list rest;
+  va_start(rest, argument);
+  void* const parent_id = va_arg(rest, void*);
+  void* const storage = va_arg(rest, void*);
+  void* const child_id = va_arg(rest, void*);
+  va_end(rest);
+  // The host reports the error for a null pointer.
+  if ((flags & CLONE_THREAD) != 0 || run == nullptr || stack == nullptr)
+    return real(run, stack, flags, argument, parent_id, storage, child_id);
+  note_library_start();
+  constexpr std::uintptr_t alignment = 16;
+  auto* const cloned = reinterpret_cast<Cloned*>(
+      (reinterpret_cast<std::uintptr_t>(stack) & ~(alignment - 1)) - sizeof(Cloned));
+  *cloned = {.run = run, .argument = argument};
+  return real(run_cloned, cloned, flags & ~CLONE_NEWPID, cloned, parent_id, storage, child_id);
+}
 
 }  // namespace apenet::shim

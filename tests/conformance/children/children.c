@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -59,6 +60,11 @@ static void leave(int signal) {
 static volatile sig_atomic_t ends;
 static void count_end(int signal) {
   ends += signal == SIGCHLD;
+}
+
+static int sleep_briefly(void* argument) {
+  sleep_ms(100);
+  return *(const int*)argument;
 }
 
 int main(int argc, char** argv) {
@@ -171,6 +177,12 @@ int main(int argc, char** argv) {
     before += info.si_status;
   }
   show("waitid", before);
+
+  static char stack[65536];
+  int code = 5;
+  const pid_t cloned = clone(sleep_briefly, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &code);
+  waitpid(cloned, &status, 0);
+  show("clone", WEXITSTATUS(status));
   MPI_Finalize();
   return 0;
 }
