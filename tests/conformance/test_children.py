@@ -27,6 +27,8 @@ CASES = [
     ("no program", 0, 9),
     ("waitid", 600, 3),
     ("clone", 100, 5),
+    ("alarm of a program", 1000, 7),
+    ("alarms of a fork", 1300, 0),
 ]
 
 

@@ -85,13 +85,6 @@ void VirtualTimers::adopt(ipc::Client& client) {
   const Guard guard(*this);
   if (has_adopted_) return;
   has_adopted_ = true;
-  for (std::size_t which = 0; which < itimers; ++which) {
-    static constexpr std::array<int, itimers> signals = {SIGALRM, SIGVTALRM, SIGPROF};
-    timers_[which].kind = TimerKind::process;
-    timers_[which].is_cpu = which != 0;
-    timers_[which].host = static_cast<int>(which);
-    timers_[which].signal = signals[which];
-  }
   for_each([&](VirtualTimer& timer) {
     const TimerSetting host = get_host_timer(timer);
     if (host.left_ps == 0) return;

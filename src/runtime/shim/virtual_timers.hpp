@@ -138,7 +138,20 @@ class VirtualTimers {
     }
   }
 
-  std::array<VirtualTimer, room> timers_;
+  static constexpr std::array<VirtualTimer, room> begin() {
+    std::array<VirtualTimer, room> timers;
+    constexpr std::array<int, itimers> signals = {SIGALRM, SIGVTALRM, SIGPROF};
+    for (std::size_t which = 0; which < itimers; ++which) {
+      timers[which].kind = TimerKind::process;
+      timers[which].is_cpu = which != 0;
+      timers[which].host = static_cast<int>(which);
+      timers[which].signal = signals[which];
+    }
+    return timers;
+  }
+
+  // In the processes that a rank starts, too, which adopt none.
+  std::array<VirtualTimer, room> timers_ = begin();
   std::size_t used_ = itimers;
   std::atomic<std::int64_t> first_ps_{VirtualTimer::never_ps};
   std::mutex mutex_;

@@ -62,6 +62,21 @@ static void count_end(int signal) {
   ends += signal == SIGCHLD;
 }
 
+static volatile sig_atomic_t alarms;
+static void count_alarm(int signal) {
+  alarms += signal == SIGALRM;
+}
+
+static int take_alarms(void) {
+  const struct sigaction action = {.sa_handler = count_alarm};
+  sigaction(SIGALRM, &action, NULL);
+  alarm(1);
+  const unsigned left = sleep(5);
+  ualarm(300000, 0);
+  const int error = pause();
+  return alarms == 2 && left == 4 && error == -1 ? 0 : 1;
+}
+
 static int sleep_briefly(void* argument) {
   sleep_ms(100);
   return *(const int*)argument;
@@ -183,6 +198,14 @@ int main(int argc, char** argv) {
   const pid_t cloned = clone(sleep_briefly, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &code);
   waitpid(cloned, &status, 0);
   show("clone", WEXITSTATUS(status));
+
+  status = system("exec perl -e '$SIG{ALRM} = sub { exit 7 }; alarm 1; sleep 5'");
+  show("alarm of a program", WEXITSTATUS(status));
+
+  const pid_t alarmed = fork();
+  if (alarmed == 0) _exit(take_alarms());
+  waitpid(alarmed, &status, 0);
+  show("alarms of a fork", WEXITSTATUS(status));
   MPI_Finalize();
   return 0;
 }
