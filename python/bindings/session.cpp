@@ -113,6 +113,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("ports", &SessionReport::ports)
       .def_ro("faults", &SessionReport::faults)
       .def_ro("route_changes", &SessionReport::route_changes)
+      .def_ro("grid", &SessionReport::grid)
       .def_ro("network", &SessionReport::network)
       .def_ro("warnings", &SessionReport::warnings);
 }
@@ -213,7 +214,8 @@ void bind_session(nb::module_& module) {
 
   nb::class_<SessionProgress>(module, "SessionProgress")
       .def_ro("virtual_ps", &SessionProgress::virtual_ps)
-      .def_ro("messages", &SessionProgress::messages);
+      .def_ro("messages", &SessionProgress::messages)
+      .def_ro("grid", &SessionProgress::grid);
   nb::class_<SessionJob>(module, "SessionJob")
       .def(
           "__init__",

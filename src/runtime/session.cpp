@@ -139,6 +139,7 @@ struct Session::Job {
   [[nodiscard]] std::string ranks_where(const Predicate& holds) const;
   static void warn_of_host_programs(SessionReport& report);
   void report_rank(RankReport& report, std::uint32_t rank);
+  [[nodiscard]] std::vector<std::int32_t> first_grid();
   // The rank's clock, clamped because the rank may have written anything.
   std::int64_t virtual_ps(std::uint32_t rank) {
     const std::int64_t clock_ps = shared.block(rank).clock.shown_ps();
@@ -266,7 +267,21 @@ SessionProgress Session::progress() const {
   }
   if (epoch_ps != never_ps)
     progress.virtual_ps = std::max<std::int64_t>(0, parts_->simulation.now().ps() - epoch_ps);
+  progress.grid = parts_->jobs.front()->first_grid();
   return progress;
+}
+
+// The ranks may have written anything.
+std::vector<std::int32_t> Session::Job::first_grid() {
+  for (std::uint32_t rank = 0; rank < process_count; ++rank) {
+    const ipc::GridNote& grid = shared.notes(rank).grid;
+    const std::uint32_t dimensions = grid.dimensions.get();
+    if (dimensions == 0 || dimensions > ipc::most_grid_dimensions) continue;
+    std::vector<std::int32_t> extents;
+    for (std::uint32_t i = 0; i < dimensions; ++i) extents.push_back(grid.extents[i].get());
+    return extents;
+  }
+  return {};
 }
 
 // Reports what the machine has done since virtual time began.
@@ -293,6 +308,7 @@ void Session::Job::report_on(SessionReport& report) {
       report.virtual_ps = std::max(report.virtual_ps, virtual_ps(rank));
     }
   }
+  report.grid = first_grid();
   const Delivery& delivery = scheduler.view().delivery;
   const RunTotals& totals = delivery.totals();
   report.messages = totals.messages;

@@ -15,8 +15,9 @@
 namespace apenet {
 
 struct SessionProgress {
-  std::int64_t virtual_ps = 0;  // since virtual time began for the first job
-  std::uint64_t messages = 0;   // the programs', posted until now
+  std::int64_t virtual_ps = 0;     // since virtual time began for the first job
+  std::uint64_t messages = 0;      // the programs', posted until now
+  std::vector<std::int32_t> grid;  // SessionReport::grid of the first job, if it is known already
 };
 
 // A job: a program on nodes of its own.

@@ -123,7 +123,9 @@ MeasurementReportOption = Annotated[
 RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]
 MapOption = Annotated[
     str,
-    typer.Option("--map", metavar="FILE|linear|random:SEED|cart:PxQxRxS", help="Placement of ranks on nodes."),
+    typer.Option(
+        "--map", metavar="FILE|linear|random:SEED|cart:PxQxRxS|cart:auto", help="Placement of ranks on nodes."
+    ),
 ]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")]
 EngineOrBothOption = Annotated[

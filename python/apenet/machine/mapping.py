@@ -23,6 +23,8 @@ MOST_MAP_BYTES = 2**28
 MOST_RANKS = 2**24  # as many as the largest machine has nodes
 MOST_GRID_DIMENSIONS = 6
 EXPECTED = '"linear", "random:SEED", "cart:PxQxRxS" or a file'
+BY_PROGRAM = "cart:auto"
+"""The grid of the program's first MPI_Cart_create: only for programs of `apenet run`, which replaces it."""
 
 # The line that `apenet map` writes, so that a map is not taken for one of another machine.
 _MADE_FOR = re.compile(r"#\s*map of ([0-9]+) ranks on (\S+), (.+)")
@@ -95,6 +97,8 @@ def _folded(machine: Machine, ranks: int, ranks_per_node: int, text: str) -> lis
     if torus is None:
         raise InputError("map", text, f"a machine that is a torus or a mesh; {machine.allocation.name} is not")
     content = text.removeprefix("cart:")
+    if text == BY_PROGRAM:
+        raise InputError("map", text, "cart:PxQxRxS: only apenet run finds the grid of a program")
     if not re.fullmatch(r"[0-9]{1,8}(x[0-9]{1,8})*", content):
         raise InputError("map", text, "cart:PxQxRxS with the extents of the grid of ranks, such as cart:4x4x2x2")
     grid = [int(extent) for extent in content.split("x")]

@@ -23,9 +23,10 @@ from apenet.host.streams import OutputFolder
 from apenet.host.toolchain import find_program, search_path
 from apenet.machine import BOTH, ENGINES, Machine
 from apenet.machine import machine as read_machine
-from apenet.machine.mapping import Mapping, map_file, map_ranks
+from apenet.machine.mapping import BY_PROGRAM, Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.computation import Choice, Computation, choose
+from apenet.run.first_grid import LINEAR, map_by_first_grid
 from apenet.run.limits import WallLimit, time_text, virtual_limit_ps, wall_time_s
 from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
@@ -111,7 +112,8 @@ def run(
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
-    Placement and machine: as in `apenet run`; `faults` are links and nodes that die and revive (`Machine.with_faults`).
+    Placement and machine: as in `apenet run` (`map="cart:auto"` runs the program twice); `faults` are links and nodes
+    that die and revive (`Machine.with_faults`).
 
     compute: `none`, `measured[:SCALE]`, `record:FILE`, or the FILE[:SCALE] of a profile.
     size: size of a rank's part of the problem, for profiles.
@@ -150,6 +152,20 @@ def run(
         raise InputError("engine", engine, f"{' or '.join(ENGINES)} with --compute {compute}")
     if engine == BOTH:
         chosen.description(checked_seed(seed), ENGINES[1])  # refused where there is no network
+    is_by_program = map == BY_PROGRAM
+    if is_by_program:
+        map = _map_by_program(  # noqa: A001 (as the option is called)
+            command,
+            n=n,
+            machine=chosen,
+            ranks_per_node=ranks_per_node,
+            mpi=mpi,
+            trap_tsc=trap_tsc,
+            seed=seed,
+            options=session_options(chosen, pin, stall_timeout),
+            environment=environment or {},
+            limit=limit,
+        )
     request, program = program_request(
         command,
         n=n,
@@ -227,6 +243,8 @@ def run(
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
         result = computed(choice, computation, result)
+        if is_by_program:
+            result = _placed(result, str(map))
         if engine == BOTH and result.ok:
             again = run(
                 command,
@@ -250,6 +268,59 @@ def run(
             result = with_flit_time(result, again.virtual_time_us)
         result = outputs.keep(result, computation, lost)
     return _checked(result, folder) if check else result
+
+
+def _map_by_program(
+    command: Sequence[str | Path],
+    *,
+    n: int,
+    machine: Machine,
+    ranks_per_node: int,
+    mpi: MpiChoice,
+    trap_tsc: bool,
+    seed: int,
+    options: _core.SessionOptions,
+    environment: dict[str, str],
+    limit: WallLimit,
+) -> str:
+    """The placement that the program's first grid asks for. Raises InputError, and Interrupted."""
+    if machine.allocation.torus is None:
+        raise InputError("map", BY_PROGRAM, f"a machine that is a torus or a mesh; {machine.allocation.name} is not")
+    request, program = program_request(
+        command,
+        n=n,
+        machine=machine,
+        ranks_per_node=ranks_per_node,
+        map=LINEAR,
+        engine=ENGINES[0],
+        mpi=mpi,
+        trap_tsc=trap_tsc,
+        seed=seed,
+    )
+    job = SessionJob(
+        program=program,
+        command=request.command,
+        nodes=request.nodes,
+        options=options,
+        capture=True,
+        extra={
+            **environment,
+            **dict.fromkeys(refused_progress_threads(request.mpi), "0"),
+            **_own_environment(trap_tsc, None),
+        },
+        loaded=loader_variables("intel" if request.mpi == "intel" else mpi),
+        reads_input=False,
+    )
+    return map_by_first_grid(request, job, limit.is_over)
+
+
+def _placed(result: RunResult, mapping: str) -> RunResult:
+    """The result, which says what `cart:auto` was."""
+    if mapping == LINEAR:
+        warning = f"map = {BY_PROGRAM}: the program makes no grid of all its ranks by MPI_Cart_create: placed as linear"
+        return replace(result, warnings=(*result.warnings, warning))
+    note = f"--map {BY_PROGRAM} is {mapping}, the grid of the program's first MPI_Cart_create"
+    return replace(result, note="; ".join(text for text in (result.note, note) if text))
 
 
 def _checked(result: RunResult, folder: OutputFolder | None) -> RunResult:

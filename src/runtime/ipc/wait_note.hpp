@@ -48,6 +48,7 @@ inline constexpr std::uint32_t noted_threads = 16;
 inline constexpr std::uint32_t noted_requests = 1024;  // a power of two
 inline constexpr std::uint32_t noted_objects = 256;    // communicators, windows and files
 inline constexpr std::uint32_t noted_locks = 32;
+inline constexpr std::size_t most_grid_dimensions = 8;
 
 template <typename Value>
 class NoteField {
@@ -153,8 +154,15 @@ struct FinaliseNote {
   NoteField<char> file[256];
 };
 
+// The grid of the first MPI_Cart_create that has made one.
+struct GridNote {
+  NoteField<std::uint32_t> dimensions;  // 0: none; written last
+  NoteField<std::int32_t> extents[most_grid_dimensions];
+};
+
 struct RankNotes {
   LibraryNote library;
+  GridNote grid;
   FinaliseNote finalise;
   CallNote calls[noted_threads];
   LockNote locks[noted_locks];

@@ -120,6 +120,7 @@ struct SessionReport {
   std::uint64_t bytes = 0;
   std::uint64_t trace_hash = 0;
   std::vector<RouteChange> route_changes;
+  std::vector<std::int32_t> grid;  // extents of the program's first MPI_Cart_create; empty: it has made none
   // The next ones are of the machine: what all jobs have used of it.
   std::vector<LinkUse> links;
   std::vector<PortUse> ports;

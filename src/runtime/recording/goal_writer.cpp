@@ -131,8 +131,8 @@ class GoalWriter {
   // An operation that has ended.
   struct End {
     std::uint32_t label = 0;
-    // A send that has ended in the call that began it: that call. Another library limit or machine might have
-    // let it wait, so what the same call begins behind it does not depend on its end.
+    // A send that has ended in the call that began it: that call. What the same call has begun after it does
+    // not depend on its end, for which it would have to wait on another machine (a rendezvous).
     CallPlace sent_in = {};
   };
   // The messages of a nonblocking collective operation. Those that follow its first ones depend on their

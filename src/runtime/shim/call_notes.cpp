@@ -259,6 +259,16 @@ void note_file(RankNotes& notes, MpiCall call, const Words& words, std::uint64_t
   name_object(notes, file, last == nullptr ? path : last + 1);
 }
 
+void note_grid(ipc::RankNotes& notes, const Words& words) {
+  const auto dimensions = static_cast<std::int32_t>(words.at[1]);
+  if (notes.grid.dimensions.get() != 0 || dimensions < 1 ||
+      static_cast<std::size_t>(dimensions) > ipc::most_grid_dimensions)
+    return;
+  const auto* extents = reinterpret_cast<const int*>(words.at[2]);  // NOLINT(performance-no-int-to-ptr)
+  for (std::int32_t i = 0; i < dimensions; ++i) notes.grid.extents[i].set(extents[i]);
+  notes.grid.dimensions.set(static_cast<std::uint32_t>(dimensions));
+}
+
 void name_object(RankNotes& notes, std::uint64_t object, const char* name) {
   const std::lock_guard<std::mutex> guard(objects().mutex);
   ipc::ObjectNote* note = find_object(notes, object);

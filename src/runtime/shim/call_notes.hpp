@@ -57,6 +57,8 @@ Word request_at(Word requests, Word index);
 void note_object(ipc::RankNotes& notes, ipc::MpiCall call, std::uint64_t object, ipc::ObjectType type);
 // A file that has been opened, with the words of the call.
 void note_file(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, std::uint64_t file);
+// The grid of a call of MPI_Cart_create, if it is the first.
+void note_grid(ipc::RankNotes& notes, const Words& words);
 void name_object(ipc::RankNotes& notes, std::uint64_t object, const char* name);
 void forget_object(ipc::RankNotes& notes, std::uint64_t object);
 // The program calls MPI_Finalize.
@@ -151,6 +153,14 @@ struct MakesCommunicator : Effect {
   static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, const Ends& arguments) {
     note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(arguments.last)),
                 ipc::ObjectType::communicator);
+  }
+};
+
+// Its second and third word are the number of dimensions and the address of their extents.
+struct MakesGrid : MakesCommunicator {
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, const Ends& arguments) {
+    MakesCommunicator::after(client, call, words, arguments);
+    note_grid(client.notes(), words);
   }
 };
 
