@@ -105,8 +105,8 @@ bool RunLoop::is_live() const {
   return server_.any_alive() || awaits_last_step();
 }
 
-// The processes have ended, perhaps while other jobs held the model: the scheduler has yet to take what they have
-// posted and taken since the step before.
+// The processes have ended, perhaps while other jobs held the model: the scheduler has yet to take what they
+// have posted and taken since the step before.
 bool RunLoop::awaits_last_step() const {
   return view_.ranks.started() && !all_finished_ && server_.failures().empty() && view_.grants.nobody_runs();
 }
