@@ -243,15 +243,22 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
   HostPace pace;
   // Nobody can act: what ends this wait comes from the host, if anything does. Those that wait for files go
   // first, and their parents then learn of it. A lock is the host's matter if others may come to use it.
+  // While another process is in the host, what it writes there shall come in order; but not for ever, because
+  // the simulator would not see that all of them wait for each other.
+  constexpr std::int64_t patience_ns = 1'000'000'000;
+  std::int64_t began_ns = 0;
   const auto is_left_to_host = [&] {
     const bool reads = own.object == name_of(files());
     if (!has_processes() || may_any_act()) return false;
+    if (began_ns == 0) began_ns = host_now_ns();
     const bool is_named = own.readiness != nullptr && own.object.is_shared();
     bool is_left = own.acts == ThreadActs::blocked && (reads || own.awaits_process || is_named);
     for_each([&](const OrderedThread& thread) {
       const bool goes_first =
           !reads && thread.acts == ThreadActs::blocked && thread.object == name_of(files());
-      if (thread.acts == ThreadActs::outside || goes_first) is_left = false;
+      const bool may_write =
+          thread.acts == ThreadActs::outside && (!reads || host_now_ns() - began_ns < patience_ns);
+      if (may_write || goes_first) is_left = false;
     });
     return is_left;
   };

@@ -97,6 +97,16 @@ static void socket_pair(void) {
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || read(ends[0], &byte, 1) != 1) exit(7);
 }
 
+// The rank and a process that it has started, each at its own end.
+static void socket_of_a_child(void) {
+  int ends[2];
+  char byte = 0;
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) exit(7);
+  const pid_t process = fork();
+  close(ends[process == 0 ? 0 : 1]);
+  if (read(ends[process == 0 ? 1 : 0], &byte, 1) != 1) _exit(7);
+}
+
 static void socket_with_a_limit(void) {
   int ends[2];
   char byte = 0;
@@ -219,6 +229,7 @@ static const struct {
     {"file-locks", file_locks},
     {"fifos", fifos},
     {"socket-pair", socket_pair},
+    {"socket-of-a-child", socket_of_a_child},
     {"poll", poll_of_a_pipe},
     {"lock-of-a-receiver", lock_of_a_receiver},
     {"child-of-a-receiver", child_of_a_receiver},
