@@ -111,6 +111,7 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
   }
   const std::int64_t woken_ps =
       woken == Woken::interrupted ? std::min(own->key.clock_ps, until_ps) : until_ps;
+  if (woken == Woken::interrupted) own->has_come_back = true;  // the signal may tell of the end of a child
   pass_until_ps(woken_ps);
   order_->leave(*own, woken_ps);
   return until_ps - woken_ps;

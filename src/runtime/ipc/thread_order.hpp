@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <compare>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 
@@ -46,6 +47,10 @@ enum class ThreadActs : std::uint8_t {
 
 // What ends a wait early.
 enum class WaitEnds : std::uint8_t { by_thread, by_cancel, by_signal };
+
+// In a wait for signals: those that the thread will not let in when the wait ends. nullptr: those that it blocks
+// now.
+inline constinit thread_local const sigset_t* blocked_in_wait = nullptr;
 
 enum class Woken : std::uint8_t { no, signalled, timed_out, interrupted };
 
@@ -95,7 +100,7 @@ struct OrderedThread {
   Woken woken = Woken::no;
   WaitEnds ends = WaitEnds::by_thread;
   bool is_known_outside = false;  // it said so
-  bool has_come_back = false;     // from outside, since it last checked for ended children
+  bool has_come_back = false;     // from outside, or by a signal, since it last checked for ended children
   bool awaits_host = false;       // ThreadActs::outside: for something else than a thread
   bool may_wait_at_file = false;  // while it acts: the host may block it there
   // It waits at a condition in the host, which gives this lock free without a word to the order. Set in an

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -105,7 +106,9 @@ class ThreadOrder::Guard {
       return false;
     const bool is_handled = handling.handler != reinterpret_cast<std::uintptr_t>(SIG_DFL) &&
                             handling.handler != reinterpret_cast<std::uintptr_t>(SIG_IGN);
-    return is_handled && (before_ >> static_cast<unsigned>(signal - 1) & 1U) == 0;
+    SignalSet blocked = before_;
+    if (blocked_in_wait != nullptr) std::memcpy(&blocked, blocked_in_wait, sizeof blocked);
+    return is_handled && (blocked >> static_cast<unsigned>(signal - 1) & 1U) == 0;
   }
 
  private:

@@ -134,6 +134,16 @@ bool has_children() {
   return has;
 }
 
+bool has_children_outside() {
+  if (!has_children()) return false;
+  Members members;
+  members.add_children_of(host_call(SYS_getpid, 0, 0));
+  bool has = members.count() == 0;  // the host does not list children (CONFIG_PROC_CHILDREN)
+  for (std::size_t i = 0; i < members.count(); ++i)
+    has = has || !thread_order().acts_in_order(static_cast<std::uint32_t>(members.at(i)));
+  return has;
+}
+
 // Those that act in the order of this process are not counted: it waits for them there.
 Family read_family() {
   const int before = errno;

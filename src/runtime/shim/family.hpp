@@ -27,6 +27,8 @@ struct Family {
 
 // Whether the process has children, even ones that have ended.
 [[nodiscard]] bool has_children();
+// The same for those that do not act in the order of this process.
+[[nodiscard]] bool has_children_outside();
 [[nodiscard]] Family read_family();
 
 }  // namespace apenet::shim

@@ -1,5 +1,6 @@
 // Waits for a signal. If a timer of the process runs, virtual time goes on to its end, and that of a process
-// with one thread to the wait's limit; a process with children waits in the host, where they work.
+// with one thread to the wait's limit; a process with children that act in no order waits in the host, where they
+// work.
 #include "runtime/shim/signal_waits.hpp"
 
 #include <signal.h>
@@ -24,7 +25,7 @@ namespace {
 ipc::Client* waiting_client() {
   ipc::Client* client = clock_client();
   if (client == nullptr || VirtualTimers::of_process().first_ps() == VirtualTimer::never_ps) return nullptr;
-  return has_children() ? nullptr : client;
+  return has_children_outside() ? nullptr : client;
 }
 
 sigset_t opposite(const sigset_t& set) {
@@ -46,9 +47,14 @@ bool sleep_to_timer(ipc::Client& client, std::int64_t most_ps, const sigset_t& b
   const std::int64_t left_ps = std::max(timers.first_ps() - now_ps(client), ps_per_ns);
   const std::int64_t ps = std::min(most_ps, left_ps);
   OutsideWait outside(client, ps);
-  outside.pass(client.sleep(ps));
+  ipc::blocked_in_wait = &blocked;
+  const std::int64_t rest_ps = client.sleep(ps);
+  ipc::blocked_in_wait = nullptr;
+  outside.pass(rest_ps);
   if (client.has_due_timer() && timers.fire(client, true, &blocked)) return true;
-  return SignalGate::let_in(blocked);  // another thread may have sent it
+  // The order tells of a signal a moment before the host sends it. Without one, another thread may have sent it.
+  constexpr std::int64_t moment_ns = 100'000'000;
+  return SignalGate::let_in(blocked, rest_ps > 0 && client.ordered() != nullptr ? moment_ns : 0);
 }
 
 namespace {

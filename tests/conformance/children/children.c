@@ -206,6 +206,10 @@ int main(int argc, char** argv) {
   if (alarmed == 0) _exit(take_alarms());
   waitpid(alarmed, &status, 0);
   show("alarms of a fork", WEXITSTATUS(status));
+
+  // timeout waits in sigsuspend for the end of its child and for its timer.
+  show("over its limit", WEXITSTATUS(system("timeout 1 sleep 5; exit $?")));
+  show("within its limit", WEXITSTATUS(system("timeout 5 sleep 1; exit $?")));
   MPI_Finalize();
   return 0;
 }
