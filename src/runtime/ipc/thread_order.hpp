@@ -48,8 +48,8 @@ enum class ThreadActs : std::uint8_t {
 // What ends a wait early.
 enum class WaitEnds : std::uint8_t { by_thread, by_cancel, by_signal };
 
-// In a wait for signals: those that the thread will not let in when the wait ends. nullptr: those that it blocks
-// now.
+// In a wait for signals: those that the thread will not let in when the wait ends. nullptr: those that it
+// blocks now.
 inline constinit thread_local const sigset_t* blocked_in_wait = nullptr;
 
 enum class Woken : std::uint8_t { no, signalled, timed_out, interrupted };

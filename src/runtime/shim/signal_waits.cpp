@@ -1,6 +1,6 @@
 // Waits for a signal. If a timer of the process runs, virtual time goes on to its end, and that of a process
-// with one thread to the wait's limit; a process with children that act in no order waits in the host, where they
-// work.
+// with one thread to the wait's limit; a process with children that act in no order waits in the host, where
+// they work.
 #include "runtime/shim/signal_waits.hpp"
 
 #include <signal.h>
@@ -52,7 +52,8 @@ bool sleep_to_timer(ipc::Client& client, std::int64_t most_ps, const sigset_t& b
   ipc::blocked_in_wait = nullptr;
   outside.pass(rest_ps);
   if (client.has_due_timer() && timers.fire(client, true, &blocked)) return true;
-  // The order tells of a signal a moment before the host sends it. Without one, another thread may have sent it.
+  // The order tells of a signal a moment before the host sends it. Without one, another thread may have sent
+  // it.
   constexpr std::int64_t moment_ns = 100'000'000;
   return SignalGate::let_in(blocked, rest_ps > 0 && client.ordered() != nullptr ? moment_ns : 0);
 }
