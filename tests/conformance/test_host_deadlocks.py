@@ -19,9 +19,9 @@ WAITS = {
     "own-pipe": ["ranks 0, 1: reads from a pipe"],
     "socket-pair": ["ranks 0, 1: reads from a Unix socket"],
     "socket-of-a-child": [
-        "rank 0, process 'sleeps_in_host': reads from a Unix socket, which rank 0 has open",
+        "rank 0, process 'sleeps_in_host-': reads from a Unix socket, which rank 0 has open",
         "ranks 0, 1: reads from a Unix socket",
-        "rank 1, process 'sleeps_in_host': reads from a Unix socket, which rank 1 has open",
+        "rank 1, process 'sleeps_in_host-': reads from a Unix socket, which rank 1 has open",
     ],
     "file-locks": [
         "rank 0: waits for a lock on the file {folder}/1.lock, which rank 1 has open",

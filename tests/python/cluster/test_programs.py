@@ -207,7 +207,7 @@ int main(int count, char** words) {
   MPI_Recv(in, 1000, MPI_CHAR, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (words[1][0] == 'g') {
     volatile double sum = 0;
-    for (long k = 0; k < 200000000; k++) sum += k;
+    for (long k = 0; k < 60000000; k++) sum += k;
     MPI_Barrier(MPI_COMM_WORLD);
   }
   if (words[1][0] == 's') MPI_Send(out, 8, MPI_CHAR, (rank + 1) % ranks, 7, MPI_COMM_WORLD);
