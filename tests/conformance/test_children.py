@@ -184,6 +184,24 @@ def test_what_is_left_to_the_host_has_a_time_and_is_said(apenet, build, tmp_path
 
 
 # Forkserver and Manager: their sockets have names, and are the host's.
+@pytest.mark.parametrize(
+    "command", ["cat /dev/zero > /dev/null & sleep 1; kill $!; exit 124", "timeout 1 cat /dev/zero"]
+)
+def test_actions_without_end_that_cost_no_time_hold_nobody_up_for_ever(apenet, tmp_path, command):
+    """They do for ten seconds of processor time, and the run says that the host decided when they went on."""
+    script = tmp_path / "limits.py"
+    script.write_text(
+        "import subprocess, time\n"
+        "from mpi4py import MPI\n"
+        "began = time.monotonic()\n"
+        f"status = subprocess.run({command!r}, shell=True, stdout=subprocess.DEVNULL).returncode\n"
+        "print(status, round(time.monotonic() - began, 3))\n"
+    )
+    done = apenet("run", "-n", "1", "--", sys.executable, script, timeout_s=100)
+    assert done.stdout == "124 1.0\n", done.stderr
+    assert "may not repeat" in done.stderr
+
+
 @pytest.mark.parametrize(("method", "repeats"), [("fork", True), ("spawn", True), ("forkserver", False)])
 def test_multiprocessing_takes_virtual_time(apenet, method, repeats):
     done = apenet("run", "-n", "1", "--", sys.executable, PROGRAMS / "pools.py", method)

@@ -240,6 +240,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
   std::int64_t pause_ns = has_processes() ? first_process_pause_ns : first_pause_ns;
   std::int64_t checked_ns = 0;
   const Mark mark(own);
+  SeenProgress progress;
   HostPace pace;
   // Nobody can act: what ends this wait comes from the host, if anything does. Those that wait for files go
   // first, and their parents then learn of it. A lock is the host's matter if others may come to use it.
@@ -341,6 +342,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       }
       if ((is_next || is_last) && table_->has_started) check_thread(least(), pause_ns);
       if (is_file_next || awaits_call) check_thread(acting(), pause_ns);
+      if (has_processes()) check_endless(own, progress);
       if (checks) pause_ns = std::min(2 * pause_ns, longest_ns);
     }
   }

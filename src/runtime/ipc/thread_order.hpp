@@ -399,6 +399,11 @@ class ThreadOrder {
   Woken park(OrderedThread& own, Guard& guard);
   // thread_order_checks.cpp. pause_ns: since the last check.
   void check_thread(OrderedThread* thread, std::int64_t pause_ns);
+  struct SeenProgress {  // when a wait was checked first
+    std::int64_t now_ps = 0;
+    std::int64_t cpu_ns = -1;  // that the other processes have used
+  };
+  void check_endless(OrderedThread& own, SeenProgress& seen);
   [[nodiscard]] bool is_left(OrderedThread& thread, const SeenThread& seen, std::int64_t pause_ns);
   void note_thread_ended(OrderedThread& thread);
   [[nodiscard]] bool awaits_file_of_other(const OrderedThread& own);

@@ -96,6 +96,27 @@ void ThreadOrder::check_thread(OrderedThread* first, std::int64_t pause_ns) {
   dispatch();
 }
 
+// Actions that cost no virtual time may go on without end, as those of `cat /dev/zero`. After ten seconds of
+// processor time in which virtual time has come no further than a thousandth of the way to the next thread,
+// that one goes first.
+void ThreadOrder::check_endless(OrderedThread& own, SeenProgress& seen) {
+  OrderedThread* const first = least();
+  if (first == nullptr || first->process == own.process || first_to_wait() != &own) return;
+  std::int64_t cpu_ns = 0;
+  for_each([&](const OrderedThread& thread) {
+    if (thread.leads && thread.process != own.process)
+      cpu_ns += process_cpu_ns_of(static_cast<std::int32_t>(thread.process));
+  });
+  constexpr std::int64_t parts = 1000;
+  const std::int64_t passed_ps = now_ps() - seen.now_ps;
+  if (seen.cpu_ns < 0 || cpu_ns < seen.cpu_ns || passed_ps > (acts_at(own).clock_ps - now_ps()) / parts) {
+    seen = {.now_ps = now_ps(), .cpu_ns = cpu_ns};
+  } else if (cpu_ns - seen.cpu_ns >= most_cpu_ns && first->acts == ThreadActs::running) {
+    table_->has_overtaken = true;
+    note_outside(*first);
+  }
+}
+
 // It is blocked, or runs without end.
 void ThreadOrder::note_left(OrderedThread& thread, bool is_blocked) {
   if (is_acting(thread) && !is_blocked && !is_between_actions_of_call(thread)) return;
