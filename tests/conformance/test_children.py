@@ -29,6 +29,8 @@ CASES = [
     ("clone", 100, 5),
     ("alarm of a program", 1000, 7),
     ("alarms of a fork", 1300, 0),
+    ("its handler writes", 500, 2),
+    ("checks when told", 500, 7),
     ("over its limit", 1000, 124),
     ("within its limit", 1000, 0),
 ]

@@ -378,6 +378,13 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
     own.key = std::max(own.key, ActionKey{.clock_ps = own.asked_from.clock_ps,
                                           .round = own.asked_from.round,
                                           .number = own.key.number});
+    // It returns to the wait, which is over: nobody else may take it for one that goes on.
+    if (own.ends == WaitEnds::by_signal && own.mark != nullptr && !has_jumped(own)) {
+      own.ends = WaitEnds::by_thread;
+      unblock(own, own.asked_from, Woken::interrupted);
+      note_settled();
+      dispatch();
+    }
   }
   const bool is_parked = own.acts == ThreadActs::at_gate || own.acts == ThreadActs::blocked;
   if (is_parked && own.mark != nullptr && has_jumped(own)) {

@@ -53,6 +53,15 @@ bool has_interrupting_handler() {
   });
 }
 
+// Whether the program has heard of the end of a child that has ended, if it wants to: it may not check again.
+bool may_have_been_told() {
+  struct sigaction handling {};
+  sigaction(SIGCHLD, nullptr, &handling);
+  if (handling.sa_handler == SIG_DFL || handling.sa_handler == SIG_IGN) return false;
+  sigset_t pending;
+  return sigpending(&pending) == 0 && sigismember(&pending, SIGCHLD) == 0;
+}
+
 // A child that has ended in the host and is in no order of this process; 0: none has.
 pid_t ended_outside(pid_t process) {
   siginfo_t info{};
@@ -79,7 +88,9 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
   for (;;) {
     order.enter(*own);
     order.check_killed();
-    const bool checks = std::exchange(own->has_come_back, false) && order.is_ending(awaited);
+    const bool has_come_back = std::exchange(own->has_come_back, false);
+    const bool checks =
+        (has_come_back || ((flags & WNOHANG) != 0 && may_have_been_told())) && order.is_ending(awaited);
     if (OrderedThread* const ended = order.find_ended(awaited)) {
       const auto child = static_cast<pid_t>(ended->process);
       const pid_t result = real(child, flags & ~WNOHANG);

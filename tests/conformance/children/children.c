@@ -3,12 +3,15 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,6 +78,20 @@ static int take_alarms(void) {
   ualarm(300000, 0);
   const int error = pause();
   return alarms == 2 && left == 4 && error == -1 ? 0 : 1;
+}
+
+// A handler that wakes the program's own loop.
+static int bell;
+static void ring(int signal) {
+  const uint64_t one = 1;
+  if (write(bell, &one, sizeof one) != sizeof one) _exit(signal);
+}
+
+static void hear(void) {
+  uint64_t rings = 0;
+  struct pollfd polled = {.fd = bell, .events = POLLIN};
+  poll(&polled, 1, -1);
+  if (read(bell, &rings, sizeof rings) < 0 && errno != EAGAIN) _exit(1);
 }
 
 static int sleep_briefly(void* argument) {
@@ -206,6 +223,34 @@ int main(int argc, char** argv) {
   if (alarmed == 0) _exit(take_alarms());
   waitpid(alarmed, &status, 0);
   show("alarms of a fork", WEXITSTATUS(status));
+
+  const pid_t rung = fork();
+  if (rung == 0) {
+    bell = eventfd(0, EFD_NONBLOCK);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = ring}, NULL);
+    _exit(poll(&(struct pollfd){.fd = bell, .events = POLLIN}, 1, 100000) == 0 ? 1 : 2);
+  }
+  sleep_ms(500);
+  kill(rung, SIGTERM);
+  waitpid(rung, &status, 0);
+  show("its handler writes", WEXITSTATUS(status));
+
+  // As Ruby waits: the handler of SIGCHLD wakes a loop that checks.
+  bell = eventfd(0, EFD_NONBLOCK);
+  sigaction(SIGCHLD, &(struct sigaction){.sa_handler = ring}, NULL);
+  for (int i = 0; i < 10; ++i) {
+    const pid_t ended = fork();
+    if (ended == 0) {
+      signal(SIGTERM, leave);
+      sleep_ms(100000);
+      _exit(0);
+    }
+    sleep_ms(50);
+    kill(ended, SIGTERM);
+    while (waitpid(ended, &status, WNOHANG) == 0) hear();
+  }
+  show("checks when told", WEXITSTATUS(status));
+  signal(SIGCHLD, SIG_DFL);
 
   // timeout waits in sigsuspend for the end of its child and for its timer.
   show("over its limit", WEXITSTATUS(system("timeout 1 sleep 5; exit $?")));
