@@ -282,3 +282,22 @@ def test_ranks_of_two_mpi_libraries_are_refused(start_apenet, build, surrounding
     done = start_apenet(*command, env=surroundings.environment).finish(SOON_S)
     assert done.returncode in {1, 2}, done.stderr
     assert "expected one MPI library in all ranks" in done.stderr
+
+
+@pytest.mark.skipif(not OPENMPI_MPICC.exists(), reason="Open MPI's environment is not there")
+@pytest.mark.parametrize(
+    ("failure", "status", "word"),
+    [
+        ("abort", 17, "aborted: rank 3 called MPI_Abort(17)"),
+        ("abort-0", 0, "aborted: rank 3 called MPI_Abort(0)"),
+        ("fatal-error", 6, "aborted: rank 3 called MPI_Abort(6)"),
+    ],
+)
+def test_an_abort_of_open_mpi_is_reported_as_such(start_apenet, surroundings, tmp_path, failure, status, word):
+    program = tmp_path / "with_open_mpi"
+    subprocess.run([OPENMPI_MPICC, "-o", program, FAILING], check=True)
+    command = ("run", "-n", str(RANKS), "--machine", "ape16", "--", program, failure)
+    done = start_apenet(*command, env=surroundings.environment, cwd=tmp_path).finish(SOON_S)
+    assert done.returncode == status, done.stderr
+    assert word in done.stderr
+    assert all_were_here(done.stdout)

@@ -28,7 +28,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 25;
+inline constexpr std::uint32_t protocol_version = 26;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -143,6 +143,10 @@ struct Identity {
   // Why a process of the rank has refused to go on, in one or several lines; written before the flag.
   char refusal[1536] = {};
   std::atomic<std::uint32_t> refused{0};
+  // The rank has aborted the run with this code; written before the flag. MPICH and Intel MPI tell the
+  // process manager instead.
+  std::int32_t abort_code = 0;
+  std::atomic<std::uint32_t> aborted{0};
   // Memory of an interpreter that was allocated before virtual time began: the user's variables and folders
   // decide where it lies.
   std::uint64_t early_begin = 0;

@@ -70,19 +70,26 @@ bool FailureWatch::notice_refusal(std::uint32_t rank, const std::string& printed
   return true;
 }
 
+void FailureWatch::notice_aborts() {
+  for (const PmiServer::Abort& abort : pmi_.aborts()) add_abort(abort.rank, abort.exit_code);
+}
+
+void FailureWatch::notice_abort(std::uint32_t rank) {
+  const ipc::Identity& identity = shared_.block(rank).identity;
+  if (identity.aborted != 0) add_abort(rank, identity.abort_code);
+}
+
 // An exit code with bits above the status byte is an error code of MPICH. A rank that aborts exits by itself
 // after its message.
-void FailureWatch::notice_aborts() {
-  for (const PmiServer::Abort& abort : pmi_.aborts()) {
-    if (failures_.has(abort.rank) || excused_[abort.rank]) continue;
-    const int low = abort.exit_code & 0xff;
-    const int status = low == 0 && abort.exit_code != 0 ? 1 : low;
-    const std::string beyond = low == abort.exit_code ? "" : ", which is status " + std::to_string(status);
-    failures_.add(abort.rank, {.time_ps = ranks_.clock_ps(abort.rank),
-                               .outcome = SessionReport::Outcome::aborted,
-                               .exit_status = status,
-                               .what = "called MPI_Abort(" + std::to_string(abort.exit_code) + ")" + beyond});
-  }
+void FailureWatch::add_abort(std::uint32_t rank, int exit_code) {
+  if (failures_.has(rank) || excused_[rank]) return;
+  const int low = exit_code & 0xff;
+  const int status = low == 0 && exit_code != 0 ? 1 : low;
+  const std::string beyond = low == exit_code ? "" : ", which is status " + std::to_string(status);
+  failures_.add(rank, {.time_ps = ranks_.clock_ps(rank),
+                       .outcome = SessionReport::Outcome::aborted,
+                       .exit_status = status,
+                       .what = "called MPI_Abort(" + std::to_string(exit_code) + ")" + beyond});
 }
 
 // A program without MPI may end at any time, but ranks that use MPI would wait for it.

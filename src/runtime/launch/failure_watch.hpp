@@ -22,8 +22,10 @@ class FailureWatch {
   void note(const RankError& error);
   // Call when the rank's MPI process has ended.
   void note_end(std::uint32_t rank, const RankProcesses& processes);
-  // Notices the ranks that have called MPI_Abort.
+  // Notices the ranks that have told the process manager of an abort.
   void notice_aborts();
+  // The same for a rank that has ended, and wrote it into its block.
+  void notice_abort(std::uint32_t rank);
   // Notices whether a process of the rank has refused to go on. printed: what it has said of that.
   bool notice_refusal(std::uint32_t rank, const std::string& printed);
   // Notices the ranks that have ended without MPI, once another rank uses it and would wait for them.
@@ -37,6 +39,8 @@ class FailureWatch {
   [[nodiscard]] const Failures& failures() const { return failures_; }
 
  private:
+  void add_abort(std::uint32_t rank, int exit_code);
+
   SharedMemory& shared_;
   const RankTable& ranks_;
   const PmiServer& pmi_;

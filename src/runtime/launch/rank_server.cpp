@@ -155,6 +155,7 @@ void RankServer::on_end(std::uint32_t rank) {
   if (process_id == 0 && is_left_to_a_child(rank)) return;
   left_to_children_.erase(rank);
   scheduler_.remove(rank);
+  failure_watch_.notice_abort(rank);
   // MPICH reports a fatal error and continues, into a segmentation fault unless it is ended at once. Read the
   // report first.
   serve_pmi(rank);

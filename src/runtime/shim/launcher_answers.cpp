@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "runtime/ipc/client.hpp"
 #include "runtime/shim/launcher_threads.hpp"
 #include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/mpi_world.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -66,6 +68,21 @@ APENET_EXPORT int PMIx_Get(Word process, Word key, Word hints, Word hint_count, 
     put_answer(*client, reinterpret_cast<const char*>(key), **answer);
   if (virtual_client() != nullptr) await_launcher_threads();
   return result;
+}
+
+// Open MPI calls it for an error that ends the run, too. Its launcher would end the other ranks at any point.
+APENET_EXPORT int PMIx_Abort(int status, Word message, Word processes, Word process_count) {
+  ipc::Client* const client = rank_client();
+  if (client != nullptr && client->block().identity.initialised != 0) {
+    client->attend();
+    std::fflush(nullptr);
+    note_abort(*client, status);
+    exit_aborted(status);
+  }
+  constexpr int not_supported = -47;
+  void* const real = pmix_symbol("PMIx_Abort");
+  if (real == nullptr) return not_supported;
+  return call(real, status, message, processes, process_count);
 }
 
 }  // namespace apenet::shim

@@ -237,19 +237,19 @@ int finalise_session(const void* caller, Word session) {
 }
 
 // Ends the rank, which then has the clock of its call. MPICH tells the process manager, and returns from
-// MPICH 5 on. Open MPI's launcher would end the other ranks at any point, and would not report the status.
+// MPICH 5 on. Open MPI's launcher would end the other ranks at any point, so the rank tells the simulator.
 int abort(Word communicator, Word code) {
   ipc::Client* client = rank_client();
   if (client == nullptr) return call(profiling_symbol("PMPI_Abort"), communicator, code);
   client->attend();
-  const int status = static_cast<int>(code) & 0xff;
   std::fflush(nullptr);
   if (is_mpich()) {
     call(profiling_symbol("PMPI_Abort"), communicator, code);
   } else {
     std::fprintf(stderr, "MPI_Abort(%d) called by rank %u\n", static_cast<int>(code), client->rank());
+    note_abort(*client, static_cast<int>(code));
   }
-  std::_Exit(status == 0 ? 1 : status);
+  exit_aborted(static_cast<int>(code));
 }
 
 double clock_s(const void* caller) {

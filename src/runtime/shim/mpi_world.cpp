@@ -177,3 +177,14 @@ void check_world(ipc::Client& client) {
 }
 
 }  // namespace apenet::shim
+void note_abort(ipc::Client& client, int code) {
+  ipc::Identity& identity = client.block().identity;
+  identity.abort_code = code;
+  identity.aborted.store(1, std::memory_order_release);
+}
+
+void exit_aborted(int code) {
+  const int status = code & 0xff;
+  std::_Exit(status == 0 ? 1 : status);
+}
+

@@ -26,6 +26,13 @@ void find_process_manager(const ipc::Client& client);
 void refuse_second_program();
 
 // Records the first line of the library's version string, and whose place the library takes.
+// Tells the simulator that the rank aborts the run with this code, if its library does not tell the process
+// manager. The rank then has to end.
+void note_abort(ipc::Client& client, int code);
+
+// Ends the process after an abort with this code.
+[[noreturn]] void exit_aborted(int code);
+
 void note_version(ipc::Client& client);
 
 // Ends the process with a message if the world is not that of the run, or if its messages would go past the
