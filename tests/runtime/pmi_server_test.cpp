@@ -56,6 +56,8 @@ TEST_F(PmiServerTest, OneRankReadsTheValuesOfAnother) {
 // Each kind would wait for the ranks of the other one.
 TEST_F(PmiServerTest, RanksOfTwoMpiLibrariesAreRefused) {
   const std::string init = "cmd=init pmi_version=1 pmi_subversion=1\n";
+  const std::string mpich = "cmd=apenet_library library=MPICH Version:      5.0.0\n";
+  const std::string intel = "cmd=apenet_library library=Intel(R) MPI Library 2021.17 for Linux* OS\n";
   const std::string launcher = "cmd=apenet_launcher library=/lib/libmpi.so.40\n";
   const auto find_launcher = [](std::uint32_t, const std::string&) { return "path=/variables"; };
   connect(find_launcher);
@@ -65,10 +67,21 @@ TEST_F(PmiServerTest, RanksOfTwoMpiLibrariesAreRefused) {
             "expected one MPI library in all ranks\n");
   connect(find_launcher);
   ask(0, launcher);
-  EXPECT_EQ(ask(1, init), "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
-  EXPECT_EQ(server_->refusal(1),
-            "its MPI library meets the others by PMI-1, as MPICH and Intel MPI do, but rank 0 has Open MPI: "
-            "expected one MPI library in all ranks");
+  EXPECT_EQ(
+      ask(1, mpich),
+      "cmd=apenet_library_result msg=meets the others by PMI-1, as MPICH and Intel MPI do, but rank 0 has "
+      "Open MPI: expected one MPI library in all ranks\n");
+  connect(find_launcher);
+  EXPECT_EQ(ask(0, intel), "cmd=apenet_library_result\n");
+  EXPECT_NE(ask(1, launcher).find("rank 0 meets the others by PMI-1"), std::string::npos);
+  connect(find_launcher);
+  ask(0, intel);
+  EXPECT_EQ(
+      ask(1, mpich),
+      "cmd=apenet_library_result msg=meets the others by PMI-1, as MPICH and Intel MPI do, but rank 0 has "
+      "Intel(R) MPI Library 2021.17 for Linux* OS: expected one MPI library in all ranks\n");
+  // Two versions of a library may meet.
+  EXPECT_EQ(ask(1, "cmd=apenet_library library=Intel(R) MPI Library 2019\n"), "cmd=apenet_library_result\n");
   // One after the other they may.
   connect(find_launcher);
   for (const std::uint32_t rank : {0U, 1U}) ask(rank, init);

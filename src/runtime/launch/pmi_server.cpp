@@ -49,6 +49,8 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
   return fields;
 }
 
+constexpr const char* one_library = "expected one MPI library in all ranks";
+
 // Clamps the code to the range of an int.
 int parse_exit_code(std::uint32_t rank, const std::string& text) {
   char* end = nullptr;
@@ -146,19 +148,10 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   if (command.empty()) throw RankError(rank, "sent the process manager a line without a command");
   const std::string size = std::to_string(fds_.size());
   const auto number_of = [this](auto found) { return std::to_string(found - ranks_.begin()); };
-  // Those of two would wait for each other for ever.
-  constexpr const char* one_library = "expected one MPI library in all ranks";
   if (command == "init") {
     ranks_[rank].spoke = true;
     ranks_[rank].speaks_pmi = true;
-    const auto other =
-        std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& each) { return each.asked_launcher; });
-    if (other != ranks_.end())
-      ranks_[rank].refusal =
-          "its MPI library meets the others by PMI-1, as MPICH and Intel MPI do, but rank " +
-          number_of(other) + " has Open MPI: " + one_library;
-    answer(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=" +
-                     std::string(other == ranks_.end() ? "0" : "-1"));
+    answer(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
   } else if (command == "get_maxes") {
     answer(rank, "cmd=maxes kvsname_max=64 keylen_max=" + std::to_string(max_key_bytes) +
                      " vallen_max=" + std::to_string(max_value_bytes) + " rc=0");
@@ -187,7 +180,11 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
                                            : "cmd=lookup_result rc=0 info=ok port=" + found->second);
   } else if (command == "finalize") {
     ranks_[rank].speaks_pmi = false;
+    ranks_[rank].library.clear();
     answer(rank, "cmd=finalize_ack rc=0");
+  } else if (command == "apenet_library") {
+    const std::string why = note_library(rank, field("library"));
+    answer(rank, "cmd=apenet_library_result" + (why.empty() ? "" : " msg=" + why));
   } else if (command == "apenet_launcher" && find_launcher_) {
     ranks_[rank].spoke = true;
     ranks_[rank].asked_launcher = true;
@@ -205,6 +202,22 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   } else {
     answer(rank, "cmd=" + command + "_result rc=-1 msg=unknown_command");
   }
+}
+
+// Ranks of two libraries would wait for each other for ever, or, as Intel MPI and MPICH, end with an error of
+// their own. Libraries of one kind have the first word of their version in common.
+std::string PmiServer::note_library(std::uint32_t rank, const std::string& library) {
+  const auto kind = [](const std::string& text) { return text.substr(0, text.find(' ')); };
+  for (std::size_t other = 0; other < ranks_.size(); ++other) {
+    const Rank& each = ranks_[other];
+    const bool is_other_kind = !each.library.empty() && kind(each.library) != kind(library);
+    if (!each.asked_launcher && !is_other_kind) continue;
+    return "meets the others by PMI-1, as MPICH and Intel MPI do, but rank " + std::to_string(other) +
+           " has " + (each.asked_launcher ? "Open MPI" : each.library) + ": " + one_library;
+  }
+  ranks_[rank].library = library;
+  ranks_[rank].speaks_pmi = true;
+  return {};
 }
 
 void PmiServer::get(std::uint32_t rank, const std::string& key) {

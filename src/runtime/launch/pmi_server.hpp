@@ -58,6 +58,8 @@ class PmiServer {
   void enter_barrier(std::uint32_t rank);
   void put(std::uint32_t rank, Fields& space, const std::string& key, const std::string& value);
   void close_rank(std::uint32_t rank);
+  // Why the rank's library cannot meet those of the other ranks; empty if it can.
+  std::string note_library(std::uint32_t rank, const std::string& library);
   void get(std::uint32_t rank, const std::string& key);
   std::string answers_ahead(std::uint32_t rank, const std::string& key);
   bool is_answered(std::uint32_t rank, std::string_view line);
@@ -72,8 +74,9 @@ class PmiServer {
   };
   struct Rank {
     Row row;
-    std::string unread;  // incomplete line
-    std::string refusal;
+    std::string unread;         // incomplete line
+    std::string refusal;        // why a process of the rank does not go on
+    std::string library;        // what it says of itself, until it has finalised
     std::uint32_t entries = 0;  // number of keys and names put or published
     bool spoke = false;
     bool speaks_pmi = false;  // its library meets the others by PMI-1, until it has finalised

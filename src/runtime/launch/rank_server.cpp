@@ -126,13 +126,9 @@ HostWaits::Queries RankServer::wait_queries() const {
 }
 
 bool RankServer::is_kept_in_init(std::uint32_t rank) const {
-  const auto has_called = [this](std::uint32_t each) {
-    const ipc::Identity& identity = shared_.block(each).identity;
-    return identity.initialising != 0 || identity.initialised != 0;
-  };
   if (launcher_id() == 0 || shared_.block(rank).identity.initialising == 0) return false;
   for (std::uint32_t other = 0; other < count_; ++other) {
-    if (ended(other) && !has_called(other)) return true;
+    if (ended(other) && shared_.block(other).identity.initialised == 0) return true;
   }
   return false;
 }
@@ -155,11 +151,11 @@ void RankServer::on_end(std::uint32_t rank) {
   if (process_id == 0 && is_left_to_a_child(rank)) return;
   left_to_children_.erase(rank);
   scheduler_.remove(rank);
-  failure_watch_.notice_abort(rank);
   // MPICH reports a fatal error and continues, into a segmentation fault unless it is ended at once. Read the
   // report first.
   serve_pmi(rank);
   failure_watch_.notice_aborts();
+  failure_watch_.notice_abort(rank);
   output_.read(rank, 1);
   if (processes_.is_leaderless(rank)) output_.end(rank);
   if (failure_watch_.notice_refusal(rank, output_.refusal(rank))) return;

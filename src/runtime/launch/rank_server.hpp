@@ -64,7 +64,7 @@ class RankServer {
   // The rank and the process started for it have ended.
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
-  // Open MPI's launcher keeps the rank in MPI_Init until all have called it, and one has ended without that.
+  // Open MPI keeps the rank in MPI_Init until all have come through it, and one has ended without that.
   [[nodiscard]] bool is_kept_in_init(std::uint32_t rank) const;
   // What HostWaits needs to know of the ranks. Valid as long as this object and the scheduler.
   [[nodiscard]] HostWaits::Queries wait_queries() const;

@@ -10,8 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
@@ -112,6 +114,31 @@ bool has_ucx_alone() {
   return !exports;
 }
 
+// The first line of what the library says of itself, which it does before MPI_Init, too.
+std::string first_line_of_version() {
+  std::string text(8192, '\0');  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING, the longest of all libraries
+  int length = 0;
+  call(profiling_symbol("PMPI_Get_library_version"), text.data(), &length);
+  text.resize(std::min(text.find_first_of(std::string{"\n\0", 2}), text.size()));
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  return text;
+}
+
+// Asks once, before any thread's library uses the descriptor.
+void require_one_library(int fd) {
+  static std::mutex mutex;
+  static bool has_asked = false;
+  const std::lock_guard<std::mutex> guard(mutex);
+  if (std::exchange(has_asked, true)) return;
+  std::string library = first_line_of_version();
+  const auto end =
+      std::unique(library.begin(), library.end(), [](char a, char b) { return a == ' ' && b == ' '; });
+  library.erase(end, library.end());
+  const std::string answer = ask_manager(fd, "cmd=apenet_library library=" + library);
+  const std::string refused = field(answer, " msg=");
+  if (!refused.empty()) refuse_library(refused);
+}
+
 constexpr const char* past_the_network =
     "does not use libfabric, so its messages would go past the simulated network; --mpi mpich puts this "
     "environment's MPICH in its place, unless the program's RPATH leads to it";
@@ -129,8 +156,12 @@ bool is_mpich() {
 
 void find_process_manager(const ipc::Client& client) {
   if (client.size() > 1 && has_ucx_alone()) refuse_library(past_the_network);
-  if (!is_mpich() || abi() != Abi::openmpi) return;
+  if (!is_mpich()) return;
   const int fd = std::atoi(std::getenv(manager_variable));
+  if (abi() != Abi::openmpi) {
+    require_one_library(fd);
+    return;
+  }
   const std::string answer = ask_manager(fd, std::string("cmd=apenet_launcher library=") + library_file());
   const std::string path = field(answer, " path=");
   if (path.empty()) refuse_library("needs its own launcher: " + field(answer, " msg="));
@@ -150,14 +181,21 @@ void refuse_second_program() {
       "command of its own");
 }
 
+void note_abort(ipc::Client& client, int code) {
+  ipc::Identity& identity = client.block().identity;
+  identity.abort_code = code;
+  identity.aborted.store(1, std::memory_order_release);
+}
+
+void exit_aborted(int code) {
+  const int status = code & 0xff;
+  std::_Exit(status == 0 ? 1 : status);
+}
+
 void note_version(ipc::Client& client) {
-  std::string text(8192, '\0');  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING, the longest of all libraries
-  int length = 0;
-  call(profiling_symbol("PMPI_Get_library_version"), text.data(), &length);
-  text.resize(std::min(text.find_first_of(std::string{"\n\0", 2}), text.size()));
+  std::string text = first_line_of_version();
   if (stands_in()) text += ", in place of the program's libmpich.so.12";
   text.resize(std::min(text.size(), sizeof(ipc::Identity::library) - 1));
-  std::replace(text.begin(), text.end(), '\t', ' ');
   std::memcpy(client.block().identity.library, text.c_str(), text.size() + 1);
 }
 
@@ -177,14 +215,3 @@ void check_world(ipc::Client& client) {
 }
 
 }  // namespace apenet::shim
-void note_abort(ipc::Client& client, int code) {
-  ipc::Identity& identity = client.block().identity;
-  identity.abort_code = code;
-  identity.aborted.store(1, std::memory_order_release);
-}
-
-void exit_aborted(int code) {
-  const int status = code & 0xff;
-  std::_Exit(status == 0 ? 1 : status);
-}
-

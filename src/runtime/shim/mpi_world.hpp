@@ -18,14 +18,14 @@ bool has_launcher();
 
 // Gives Open MPI the process manager that it needs, unless its launcher has started the rank: the simulator
 // starts that launcher, and the rank takes over what the launcher tells its own process of the same rank in
-// variables. Call before the library initialises itself.
+// variables. Ends a rank whose library another rank does not have. Call before the library initialises
+// itself.
 void find_process_manager(const ipc::Client& client);
 
 // Ends a process of a run whose rank another process represents: it would begin a world of its own, in the
 // host's time. Does nothing outside of a run, and in a fork of the rank.
 void refuse_second_program();
 
-// Records the first line of the library's version string, and whose place the library takes.
 // Tells the simulator that the rank aborts the run with this code, if its library does not tell the process
 // manager. The rank then has to end.
 void note_abort(ipc::Client& client, int code);
@@ -33,6 +33,7 @@ void note_abort(ipc::Client& client, int code);
 // Ends the process after an abort with this code.
 [[noreturn]] void exit_aborted(int code);
 
+// Records the first line of the library's version string, and whose place the library takes.
 void note_version(ipc::Client& client);
 
 // Ends the process with a message if the world is not that of the run, or if its messages would go past the
