@@ -301,6 +301,7 @@ static const struct Test* find_test(const char* name) {
 }
 
 static void parse(int argc, char** argv) {
+  const char* window = "";
   arguments.test = &tests[0];
   for (int i = 1; i + 1 < argc; i += 2) {
     const char* option = argv[i];
@@ -313,6 +314,7 @@ static void parse(int argc, char** argv) {
       arguments.iterations = parse_count(option, value, 1000000000);
     } else if (strcmp(option, "--window") == 0) {
       arguments.window = parse_count(option, value, 65536);
+      window = value;
     } else if (strcmp(option, "--channels") == 0) {
       arguments.channels = (int)parse_count(option, value, most_channels);
     } else if (strcmp(option, "--grid") == 0) {
@@ -326,6 +328,13 @@ static void parse(int argc, char** argv) {
     } else {
       refuse("option", option, "one of layer_bench.c");
     }
+  }
+  const long most = arguments.iterations > 0 ? arguments.iterations : arguments.test->iterations;
+  if (arguments.window > most) {
+    char expected[96];
+    (void)snprintf(expected, sizeof expected, "at most the %ld messages of a size; more with --iterations",
+                   most);
+    refuse("--window", window, expected);
   }
   if (arguments.window == 0) arguments.window = arguments.test->window;
 }

@@ -284,6 +284,7 @@ static const struct Test* find_test(const char* name) {
 static struct Arguments* parse_arguments(int argc, char** argv, int world_size) {
   static struct Arguments arguments = {
       .min_bytes = 1, .max_bytes = 1L << 20, .iterations = 1000, .window = 64};
+  bool has_window = false;
   arguments.test = &tests[0];
   arguments.node_count = world_size < most_nodes ? world_size / 2 * 2 : most_nodes;
   for (int i = 0; i < arguments.node_count; ++i) arguments.nodes[i] = i;
@@ -299,6 +300,7 @@ static struct Arguments* parse_arguments(int argc, char** argv, int world_size) 
       arguments.iterations = parse_count(option, value);
     } else if (strcmp(option, "--window") == 0) {
       arguments.window = parse_count(option, value);
+      has_window = true;
       if (arguments.window > most_in_window)
         refuse("--window = '%s': expected at most %d", value, most_in_window);
     } else if (strcmp(option, "--memory") == 0) {
@@ -314,6 +316,9 @@ static struct Arguments* parse_arguments(int argc, char** argv, int world_size) 
           option);
     }
   }
+  if (has_window && arguments.window > arguments.iterations)
+    refuse("--window = %ld: expected at most the %ld messages of a size; more with --iterations",
+           arguments.window, arguments.iterations);
   if (arguments.node_count < 2) refuse("expected at least 2 ranks, got %d", world_size);
   return &arguments;
 }

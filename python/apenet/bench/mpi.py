@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from apenet.base.errors import FailedError, InputError
+from apenet.base.numbers import whole
 from apenet.base.tempfolder import temporary_folder
+from apenet.bench.layer_table import MOST_PROGRAM_WINDOW
 from apenet.bench.layer_table import MPI_LARGEST_BYTES as LARGEST_BYTES
 from apenet.bench.request import ProgramRequest, Runs
 from apenet.bench.result import BenchResult, make_result
@@ -37,6 +39,7 @@ def measure(request: ProgramRequest[BenchResult], window: int | None, memory: st
         raise InputError("sizes", sizes[-1], f"at most {LARGEST_BYTES} bytes at layer mpi")
     if window is not None and test != "unidirectional":
         raise InputError("window", window, "none at layer mpi, except for unidirectional")
+    whole("window", window or 1, 1, MOST_PROGRAM_WINDOW, f"1 to {MOST_PROGRAM_WINDOW} at layer mpi")
     _check_memory(request.simulated, memory)
     request.require_program_soon(placed, len(placed) // 2)
     program = compiled(SOURCE)

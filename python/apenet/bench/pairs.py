@@ -38,6 +38,8 @@ class TwoNodes(LayerRequest[BenchResult]):
         self._set("channels", [whole("channels", number, 1, MOST_CHANNELS, expected) for number in counts])
         if self.at_once is not None:
             whole("window", self.at_once, 1, MOST_WINDOW, f"a whole number from 1 to {MOST_WINDOW}")
+            if self.iterations is not None and self.at_once > self.iterations:
+                raise InputError("window", self.at_once, f"at most the {self.iterations} of iterations")
 
     @property
     def channel_counts(self) -> list[int]:
@@ -60,7 +62,7 @@ class TwoNodes(LayerRequest[BenchResult]):
 class Windowed:
     """The option of tests with windows of messages."""
 
-    window: Annotated[int | None, Option("Messages at once; 1 is blocking.")] = None
+    window: Annotated[int | None, Option("Messages at once, or all if a size has fewer; 1 is blocking.")] = None
 
     @property
     def at_once(self) -> int | None:

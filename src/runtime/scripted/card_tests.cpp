@@ -110,6 +110,16 @@ void validate(const CardTestOptions& options, CardTest test) {
     refuse_value("window", std::to_string(options.window),
                  "none: unidirectional, bidirectional and rate have one");
   }
+  std::uint32_t most_messages = options.iterations;
+  if (options.iterations == 0) {
+    for (const std::int64_t size : options.sizes)
+      most_messages = std::max(most_messages, iterations_of(test, size));
+  }
+  if (options.window > most_messages) {
+    refuse_value(
+        "window", std::to_string(options.window),
+        "at most the " + std::to_string(most_messages) + " messages of a size; more with more iterations");
+  }
   if (options.until_landed && test != CardTest::oneway)
     refuse_value("until", "landed", "reply: only oneway can end when everything has landed");
 }

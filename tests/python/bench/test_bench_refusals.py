@@ -6,6 +6,7 @@ import pytest
 
 import apenet
 from apenet.base.errors import InputError
+from apenet.bench.mpi import BenchError
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,13 @@ from apenet.base.errors import InputError
         ({"window": 0}, "window"),
         ({"window": 4}, "window"),
         ({"window": 4, "layer": "mpi"}, "window"),
+        ({"test": "unidirectional", "window": 2_000_000_000}, "window"),
+        ({"test": "unidirectional", "window": 101}, "window"),
+        ({"test": "unidirectional", "window": 9, "iterations": 8}, "window"),
+        ({"test": "unidirectional", "window": 9, "iterations": 8, "layer": "mpi"}, "window"),
+        ({"test": "unidirectional", "window": 2**17, "layer": "mpi"}, "window"),
+        ({"test": "bidirectional", "window": 21}, "window"),
+        ({"test": "rate", "window": 2001}, "window"),
         ({"memory": "disk"}, "memory"),
         ({"memory": "host,host,host"}, "memory"),
         ({"memory": "gpu"}, "memory"),
@@ -61,6 +69,18 @@ def test_bad_input_is_named(options, name):
     with pytest.raises(InputError) as caught:
         apenet.bench.measure(arguments.pop("test"), arguments.pop("machine"), **arguments)
     assert caught.value.name == name
+
+
+@pytest.mark.parametrize(("layer", "messages"), [("mpi", 1000), ("apelib", 100)])
+def test_a_window_without_so_many_messages_is_refused_by_the_programs(layer, messages):
+    with pytest.raises(BenchError, match=f"at most the {messages} messages of a size; more with --iterations"):
+        apenet.bench.unidirectional("ape16", sizes=[64], layer=layer, window=messages + 1)
+
+
+@pytest.mark.parametrize(("layer", "messages"), [("card", 100), ("mpi", 1000), ("apelib", 100)])
+def test_a_window_of_all_messages_is_what_is_measured(layer, messages):
+    result = apenet.bench.unidirectional("ape16", sizes=[64], layer=layer, window=messages)
+    assert result.to_json()["window"] == messages
 
 
 @pytest.mark.parametrize(
