@@ -9,6 +9,7 @@ passes on the variables that the launcher gave it. The rank takes them over, and
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -50,6 +51,10 @@ cat /proc/self/environ >"$1"
 printf 'APENET_END=1\\0' >"$1"
 while :; do sleep 1000000; done
 """
+
+# The launcher says so of a rank that has gone while it connected. The run tells why: the rank has failed, or the run
+# has ended it because another one did, and then the host decides how far it had come.
+_GONE = re.compile(rb"^\[[^\]\n]*\] PMIX ERROR: .* in file \S*/ptl_base_connection_hdlr\.c at line \d+\n", re.MULTILINE)
 
 
 class OpenMpiLauncher:
@@ -114,4 +119,11 @@ class OpenMpiLauncher:
 
     def words(self) -> bytes:
         """The launcher's output: errors in MPI, or why it could not start."""
-        return b"" if self._said < 0 else os.pread(self._said, os.fstat(self._said).st_size, 0)
+        return (
+            b"" if self._said < 0 else without_lost_connections(os.pread(self._said, os.fstat(self._said).st_size, 0))
+        )
+
+
+def without_lost_connections(words: bytes) -> bytes:
+    """The launcher's output without what it says of ranks that have gone while they connected."""
+    return _GONE.sub(b"", words)
