@@ -71,8 +71,11 @@ class HelpfulCommand(TyperCommand):
             if not flag.startswith("-") and not is_interspersed:
                 break
             following = next(iter(args[place + 1 : place + 2]), "-")
-            if flag in _OPTIONAL and flag in flags and not equals and following.startswith("-"):
-                args = [*args[: place + 1], _OPTIONAL[flag], *args[place + 1 :]]
+            if flag in _OPTIONAL and flag in flags and not equals:
+                if following.startswith("-"):
+                    args = [*args[: place + 1], _OPTIONAL[flag], *args[place + 1 :]]
+                elif not is_interspersed and place + 2 == len(args):
+                    raise InputError(flag, following, "a file and then the program, or -- before the program")
             place += 2 if flags.get(flag, False) and not equals else 1
         return args
 

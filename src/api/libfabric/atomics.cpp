@@ -144,9 +144,11 @@ void Atomics::answered(const message::Message& message) {
 }
 
 void Atomics::finish(AtomicTransfer& transfer) {
-  if (transfer.recorded != 0) transport_.recorder()->ended(transfer.recorded);
-  if (transfer.endpoint != nullptr) {
+  if (transfer.endpoint == nullptr) {
+    transport_.note_end(transfer.recorded);
+  } else {
     CompletionEntry entry;
+    entry.recorded = transfer.recorded;
     entry.context = transfer.context;
     entry.flags = FI_ATOMIC | (transfer.form == AtomicForm::write ? FI_WRITE : FI_READ);
     entry.fail(transfer.fault);

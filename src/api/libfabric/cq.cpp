@@ -195,6 +195,7 @@ ssize_t CompletionQueue::take(void* entries, std::size_t count, fi_addr_t* sourc
     const fi_cq_tagged_entry entry{from.context, from.flags, from.length, from.buffer, from.data, from.tag};
     std::memcpy(to, &entry, bytes);
     if (sources != nullptr) sources[taken] = from.source;
+    transport_.note_end(from.recorded);
   }
   gave_last_ = true;
   if (taken == 0 && count > 0) return -FI_EAVAIL;
@@ -216,6 +217,7 @@ ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
   entry.err = from.error;
   entry.prov_errno = from.detail;
   entry.err_data_size = 0;
+  transport_.note_end(from.recorded);
   ++tail_;
   return 1;
 }

@@ -260,7 +260,10 @@ void Endpoint::tell(CompletionQueue* cq, const CompletionEntry& entry, bool repo
   if (Counter* counter = counter_of(entry.flags)) {
     entry.error == 0 ? counter->count() : counter->count_error();
   }
-  if (cq != nullptr && (reports || entry.error != 0)) cq->push(entry);
+  if (cq != nullptr && (reports || entry.error != 0))
+    cq->push(entry);
+  else
+    transport().note_end(entry.recorded);
 }
 
 void Endpoint::accessed(std::uint64_t flags, std::uint64_t key) {

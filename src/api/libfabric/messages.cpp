@@ -59,8 +59,9 @@ void send(Endpoint& endpoint, SendCall& call) {
   if (recorder != nullptr)
     call.owner.number = recorder->sent(call.target, call.tagged, call.tag, call.buffer, endpoint.rail());
   if (!endpoint.engine().send(endpoint, call)) return;
-  if (recorder != nullptr) recorder->ended(call.owner.number);
-  endpoint.transmitted({.context = call.owner.context, .flags = FI_SEND | message_flag(call.tagged)},
+  endpoint.transmitted({.context = call.owner.context,
+                        .flags = FI_SEND | message_flag(call.tagged),
+                        .recorded = call.owner.number},
                        call.owner.reports);
 }
 
@@ -149,9 +150,9 @@ void Transport::matched(Receive& receive, const Message& message) {
 }
 
 void Transport::received(Receive& receive, bool ends_multi) {
-  if (receive.owner.number != 0) recorder()->ended(receive.owner.number);
-  if (receive.inbox == nullptr) return;
+  if (receive.inbox == nullptr) return note_end(receive.owner.number);
   CompletionEntry entry;
+  entry.recorded = receive.owner.number;
   entry.context = receive.owner.context;
   entry.flags = FI_RECV | message_flag(receive.tagged) | data_flag(receive.has_data);
   entry.length = static_cast<std::size_t>(receive.expected);
@@ -178,9 +179,9 @@ void Transport::received(Receive& receive, bool ends_multi) {
 }
 
 void Transport::ended(Transfer& transfer) {
-  if (transfer.owner.number != 0) recorder()->ended(transfer.owner.number);
-  if (transfer.inbox == nullptr) return;
+  if (transfer.inbox == nullptr) return note_end(transfer.owner.number);
   CompletionEntry entry;
+  entry.recorded = transfer.owner.number;
   entry.context = transfer.owner.context;
   entry.flags = completion_flags(transfer);
   entry.fail(transfer.fault);

@@ -38,6 +38,10 @@ class Transport {
   [[nodiscard]] std::uint32_t accesses_under_way() const;
   // Only while virtual time runs and the run is recorded, else nullptr.
   [[nodiscard]] Recorder* recorder() const { return client_.started() ? recorder_.get() : nullptr; }
+  // The library knows of the end of the operation with this number of the recorder; 0: it is not recorded.
+  void note_end(std::uint32_t recorded) const {
+    if (recorded != 0) recorder_->ended(recorded);
+  }
 
   // A number for a domain.
   std::uint32_t new_domain() { return next_domain_++; }

@@ -360,6 +360,11 @@ class TestCommand:
         assert done.exit_code == 0
         assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
+    def test_a_program_that_would_be_taken_for_the_report(self, slow, tmp_path):
+        done = CliRunner().invoke(app, ["run", "-n", "2", "--report", str(slow)])
+        assert isinstance(done.exception, InputError)
+        assert "-- before the program" in str(done.exception)
+
     def test_run_with_a_report_in_which_no_time_passes(self, tmp_path):
         report = tmp_path / "why.html"
         done = CliRunner().invoke(app, ["run", "-n", "2", "--report", str(report), "--", "hostname"])
