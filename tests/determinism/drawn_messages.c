@@ -1,7 +1,7 @@
 // Drawn programs of messages and computation: drawn_messages SEED. Every rank draws the same 40 phases:
-// directed messages that are waited for in several ways, persistent and blocking ones, collectives, and
-// nonblocking collectives beside others. No phase depends on times, so another machine executes the same
-// operations.
+// directed messages that are waited for in several ways, persistent and blocking ones, collectives,
+// nonblocking collectives beside others, and messages of all ranks to one. No phase
+// depends on times, so another machine executes the same operations.
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -79,6 +79,48 @@ static void collect_behind_a_barrier(int bytes) {
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
 }
 
+static void collect_from_all(int bytes, int rank, int root, double compute_s) {
+  if (rank == root) {
+    for (int i = 0; i < size; ++i)
+      if (i != root) MPI_Recv(in[0], bytes, MPI_CHAR, i, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return;
+  }
+  ape_compute_seconds(compute_s * rank);
+  MPI_Ssend(out[0], bytes, MPI_CHAR, root, 7, MPI_COMM_WORLD);
+}
+
+static void collect(unsigned how, int bytes, int root) {
+  const int part = bytes / size + 1;
+  const int numbers = part / (int)sizeof(double) + 1;
+  const MPI_Comm all = MPI_COMM_WORLD;
+  switch (how) {
+    case 0:
+      MPI_Allreduce(MPI_IN_PLACE, in[0], bytes / (int)sizeof(double) + 1, MPI_DOUBLE, MPI_SUM, all);
+      break;
+    case 1:
+      MPI_Bcast(in[0], bytes, MPI_CHAR, root, all);
+      break;
+    case 2:
+      MPI_Reduce(out[0], in[0], numbers, MPI_DOUBLE, MPI_SUM, root, all);
+      break;
+    case 3:
+      MPI_Alltoall(out[0], part, MPI_CHAR, in[0], part, MPI_CHAR, all);
+      break;
+    case 4:
+      MPI_Allgather(out[0], part, MPI_CHAR, in[0], part, MPI_CHAR, all);
+      break;
+    case 5:
+      MPI_Scan(out[0], in[0], numbers, MPI_DOUBLE, MPI_SUM, all);
+      break;
+    case 6:
+      MPI_Reduce_scatter_block(out[0], in[0], numbers, MPI_DOUBLE, MPI_SUM, all);
+      break;
+    default:
+      MPI_Barrier(all);
+      break;
+  }
+}
+
 int main(int argc, char** argv) {
   int rank = 0;
   MPI_Init(&argc, &argv);
@@ -86,7 +128,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   state = argc > 1 ? strtoul(argv[1], NULL, 10) * 7919 + 1 : 1;
   for (int phase = 0; phase < phases; ++phase) {
-    const unsigned kind = draw(8);
+    const unsigned kind = draw(12);
+    const unsigned collective = draw(8);
     const int count = 1 + (int)draw(6);
     const int bytes = 1 << draw(17);
     const int shift = 1 + (int)draw((unsigned)size - 1);
@@ -108,12 +151,16 @@ int main(int argc, char** argv) {
                      MPI_STATUS_IGNORE);
         break;
       case 4:
+        collect_from_all(bytes, rank, phase % size, compute_s);
+        break;
       case 5:
-        MPI_Allreduce(MPI_IN_PLACE, in[0], bytes / (int)sizeof(double) + 1, MPI_DOUBLE, MPI_SUM,
-                      MPI_COMM_WORLD);
+        overlap_collectives(bytes, phase % size, compute_s);
         break;
       case 6:
-        overlap_collectives(bytes, phase % size, compute_s);
+      case 7:
+      case 8:
+      case 9:
+        collect(collective, bytes, phase % size);
         break;
       default:
         collect_behind_a_barrier(bytes);

@@ -28,9 +28,9 @@ struct CompletionEntry {
   std::uint64_t data = 0;
   std::uint64_t tag = 0;
   fi_addr_t source = FI_ADDR_NOTAVAIL;
-  std::size_t missing = 0;  // bytes that did not fit (FI_ETRUNC)
-  int error = 0;            // FI_E..., 0: success
-  int detail = 0;           // ErrorDetail
+  std::size_t missing = 0;     // bytes that did not fit (FI_ETRUNC)
+  int error = 0;               // FI_E..., 0: success
+  int detail = 0;              // ErrorDetail
   std::uint32_t recorded = 0;  // Recorder's number of the operation, which ends when this is read; 0: of none
 
   // Success, or why a remote access was none.

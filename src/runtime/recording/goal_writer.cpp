@@ -128,18 +128,11 @@ class GoalWriter {
     bool is_tagged = false;
     bool is_of_program = false;  // not one of the MPI library's own
   };
-  // An operation that has ended.
-  struct End {
-    std::uint32_t label = 0;
-    // A send that has ended in the call that began it: that call. What the same call has begun after it does
-    // not depend on its end, for which it would have to wait on another machine (a rendezvous).
-    CallPlace sent_in = {};
-  };
   // The messages of a nonblocking collective operation. Those that follow its first ones depend on their
   // ends, and not on what the program or other operations have come to meanwhile.
   struct Collective {
-    std::uint32_t last = 0;  // label
-    std::vector<End> ended;  // and required by none of them
+    std::uint32_t last = 0;            // label
+    std::vector<std::uint32_t> ended;  // labels that none of them requires
   };
   // The part of an operation in one of them.
   struct Part {
@@ -193,7 +186,6 @@ class GoalWriter {
   std::vector<UnseenEnd> unseen_;         // in the order of their ends
   std::map<std::uint32_t, Collective>
       collectives_;                         // by number of the tag; an earlier one may have had the same
-  std::vector<CallPlace> sent_in_;          // by operation: the call that began the send
   std::vector<Collective*> collective_of_;  // by operation; nullptr: of none
   std::uint32_t rank_ = 0;
   std::uint32_t last_ = 0;  // label of the last operation
@@ -327,7 +319,6 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   });
   labels_.assign(operations, 0);
   is_started_message_.assign(operations, false);
-  sent_in_.assign(operations, {});
   collective_of_.assign(operations, nullptr);
   recording_.for_each(rank, [this, rank](const RecordingEntry& entry) {
     switch (entry.kind) {
@@ -387,10 +378,7 @@ void GoalWriter::write_call(const CallPlace& place) {
 void GoalWriter::end_operation(const RecordingEntry& ended) {
   const std::uint32_t label = labels_[ended.operation];
   if (label == 0) return;
-  if (Collective* collective = collective_of_[ended.operation]) {
-    const bool ends_at_once = sent_in_[ended.operation] == place_of(ended);
-    collective->ended.push_back({label, ends_at_once ? sent_in_[ended.operation] : CallPlace{}});
-  }
+  if (Collective* collective = collective_of_[ended.operation]) collective->ended.push_back(label);
   const bool is_seen = !is_started_message_[ended.operation] || ended.call == 0 ||
                        ipc::completes_requests(static_cast<ipc::MpiCall>(ended.call));
   if (is_seen)
@@ -411,7 +399,6 @@ void GoalWriter::begin_message(const RecordingEntry& entry, const Part& part, st
                                bool is_of_program) {
   is_started_message_[entry.operation] = part.is_nonblocking || (is_of_program && starts_message(entry));
   if (part.is_nonblocking) collective_of_[entry.operation] = &collectives_[part.tag];
-  if (entry.kind == RecordingKind::sent) sent_in_[entry.operation] = place_of(entry);
   depend(label, entry, part);
 }
 
@@ -428,10 +415,7 @@ void GoalWriter::depend(std::uint32_t label, const RecordingEntry& entry, const 
   std::vector<std::uint32_t> needed;
   if (part.is_nonblocking) {
     Collective& collective = collectives_[part.tag];
-    const auto is_needed = [place = place_of(entry)](const End& end) { return end.sent_in != place; };
-    const auto others = std::stable_partition(collective.ended.begin(), collective.ended.end(), is_needed);
-    for (auto end = collective.ended.begin(); end != others; ++end) needed.push_back(end->label);
-    collective.ended.erase(collective.ended.begin(), others);
+    needed.swap(collective.ended);
     const std::uint32_t last = std::exchange(collective.last, label);
     if (part.continues && last != 0) return require(label, needed, last);
   }
