@@ -36,7 +36,8 @@ $(VENV)/.tools: pyproject.toml .ci/system-packages
 
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	$(call say,building and installing apenet)
-	@$(PIP) install --no-build-isolation --config-settings cmake.define.APENET_WERROR=ON .
+	@$(BIN)/python cmake/show_progress.py $(ALONE) $(BIN)/python -m pip --disable-pip-version-check --verbose install \
+	  --no-build-isolation --config-settings cmake.define.APENET_WERROR=ON .
 	@touch $@
 
 # After the package: two runs of pip in one environment would disturb each other.

@@ -123,7 +123,11 @@ def run(
     ] = None,
     limit_virtual: Annotated[
         str | None,
-        typer.Option("--limit-virtual", metavar="TIME", help="End the run at this virtual time, such as 10ms."),
+        typer.Option(
+            "--limit-virtual",
+            metavar="TIME",
+            help="End the run once all ranks have reached this virtual time, such as 10ms.",
+        ),
     ] = None,
     check_settings: CheckSettingsOption = True,
     as_json: Annotated[
