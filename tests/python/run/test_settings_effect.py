@@ -9,19 +9,18 @@ import apenet as package
 from apenet.host.compiling import compile_program
 from apenet.run import settings_effect
 
-EXCHANGE = """
-from mpi4py import MPI
-import numpy
-world = MPI.COMM_WORLD
-mine, other = numpy.zeros(BYTES, dtype=numpy.int8), numpy.zeros(BYTES, dtype=numpy.int8)
-for shift in range(1, 3):
-    world.Sendrecv(mine, (world.rank + shift) % world.size, 0, other, (world.rank - shift) % world.size, 0)
-"""
+
+@pytest.fixture
+def exchange(build):
+    return build(Path(__file__).with_name("exchange.c"))
 
 
-def run(settings, machine="ape16", n=8, size=2000, **options):
-    program = [sys.executable, "-c", EXCHANGE.replace("BYTES", str(size))]
-    return package.run(program, n=n, machine=package.machine(machine, settings), capture=True, **options)
+@pytest.fixture
+def run(exchange):
+    def run_with(settings, machine="ape16", n=8, **options):
+        return package.run([exchange, "2000"], n=n, machine=package.machine(machine, settings), capture=True, **options)
+
+    return run_with
 
 
 def ineffective(result):
@@ -44,7 +43,7 @@ def unchecked(result):
         ("ape16", "software.mpi.send_us=7", False),
     ],
 )
-def test_a_setting_is_without_effect_if_a_run_without_it_has_the_same_events(machine, setting, is_ineffective):
+def test_a_setting_is_without_effect_if_a_run_without_it_has_the_same_events(run, machine, setting, is_ineffective):
     result = run([setting], machine)
     assert ineffective(result) == ([setting] if is_ineffective else [])
     without = run([], machine)
@@ -52,19 +51,19 @@ def test_a_setting_is_without_effect_if_a_run_without_it_has_the_same_events(mac
     assert (without.ranks == result.ranks) == is_ineffective
 
 
-def test_each_of_several_settings_is_judged_alone():
+def test_each_of_several_settings_is_judged_alone(run):
     settings = ["bus.clock_mhz=90", "bus.clock_mhz=66", "router.buffer_flits=4096"]
     assert ineffective(run(settings)) == ["bus.clock_mhz=90", "router.buffer_flits=4096"]
 
 
-def test_what_a_few_ranks_do_not_use_more_ranks_may():
+def test_what_a_few_ranks_do_not_use_more_ranks_may(run):
     """Eight nodes of PAX are on one switch; from seventeen on, messages cross to another."""
     setting = "network.link.clock_mhz=62.5"
     assert ineffective(run([setting], "pax", n=8)) == [setting]
     assert ineffective(run([setting], "pax", n=20)) == []
 
 
-def test_a_recorded_run_and_its_replay_say_the_same(tmp_path):
+def test_a_recorded_run_and_its_replay_say_the_same(run, tmp_path):
     settings = ["bus.clock_mhz=66", "router.buffer_flits=4096"]
     trace = tmp_path / "t.goal"
     result = run(settings, record=trace)
@@ -72,7 +71,7 @@ def test_a_recorded_run_and_its_replay_say_the_same(tmp_path):
     assert ineffective(result) == ineffective(replayed) == ["router.buffer_flits=4096"]
 
 
-def test_the_recording_changes_no_event(monkeypatch):
+def test_the_recording_changes_no_event(run, monkeypatch):
     watched = run(["bus.clock_mhz=66"])
     monkeypatch.setattr(settings_effect, "machines_without", lambda _machine: iter(()))
     plain = run(["bus.clock_mhz=66"])
@@ -80,23 +79,12 @@ def test_the_recording_changes_no_event(monkeypatch):
     assert watched.ranks == plain.ranks
 
 
-POLLS = (
-    EXCHANGE
-    + """
-for shift in (1, 3):
-    both = [world.Irecv(other, (world.rank - shift) % world.size), world.Isend(mine, (world.rank + shift) % world.size)]
-    while not MPI.Request.Testall(both):
-        pass
-"""
-)
-
-
 @pytest.mark.parametrize(
     ("setting", "is_ineffective"), [("network.link.clock_mhz=312.5", True), ("router.port_clock_mhz=66", False)]
 )
-def test_of_a_program_that_polls_only_a_replay_is_known(setting, is_ineffective):
+def test_of_a_program_that_polls_only_a_replay_is_known(exchange, setting, is_ineffective):
     """Its replay has the same messages at other times; so the warning does not speak of the run."""
-    program = [sys.executable, "-c", POLLS.replace("BYTES", "2000")]
+    program = [exchange, "2000", "poll"]
     result = package.run(program, n=8, machine=package.machine("pax", [setting]), capture=True)
     said = f"--set {setting} had no effect on any event of a replay of this run"
     assert [words for words in result.warnings if "no effect" in words] == ([said] if is_ineffective else [])
@@ -117,7 +105,7 @@ def test_a_recording_that_lacks_messages_says_nothing(tmp_path):
     ]
 
 
-def test_a_long_run_is_not_replayed(monkeypatch, tmp_path):
+def test_a_long_run_is_not_replayed(run, monkeypatch, tmp_path):
     result = run(["router.buffer_flits=4096"], record=tmp_path / "t.goal")
     monkeypatch.setattr(settings_effect, "MOST_MESSAGES", 3)
     same = "bus.clock_mhz=100.0"
@@ -129,7 +117,7 @@ def test_a_long_run_is_not_replayed(monkeypatch, tmp_path):
         assert ineffective(result) == [same]
 
 
-def test_costs_of_software_that_change_no_message_are_not_claimed_to_have_no_effect(tmp_path):
+def test_costs_of_software_that_change_no_message_are_not_claimed_to_have_no_effect(run, tmp_path):
     """A program's own work has reads of the clock; a replay has none of them."""
     setting = "software.mpi.clock_read_us=7"
     trace = tmp_path / "t.goal"
@@ -142,7 +130,7 @@ def test_costs_of_software_that_change_no_message_are_not_claimed_to_have_no_eff
 
 
 @pytest.mark.parametrize("key", ["software.mpi.poll_us", "host.copy_bandwidth_mib_s"])
-def test_a_value_that_the_machine_has_anyway_has_no_effect(key):
+def test_a_value_that_the_machine_has_anyway_has_no_effect(run, key):
     found = package.machine("ape16").file
     for step in key.split("."):
         found = getattr(found, step)
@@ -155,7 +143,6 @@ def test_a_failed_run_says_nothing_of_its_settings():
     assert ineffective(package.run(program, n=2, machine=machine, capture=True, check=False)) == []
 
 
-def test_the_command_line_says_it(apenet):
-    program = [sys.executable, "-c", EXCHANGE.replace("BYTES", "100")]
-    done = apenet("run", "-n", "8", "-m", "pax", "--set", "network.link.clock_mhz=312.5", "--", *program)
+def test_the_command_line_says_it(exchange, apenet):
+    done = apenet("run", "-n", "8", "-m", "pax", "--set", "network.link.clock_mhz=312.5", "--", exchange, "100")
     assert "apenet: warning: --set network.link.clock_mhz=312.5 had no effect on any event of this run\n" in done.stderr
