@@ -220,30 +220,6 @@ TEST_F(GoalWriter, StepsOfACollectiveRequireOnlyItsOwn) {
             "}\n");
 }
 
-// With a rendezvous each rank's send would wait for the other's receive, which the same step posts behind it.
-TEST_F(GoalWriter, AStepDoesNotRequireASendThatHasEndedInItsCall) {
-  const auto in = [](std::uint32_t call_number, RecordingEntry entry) {
-    entry.call = static_cast<std::uint16_t>(ipc::MpiCall::MPI_Test);
-    entry.call_number = call_number;
-    entry.completing_calls = call_number;
-    return entry;
-  };
-  constexpr std::uint64_t tag = std::uint64_t{1} << 31;
-  chunk(0, {in(1, sent(1, 1, tag, 8)), in(1, ended(1)), in(1, received(2)), in(2, matched(2, 1, tag, 8)),
-            in(2, ended(2)), in(2, sent(3, 1, tag, 8)), closed()});
-  chunk(1, {sent(1, 0, tag, 8), closed()});
-  EXPECT_EQ(goal(2).substr(0, goal(2).find("\nrank 1")),
-            "// a test\nnum_ranks 2\n"
-            "\nrank 0 {\n"
-            "l1: send 8b to 1 tag 0 // in MPI_Test#1\n"
-            "l2: recv 8b from 1 tag 0 // in MPI_Test#1 MPI_Test#2\n"
-            "l2 irequires l1\n"
-            "l3: send 8b to 1 tag 0 // in MPI_Test#2\n"
-            "l3 requires l1\n"
-            "l3 requires l2\n"
-            "}\n");
-}
-
 // A remote access may be a step of the library's own, which begins once a message has ended.
 TEST_F(GoalWriter, ARemoteAccessRequiresAllThatTheLibraryKnows) {
   const auto call = static_cast<std::uint16_t>(ipc::MpiCall::MPI_Irecv);
