@@ -107,6 +107,13 @@ void bind_reports(nb::module_& module) {
       .def_ro("virtual_ps", &SessionReport::virtual_ps)
       .def_ro("messages", &SessionReport::messages)
       .def_ro("bytes", &SessionReport::bytes)
+      .def_prop_ro("traffic",
+                   [](const SessionReport& report) {
+                     std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> rows;
+                     for (const RankTraffic& one : report.traffic)
+                       rows.emplace_back(one.sender, one.receiver, one.bytes);
+                     return rows;
+                   })
       .def_ro("rail_messages", &SessionReport::rail_messages)
       .def_ro("trace_hash", &SessionReport::trace_hash)
       .def_ro("links", &SessionReport::links)

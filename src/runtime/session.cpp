@@ -313,6 +313,10 @@ void Session::Job::report_on(SessionReport& report) {
   const RunTotals& totals = delivery.totals();
   report.messages = totals.messages;
   report.bytes = totals.bytes;
+  for (std::uint32_t sender = 0; sender < process_count; ++sender) {
+    for (const auto& [receiver, bytes] : delivery.sent_bytes()[sender])
+      report.traffic.push_back({sender, receiver, bytes});
+  }
   report.rail_messages.assign(totals.rail_messages.begin(),
                               totals.rail_messages.begin() + rail_count(machine.description()));
   report.trace_hash = delivery.trace_hash();

@@ -38,10 +38,14 @@ from apenet.cli.streams import programs_on_errors, say
 from apenet.explain.report import Reporting
 from apenet.host.client_server import is_client_server, note
 from apenet.host.mpi_library import MpiChoice
+from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.run.program import STALL_TIMEOUT_S
 from apenet.run.program import run as run_program
 from apenet.run.program_result import RunResult, summary
+
+_LEAST_BUSY = 0.1
+"""Share of the run in which the busiest link is busy; below it, placement hardly matters."""
 
 
 def run(
@@ -147,12 +151,11 @@ def run(
             reporting = None if report is None else stack.enter_context(Reporting(report, out, record))
             if reporting is not None:
                 out, record = reporting.out, reporting.record
+            chosen = read_machine(machine, settings or (), faults or (), rail, partition)
             result = run_program(
                 command,
                 n=n,
-                machine=read_machine(machine, settings or (), faults or (), rail, partition).with_settings_checked(
-                    check_settings
-                ),
+                machine=chosen.with_settings_checked(check_settings),
                 ranks_per_node=ranks_per_node,
                 map=mapping,
                 compute=compute,
@@ -181,13 +184,24 @@ def run(
                 said = "\n".join(f"apenet: {line}" for line in reporting.keep(result).splitlines())
     except NotWrittenError as error:
         result, failure = unkept(error, RunResult), error
-    text = "\n".join(part for part in (summary(result), said) if part)
     if as_json:
         print_json(result.to_json())
-    elif text:
-        messages().print(text, markup=False)
+    else:
+        gain = "" if said else _placement_gain(result, chosen, ranks_per_node)  # a report has measured it
+        text = "\n".join(part for part in (summary(result, gain), said) if part)
+        if text:
+            messages().print(text, markup=False)
     if failure is not None:
         if result.ok:
             raise failure
         say(str(failure))  # the exit status is the program's own
     raise typer.Exit(result.exit_status)
+
+
+def _placement_gain(result: RunResult, machine: Machine, ranks_per_node: int) -> str:
+    """What another placement would change on the links; "" if placement hardly matters."""
+    if not result.ok or result.busiest_link is None or result.busiest_link.utilisation < _LEAST_BUSY:
+        return ""
+    from apenet.placing import placement_gain  # noqa: PLC0415 (imports numpy, which most runs spare)
+
+    return placement_gain(result, machine, ranks_per_node)

@@ -12,13 +12,12 @@ import numpy as np
 
 from apenet import _core
 from apenet.base.errors import ApenetError
-from apenet.base.grid import nearly_cubic
 from apenet.explain.rewrite import balanced, early_sends, overlapped_sends
 from apenet.explain.timed import Operations
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import map_ranks
-from apenet.placing import optimise_placement
+from apenet.placing import named_placements, optimise_placement
 from apenet.placing.traffic import RankTraffic
 from apenet.run.results import Request
 
@@ -34,8 +33,7 @@ _EAGER_FACTORS = (0.25, 0.5, 2.0, 4.0)
 LINKS, ROUTERS, LINKS_AND_ROUTERS = (f"{what} twice as fast" for what in ("links", "routers", "links and routers"))
 HARDWARE, PLACEMENT, LIBRARY, PROGRAM = "hardware", "placement", "library", "program"
 FOUND = "found"
-_GRID_DIMENSIONS = (2, 3, 4)
-_MOST_FOLDED = 1024
+_RANDOM = "random:1"
 """Ranks: to fold a larger grid takes minutes on a large machine."""
 
 
@@ -208,19 +206,10 @@ def _doubled(machine: Machine, section: str) -> Iterable[tuple[str, str]]:
 
 
 def _placements(request: Request, schedule: _core.GoalSchedule) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Values of --map that fit the run, with the node of each rank, and the placement that is found for its messages.
-
-    The grids are nearly a square, a cube and a hypercube: those that MPI_Dims_create mostly makes.
-    """
+    """Values of --map that fit the run, with the node of each rank, and the placement found for its messages."""
     machine = request.machine
-    dimensions = _GRID_DIMENSIONS if request.ranks <= _MOST_FOLDED else ()
-    grids = (nearly_cubic(request.ranks, count) for count in dimensions)
-    folded = [f"cart:{'x'.join(map(str, grid))}" for grid in grids if 1 not in grid]
-    for mapping in ("linear", *folded, "random:1"):
-        try:
-            yield mapping, tuple(map_ranks(machine, request.ranks, request.ranks_per_node, mapping))
-        except ApenetError:  # it does not fit the machine
-            continue
+    yield from named_placements(machine, request.ranks, request.ranks_per_node)
+    yield _RANDOM, tuple(map_ranks(machine, request.ranks, request.ranks_per_node, _RANDOM))
     senders, receivers, _, sent = schedule.traffic()
     counts = (senders != receivers) & (sent > 0)
     traffic = RankTraffic("recording", request.ranks, senders[counts], receivers[counts], np.asarray(sent)[counts])

@@ -48,7 +48,9 @@ class RunResult(Result):
 
     `uncharged_cpu_s` estimates the CPU time that the rank with the most of it computed without any virtual time, with
     `compute` none; 0 if the program declares its computation itself, and where the cycle counter is trapped.
-    `idle_rails` are the cards of the nodes that carried no message, while another one did.
+    `idle_rails` are the cards of the nodes that carried no message, while another one did. `nodes` has the node of each
+    rank, `grid` the extents of the program's first MPI_Cart_create (empty: it made none), `traffic` a sender, a
+    receiver and the bytes of each pair of ranks with a message.
     """
 
     exit_status: int
@@ -61,6 +63,9 @@ class RunResult(Result):
     note: str = ""
     uncharged_cpu_s: float = 0.0
     idle_rails: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = field(default=(), repr=False)
+    grid: tuple[int, ...] = ()
+    traffic: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
     stdout: bytes | None = field(default=None, repr=False)
     stderr: bytes | None = field(default=None, repr=False)
 
@@ -174,8 +179,8 @@ def _compute_text(result: RunResult) -> str:
     return f"{result.compute}, recorded times x {result.computation.scale:.4g}"
 
 
-def summary(result: RunResult) -> str:
-    """The short report that `apenet run` prints when a program has ended."""
+def summary(result: RunResult, gain: str = "") -> str:
+    """The short report that `apenet run` prints when a program has ended; `gain` is what another placement would do."""
     lines = []
     if result.virtual_time_us > 0:
         ended = "" if result.ok else "ended without success after "
@@ -184,7 +189,7 @@ def summary(result: RunResult) -> str:
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
             f"{result.busiest_text}; compute: {_compute_text(result)}; {result.wall_time_s:.2f} s of wall time",
         ]
-    notes = (result.note, _stand_ins(result), _idle_note(result), uncharged_note(result))
+    notes = (result.note, _stand_ins(result), _idle_note(result), uncharged_note(result), gain)
     lines += [f"note: {text}" for text in notes if text]
     lines += [text for text in (result.flit_text, result.faults.summary()) if text]
     lines += [f"warning: {warning}" for warning in result.warnings]

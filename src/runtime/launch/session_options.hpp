@@ -100,6 +100,13 @@ struct RankReport {
   std::string own_mpi;  // a program of the rank that brings an MPI of its own
 };
 
+// What one rank sent to another.
+struct RankTraffic {
+  std::uint32_t sender = 0;
+  std::uint32_t receiver = 0;
+  std::uint64_t bytes = 0;
+};
+
 struct SessionReport {
   enum class Outcome : std::uint8_t {
     completed,
@@ -118,6 +125,7 @@ struct SessionReport {
   std::uint64_t messages = 0;
   std::vector<std::uint64_t> rail_messages;  // `messages`, by rail
   std::uint64_t bytes = 0;
+  std::vector<RankTraffic> traffic;  // each pair of ranks that sent, by sender, then by receiver
   std::uint64_t trace_hash = 0;
   std::vector<RouteChange> route_changes;
   std::vector<std::int32_t> grid;  // extents of the program's first MPI_Cart_create; empty: it has made none

@@ -35,7 +35,8 @@ Delivery::Delivery(SharedModel& model, ProcessId first_process, SharedMemory& sh
       route_orders_(model.simulation(), model.machine(), first_process, ranks.size(), memory,
                     [this](std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
                       tell_answered(rank, request, fault);
-                    }) {
+                    }),
+      sent_bytes_(ranks.size()) {
   for (std::uint8_t rail = 0; rail < rail_count(machine_.description()); ++rail) {
     const MachineDescription alone = rail_alone(machine_.description(), rail);
     const auto costs = [](const message::SoftwareCosts& software) -> LayerCosts {
@@ -98,6 +99,9 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
     ++totals_.messages;
     ++totals_.rail_messages[request.rail];
     totals_.bytes += static_cast<std::uint64_t>(request.bytes);
+    const bool is_get = request.verb == ipc::RequestVerb::get;
+    sent_bytes_[is_get ? request.target : rank][is_get ? rank : request.target] +=
+        static_cast<std::uint64_t>(request.bytes);
   } else if (!is_credit) {
     ++totals_.startup_messages;
   }

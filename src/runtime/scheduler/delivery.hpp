@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ class Delivery final : public CompletionSink {
            RankTable& ranks, Exchange& exchange, LowerBounds& bounds);
 
   [[nodiscard]] const RunTotals& totals() const { return totals_; }
+  // By rank: the bytes of `totals` that it sent to each other rank, in the order of their numbers.
+  [[nodiscard]] const std::vector<std::map<std::uint32_t, std::uint64_t>>& sent_bytes() const {
+    return sent_bytes_;
+  }
   // Hash of every completion since virtual time began, in order. Two runs with equal hashes did the same.
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
   // Use of the links since virtual time began.
@@ -124,6 +129,7 @@ class Delivery final : public CompletionSink {
   RouteOrders route_orders_;
   std::vector<RailCosts> rail_costs_;
   RunTotals totals_;
+  std::vector<std::map<std::uint32_t, std::uint64_t>> sent_bytes_;
   std::vector<LinkUse> startup_link_use_;
   std::vector<PortUse> startup_port_use_;
   UnreceivedMessages untaken_;

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from apenet.base.errors import InputError
 from apenet.machine import machine
 from apenet.machine.cart import Torus, hops
 from apenet.machine.mapping import map_ranks
-from apenet.placing import RankTraffic, optimise_placement, read_traffic
+from apenet.placing import RankTraffic, named_placements, optimise_placement, placement_gain, read_traffic
 from apenet.placing.score import score
 
 
@@ -246,3 +247,42 @@ def test_the_command_writes_a_map_that_a_run_takes(tmp_path, apenet):
 def test_a_block_of_a_mesh_is_no_ring():
     assert hops(np.array([0]), np.array([3]), Torus((4,), (True,))).tolist() == [1]
     assert hops(np.array([0]), np.array([3]), Torus((4,), (False,))).tolist() == [3]
+
+
+class TestGain:
+    """What another placement would do, for the summary of a run."""
+
+    @pytest.fixture
+    def halo(self, build):
+        return build(Path(__file__).with_name("halo.c"))
+
+    def test_the_grid_of_the_program_relieves_a_scrambled_run(self, halo):
+        ape16 = machine("ape16")
+        run = package.run([halo], n=16, machine=ape16, map="random:7", capture=True)
+        assert run.grid == (4, 2, 2)
+        traffic = RankTraffic("run", 16, *np.array(run.traffic).T)
+        maps = {"random:7": run.nodes, **dict(named_placements(ape16, 16, 1, run.grid))}
+        scores = {name: score(ape16, traffic, np.array(nodes)) for name, nodes in maps.items()}
+        best = min(scores, key=lambda name: scores[name].largest_link_bytes)
+        said = placement_gain(run, ape16, 1)
+        assert said.startswith(f"--map {best} would put ")
+        assert (
+            f"({scores[best].mean_dilation:.2f} instead of {scores['random:7'].mean_dilation:.2f} links a byte)" in said
+        )
+        placed = package.run([halo], n=16, machine=ape16, map=best, capture=True)
+        assert placed.busiest_link.wire_bytes < run.busiest_link.wire_bytes
+        assert placement_gain(placed, ape16, 1) == ""
+
+    def test_the_traffic_is_that_of_the_messages(self, halo):
+        run = package.run([halo], n=16, machine="ape16", capture=True)
+        assert sum(row[2] for row in run.traffic) == run.bytes
+        assert run.traffic == tuple(sorted(run.traffic))
+
+    def test_the_summary_says_it_where_links_are_busy(self, halo, apenet):
+        command = ("run", "-n", "16", "--map", "random:7")
+        assert "would put" in apenet(*command, "--", halo).stderr
+        assert "would put" not in apenet(*command, "--", halo, "64").stderr  # bytes a message
+
+    def test_nothing_is_said_of_a_network_without_places(self, halo):
+        ideal = machine("ideal")
+        assert placement_gain(package.run([halo], n=16, machine=ideal, capture=True), ideal, 1) == ""
