@@ -34,7 +34,6 @@ LINKS, ROUTERS, LINKS_AND_ROUTERS = (f"{what} twice as fast" for what in ("links
 HARDWARE, PLACEMENT, LIBRARY, PROGRAM = "hardware", "placement", "library", "program"
 FOUND = "found"
 _RANDOM = "random:1"
-"""Ranks: to fold a larger grid takes minutes on a large machine."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from apenet.run.program_result import RunResult
 from apenet.run.results import show_size
 
 _MOST_FOLDED = 1024
-"""Ranks of a grid that is folded: the search takes seconds with more."""
+"""Ranks of a grid that is folded: more take minutes on a large machine."""
 _MOST_PAIRS = 2**16
 _DIMENSIONS = (2, 3, 4)
 _MOST_LEFT = 0.9
