@@ -43,7 +43,7 @@ def named_placements(
 
 def placement_gain(result: RunResult, machine: Machine, ranks_per_node: int) -> str:
     """What the best of the named placements would change on the links, for the summary of a run; "": nothing much."""
-    if len(result.traffic) > _MOST_PAIRS:
+    if len(result.traffic) > _MOST_PAIRS or result.faults.events:  # routes change with faults
         return ""
     ranks = len(result.ranks)
     rows = np.array([row for row in result.traffic if row[0] != row[1] and row[2] > 0], dtype=np.int64).reshape(-1, 3)

@@ -283,6 +283,12 @@ class TestGain:
         assert "would put" in apenet(*command, "--", halo).stderr
         assert "would put" not in apenet(*command, "--", halo, "64").stderr  # bytes a message
 
+    def test_nothing_is_said_of_a_network_whose_routes_change(self, halo):
+        ape16 = machine("ape16", faults=["link (0,0,0)+x down @10us"])
+        run = package.run([halo], n=16, machine=ape16, map="random:7", capture=True)
+        assert run.faults.events == 1
+        assert placement_gain(run, ape16, 1) == ""
+
     def test_nothing_is_said_of_a_network_without_places(self, halo):
         ideal = machine("ideal")
         assert placement_gain(package.run([halo], n=16, machine=ideal, capture=True), ideal, 1) == ""
