@@ -65,6 +65,54 @@ def test_a_rank_reads_its_child_in_virtual_time(apenet, build):
     assert "warning" not in done.stderr
 
 
+# What a call returns, and after how many seconds: the signal comes after one, the limit after three, and the end of the
+# file after five.
+INTERRUPTED = "-1 EINTR 1.000"
+ENDED_BY_SIGNALS = [
+    ("pselect", "in", INTERRUPTED),
+    ("pselect", "out", "0 - 3.000"),
+    ("pselect, no limit", "in", INTERRUPTED),
+    ("ppoll", "in", INTERRUPTED),
+    ("ppoll", "out", "0 - 3.000"),
+    ("poll", "out", INTERRUPTED),
+    ("poll", "again", INTERRUPTED),
+    ("read", "out", INTERRUPTED),
+    ("read", "again", "0 - 5.000"),
+]
+
+
+def test_signals_end_waits_beside_children_in_virtual_time(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "signals.c"))
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    assert done.stdout.splitlines() == [
+        f"{place}: {call}: {signal} {how}: {result}"
+        for place in ("rank", "child")
+        for signal in ("Child exited", "User defined signal 1", "Alarm clock")
+        for call, how, result in ENDED_BY_SIGNALS
+        if (call, how, signal) != ("read", "again", "Child exited")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "real_s", "status"),
+    [
+        ("read -t 1 line < <(sleep 3)", 1, 142),
+        ("exec 3< <(sleep 3); read -u 3 -t 1 line", 1, 142),
+        ("coproc sleep 3; read -u ${COPROC[0]} -t 1 line", 1, 142),
+        ("read -t 5 line < <(sleep 3; echo here)", 3, 0),
+    ],
+)
+def test_a_limit_of_the_shell_is_virtual(apenet, script, real_s, status):
+    program = "import subprocess, sys, mpi4py.MPI; sys.stdout.write(subprocess.check_output(sys.argv[1:], text=True))"
+    timed = f"TIMEFORMAT=%3R; {{ time {{ {script}; echo $? $line; }}; }} 2>&1"
+    done = apenet("run", "-n", "1", "--", "python", "-c", program, "bash", "-c", timed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] == str(status), done.stdout
+    assert done.stdout.split()[-1] == f"{real_s}.000", done.stdout
+    assert "may not repeat" not in done.stderr
+
+
 def test_children_read_from_their_rank_in_virtual_time(apenet, build):
     done = apenet("run", "-n", "1", "--", build(PROGRAMS / "fed.c"))
     assert done.returncode == 0, done.stderr

@@ -318,6 +318,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       own.acts = ThreadActs::blocked;
       if (own.ends == WaitEnds::by_signal && guard.lets_in(signal)) {
         own.ends = WaitEnds::by_thread;
+        own.ended_by = signal;
         unblock(own, own.asked_from, Woken::interrupted);
       }
       note_settled();

@@ -108,6 +108,9 @@ struct OrderedThread {
   std::atomic<const void*> host_gives{nullptr};
   int asked_signal = 0;  // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
+  int signal_at_check =
+      0;             // came while it looked again for what it waits for: ends the wait if that is not there
+  int ended_by = 0;  // the signal that has ended its last wait; 0: not known
   const ParkMark* mark = nullptr;            // on its stack, while it waits
   std::uint32_t program_actions = 0;         // the program's own actions since the clock last moved
   std::uint32_t depth = 0;                   // depth of actions within an action, or in a signal's handler

@@ -370,6 +370,15 @@ void ThreadOrder::end_process(OrderedThread& first) {
   table_->process_changes.fetch_add(1);
   first.ticket = ++table_->tickets;
   const ActionKey key = first.key;
+  const auto hears_of_end = [&first](const OrderedThread& thread) {
+    return thread.process == first.parent && thread.acts == ThreadActs::blocked && !thread.awaits_process &&
+           thread.ends == WaitEnds::by_signal && thread.asked_signal == 0;
+  };
+  OrderedThread* reader = nullptr;
+  for_each([&](OrderedThread& thread) {
+    if (hears_of_end(thread) && (reader == nullptr || thread.key.number < reader->key.number))
+      reader = &thread;
+  });
   change_files(key);  // it has closed its ends of pipes
   for_each([&](OrderedThread& thread) {
     const bool waits = thread.acts == ThreadActs::blocked && thread.owner == place_of(&first);
@@ -380,14 +389,15 @@ void ThreadOrder::end_process(OrderedThread& first) {
   for_each([&](OrderedThread& thread) {
     if (thread.process != first.parent || thread.acts == ThreadActs::ended) return;
     has_parent = true;
-    if (thread.acts != ThreadActs::blocked) return;
-    if (thread.awaits_process) {
-      unblock(thread, key, Woken::signalled);
-    } else if (thread.ends == WaitEnds::by_signal && thread.asked_signal == 0) {
-      if (told == nullptr || thread.key.number < told->key.number) told = &thread;
-    }
+    const bool hears = hears_of_end(thread);
+    if (hears && (told == nullptr || thread.key.number < told->key.number)) told = &thread;
+    if (thread.acts == ThreadActs::blocked && thread.awaits_process) unblock(thread, key, Woken::signalled);
   });
-  if (told != nullptr) ask_one(*told, SIGCHLD, key);
+  if (told != nullptr) {
+    ask_one(*told, SIGCHLD, key);
+  } else if (reader != nullptr) {  // it looks again at its files first
+    reader->signal_at_check = SIGCHLD;
+  }
   if (!has_parent) drop(first);
 }
 

@@ -197,6 +197,10 @@ Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t de
                          OrderedThread* owner, WaitEnds ends, HostReadiness* readiness) {
   Guard guard(*this, Guard::Signals::wait);
   if (guard.is_nested()) return Woken::interrupted;
+  own.ended_by = std::exchange(own.signal_at_check, 0);
+  if (own.ended_by != 0 && ends == WaitEnds::by_signal && guard.lets_in(own.ended_by))
+    return Woken::interrupted;
+  own.ended_by = 0;
   own.acts = ThreadActs::blocked;
   own.object = name_of(object);
   own.ticket = ++table_->tickets;

@@ -19,6 +19,7 @@
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/signal_waits.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
@@ -40,17 +41,6 @@ pid_t waited(pid_t child, int status, int flags) {
   if (child > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
     note_reaped(child, flags, WIFEXITED(status) && WEXITSTATUS(status) != loader_failed);
   return child;
-}
-
-// A handler of a signal that has come would end the wait. Which signal it was, nobody tells.
-bool has_interrupting_handler() {
-  constexpr std::array signals = {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGCHLD};
-  return std::any_of(signals.begin(), signals.end(), [](int signal) {
-    struct sigaction handling {};
-    sigaction(signal, nullptr, &handling);
-    const bool is_handled = handling.sa_handler != SIG_DFL && handling.sa_handler != SIG_IGN;
-    return is_handled && (handling.sa_flags & SA_RESTART) == 0;
-  });
 }
 
 // Whether the program has heard of the end of a child that has ended, if it wants to: it may not check again.

@@ -144,9 +144,8 @@ int wait_in_host(ipc::Client& client, FileWait wait, Poll poll_host) {
   const std::int64_t until_ps =
       wait.is_endless() ? ipc::OrderedThread::no_deadline_ps
                         : order_deadline_ps(began_ps + std::min(wait.most_ps, end_of_time_ps - began_ps));
-  const std::span<pollfd> files = wait.mask == nullptr ? wait.files : std::span<pollfd>();
   {
-    const OrderedFiles ordered(client, files, until_ps, OrderedFiles::Use::check);
+    const OrderedFiles ordered(client, wait.files, until_ps, OrderedFiles::Use::check, wait.mask);
     if (ordered.outcome() == OrderedFiles::Outcome::interrupted) {
       errno = EINTR;
       return -1;

@@ -18,6 +18,8 @@
 #include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/signal_gate.hpp"
+#include "runtime/shim/signal_waits.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
@@ -83,17 +85,26 @@ bool is_of_order(int file) {
   return is;
 }
 
-OrderedFiles::OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps, Use use)
-    : files_(files), use_(use) {
+// In a process with several threads the host decides which of them takes the signal of a timer.
+OrderedFiles::OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps, Use use,
+                           const sigset_t* blocked)
+    : files_(files), use_(use), blocked_(blocked) {
   ipc::ThreadOrder& order = thread_order();
   own_ = order.has_processes() && order.has_started() && !files.empty() ? ordered_thread() : nullptr;
   const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
-  if (own_ == nullptr || (has_timer && until_ps != at_once)) {
+  const bool has_signals = until_ps != at_once && (has_timer || blocked != nullptr);
+  if (own_ == nullptr || (has_signals && !ipc::is_single_threaded())) {
     own_ = nullptr;
     return;
   }
   const int error = errno;
-  await(client, until_ps);
+  if (blocked_ != nullptr) {
+    const sigset_t lets_in = opposite(*blocked_);
+    const SignalGate gate(&lets_in);
+    await(client, until_ps);
+  } else {
+    await(client, until_ps);
+  }
   errno = error;
 }
 
@@ -101,26 +112,65 @@ void OrderedFiles::await(ipc::Client& client, std::int64_t until_ps) {
   ipc::ThreadOrder& order = thread_order();
   OrderedThread& own = *std::exchange(own_, nullptr);
   PolledFiles readiness(files_);
+  own.signal_at_check = 0;
+  if (blocked_ != nullptr && SignalGate::let_in(*blocked_)) {
+    outcome_ = Outcome::interrupted;
+    return;
+  }
   for (;;) {
     order.enter(own);
     const bool is_ready = until_ps == at_once || readiness.is_there();
-    ipc::Woken woken = ipc::Woken::no;
     if (is_ready && (use_ == Use::check || are_of_order())) {
       if (use_ == Use::change) order.begin_file_change(own);
+      own.signal_at_check = 0;
       own_ = &own;
       outcome_ = Outcome::ready;
       return;
     }
-    if (!is_ready && are_of_order())
-      woken = order.block(own, order.files(), until_ps, nullptr, ipc::WaitEnds::by_signal, &readiness);
-    if (woken == ipc::Woken::timed_out) {
-      outcome_ = Outcome::timed_out;
-      client.pass_until_ps(own.key.clock_ps);
+    if (is_ready || !are_of_order()) {
+      order.leave(own, !is_in_call());
+      return;
     }
-    if (woken == ipc::Woken::interrupted) outcome_ = Outcome::interrupted;
-    order.leave(own, !is_in_call());
-    if (woken != ipc::Woken::signalled) return;
+    switch (block(client, own, until_ps, readiness)) {
+      case ipc::Woken::timed_out:
+        if (own.key.clock_ps < until_ps) continue;  // a timer, whose signal does not end the wait
+        outcome_ = Outcome::timed_out;
+        return;
+      case ipc::Woken::interrupted:
+        outcome_ = Outcome::interrupted;
+        return;
+      case ipc::Woken::signalled:
+        continue;
+      default:
+        return;
+    }
   }
+}
+
+ipc::Woken OrderedFiles::block(ipc::Client& client, OrderedThread& own, std::int64_t until_ps,
+                               ipc::HostReadiness& readiness) {
+  ipc::ThreadOrder& order = thread_order();
+  VirtualTimers& timers = VirtualTimers::of_process();
+  const std::int64_t due_ps = timers.first_ps();
+  if (due_ps != VirtualTimer::never_ps) until_ps = std::min(until_ps, order_deadline_ps(due_ps));
+  ipc::blocked_in_wait = blocked_;
+  const ipc::Woken woken =
+      order.block(own, order.files(), until_ps, nullptr, ipc::WaitEnds::by_signal, &readiness);
+  ipc::blocked_in_wait = nullptr;
+  if (woken == ipc::Woken::timed_out) client.pass_until_ps(own.key.clock_ps);
+  order.leave(own, !is_in_call());
+  const bool may_go_on = use_ == Use::change;
+  if (client.has_due_timer() && timers.fire(client, true, blocked_)) {
+    const bool is_over = !may_go_on || has_interrupting_handler(timers.last_signal());
+    return is_over ? ipc::Woken::interrupted : ipc::Woken::signalled;
+  }
+  if (woken != ipc::Woken::interrupted) return woken;
+  // The order tells of a signal a moment before the host sends it.
+  constexpr std::int64_t moment_ns = 100'000'000;
+  if (blocked_ != nullptr && !SignalGate::let_in(*blocked_, moment_ns)) return ipc::Woken::signalled;
+  const bool is_over =
+      own.ended_by != 0 ? has_interrupting_handler(own.ended_by) : has_interrupting_handler();
+  return may_go_on && !is_over ? ipc::Woken::signalled : woken;
 }
 
 bool OrderedFiles::are_of_order() const {

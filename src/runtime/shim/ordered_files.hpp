@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,8 +32,10 @@ class OrderedFiles {
   enum class Use : std::uint8_t { check, change };  // change: a read or a write, which others may await
   static constexpr std::int64_t at_once = INT64_MIN;
 
-  // until_ps: on the clock of the order; at_once: does not wait.
-  OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps, Use use);
+  // until_ps: on the clock of the order; at_once: does not wait. blocked: the signals that are blocked
+  // meanwhile; nullptr: as otherwise.
+  OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps, Use use,
+               const sigset_t* blocked = nullptr);
   ~OrderedFiles();
   OrderedFiles(const OrderedFiles&) = delete;
   OrderedFiles& operator=(const OrderedFiles&) = delete;
@@ -42,9 +45,13 @@ class OrderedFiles {
  private:
   [[nodiscard]] bool are_of_order() const;
   void await(ipc::Client& client, std::int64_t until_ps);
+  // The thread waits within an action, and then is in none.
+  ipc::Woken block(ipc::Client& client, ipc::OrderedThread& own, std::int64_t until_ps,
+                   ipc::HostReadiness& readiness);
 
   std::span<pollfd> files_;
   Use use_;
+  const sigset_t* blocked_;
   ipc::OrderedThread* own_ = nullptr;  // in an action
   Outcome outcome_ = Outcome::in_host;
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 
@@ -28,6 +29,8 @@ ipc::Client* waiting_client() {
   return has_children_outside() ? nullptr : client;
 }
 
+}  // namespace
+
 sigset_t opposite(const sigset_t& set) {
   sigset_t result;
   sigfillset(&result);
@@ -37,7 +40,18 @@ sigset_t opposite(const sigset_t& set) {
   return result;
 }
 
-}  // namespace
+bool has_interrupting_handler(int signal) {
+  struct sigaction handling {};
+  sigaction(signal, nullptr, &handling);
+  const bool is_handled = handling.sa_handler != SIG_DFL && handling.sa_handler != SIG_IGN;
+  return is_handled && (handling.sa_flags & SA_RESTART) == 0;
+}
+
+bool has_interrupting_handler() {
+  constexpr std::array signals = {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGCHLD};
+  return std::any_of(signals.begin(), signals.end(),
+                     [](int signal) { return has_interrupting_handler(signal); });
+}
 
 bool sleep_to_timer(ipc::Client& client, std::int64_t most_ps, const sigset_t& blocked) {
   VirtualTimers& timers = VirtualTimers::of_process();
