@@ -37,10 +37,10 @@
 
 // The shim's function of this name, and not that of a library before it, which may be the caller: a library
 // that counts sleeps makes each of them by syscall().
-#define OWN(name)                                                          \
-  ([] {                                                                    \
-    static const auto found = apenet::shim::own<decltype(&::name)>(#name); \
-    return found;                                                          \
+#define OWN(name)                                                                                      \
+  ([] {                                                                                                \
+    static const auto found = reinterpret_cast<decltype(&::name)>(apenet::shim::called_symbol(#name)); \
+    return found;                                                                                      \
   }())
 
 namespace apenet::shim {

@@ -2,6 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 extern "C" {
 __attribute__((visibility("hidden"))) void* apenet_host_dlsym = nullptr;
 __attribute__((visibility("hidden"), used)) void apenet_find_dlsym() {
@@ -36,6 +40,21 @@ void* own_symbol(const char* name) {
     return dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   }();
   return host_symbol(library, name);
+}
+
+// Whether the function is one of the shim, or of the library of simulated sockets, which stands before it.
+static bool is_of_run(const void* function) {
+  constexpr std::string_view names[] = {"/libapenet-shim.so", "/libapenet-sockets.so"};
+  Dl_info info{};
+  if (function == nullptr || dladdr(function, &info) == 0) return false;
+  const std::string_view path = info.dli_fname;
+  return std::any_of(std::begin(names), std::end(names),
+                     [path](std::string_view name) { return path.ends_with(name); });
+}
+
+void* called_symbol(const char* name) {
+  void* const first = host_symbol(RTLD_DEFAULT, name);
+  return is_of_run(first) ? first : own_symbol(name);
 }
 
 APENET_EXPORT void apenet_host_time(int change) {
