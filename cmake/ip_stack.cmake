@@ -1,0 +1,25 @@
+# Builds the TCP/IP stack of src/ip/stack with cargo, and sets APENET_IP_STACK to its archive; empty where that cannot be.
+set(APENET_IP_STACK "")
+set(APENET_HAS_IP_STACK OFF CACHE INTERNAL "for the tests")
+set(ip_stack_source ${PROJECT_SOURCE_DIR}/src/ip/stack)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+  ${ip_stack_source}/stack.rs ${ip_stack_source}/Cargo.toml ${ip_stack_source}/Cargo.lock)
+option(APENET_IP "Build the TCP/IP stack for `apenet run --ip`, which needs cargo" ON)
+if(APENET_IP AND NOT CMAKE_CROSSCOMPILING)
+  find_program(CARGO_PROGRAM cargo HINTS $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin)
+  if(CARGO_PROGRAM)
+    execute_process(
+      COMMAND ${CMAKE_COMMAND} -E env CARGO_TARGET_DIR=${CMAKE_CURRENT_BINARY_DIR}/cargo
+              ${CARGO_PROGRAM} build --release --locked --quiet --manifest-path ${ip_stack_source}/Cargo.toml
+      RESULT_VARIABLE ip_stack_result ERROR_VARIABLE ip_stack_errors)
+    if(ip_stack_result EQUAL 0)
+      set(APENET_HAS_IP_STACK ON CACHE INTERNAL "for the tests")
+      set(APENET_IP_STACK ${CMAKE_CURRENT_BINARY_DIR}/cargo/release/libapenet_ip_stack.a)
+    else()
+      string(REGEX REPLACE "\n.*" "" ip_stack_errors "${ip_stack_errors}")
+      message(STATUS "No TCP/IP stack (apenet run --ip): cargo cannot build it: ${ip_stack_errors}")
+    endif()
+  else()
+    message(STATUS "No TCP/IP stack (apenet run --ip): cargo was not found; install Rust 1.85 or later")
+  endif()
+endif()

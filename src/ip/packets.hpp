@@ -1,0 +1,17 @@
+// What IP packets say in their headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace apenet::ip {
+
+// The address to which a packet goes; 0: it is too short.
+[[nodiscard]] std::uint32_t target_of(std::span<const std::byte> packet);
+[[nodiscard]] bool is_tcp(std::span<const std::byte> packet);
+// The port that a TCP segment opens a connection to, if it is the first of one.
+[[nodiscard]] std::optional<std::uint16_t> opened_port(std::span<const std::byte> packet);
+
+}  // namespace apenet::ip
