@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "bindings.hpp"
+#include "ip/sockets.hpp"
 #include "runtime/ipc/descriptor_path.hpp"
 #include "runtime/launch/source_lines.hpp"
 #include "runtime/recording/goal_writer.hpp"
@@ -173,6 +174,7 @@ void bind_session(nb::module_& module) {
       .def_rw("error_fd", &SessionOptions::error_fd)
       .def_rw("start_launcher", &SessionOptions::start_launcher)
       .def_rw("tag_output", &SessionOptions::tag_output)
+      .def_rw("has_sockets", &SessionOptions::has_sockets)
       .def(
           "set_program",
           [](SessionOptions& self, const std::filesystem::path& path) {
@@ -215,6 +217,7 @@ void bind_session(nb::module_& module) {
       },
       nb::arg("fd"), nb::arg("rank_count"), nb::arg("heading"), nb::arg("path"));
 
+  module.def("has_ip_stack", &ip::has_stack, "Whether this build has the TCP/IP stack of `apenet run --ip`.");
   module.def(
       "descriptor_path", &ipc::descriptor_path, nb::arg("fd"),
       "The path by which other processes of this user open a descriptor of this one: always of one length.");

@@ -70,6 +70,7 @@ void disable_caches(MachineDescription& machine) {
   list_fields(slowdown, machine.card_software);
   list_fields(slowdown, machine.mpi_software);
   list_fields(slowdown, machine.udp_software);
+  list_fields(slowdown, machine.ip_software);
 }
 
 MachineDescription describe_first(schema::Entries entries) {
@@ -84,6 +85,7 @@ MachineDescription describe_first(schema::Entries entries) {
   schema::lower(values, "software.card", machine.card_software);
   schema::lower(values, "software.mpi", machine.mpi_software);
   if (values.has_section("software.udp")) schema::lower(values, "software.udp", machine.udp_software);
+  if (values.has_section("software.ip")) schema::lower(values, "software.ip", machine.ip_software);
   values.require_all_known();
   validate_card(machine.nic, machine.host);
   validate(machine.interrupts);
@@ -118,6 +120,7 @@ RailDescription describe_rail(const std::string& name, schema::Entries own, cons
     rail.card_software = alone.card_software;
     rail.mpi_software = alone.mpi_software;
     rail.udp_software = alone.udp_software;
+    rail.ip_software = alone.ip_software;
   });
   return rail;
 }
@@ -131,6 +134,7 @@ Schema machine_schema() {
   schema.sections.push_back(schema::listed<HostDescription>("host"));
   schema.sections.push_back(schema::listed<message::SoftwareCosts>("software"));
   schema.sections.push_back(schema::listed<message::DatagramCosts>("software.udp"));
+  schema.sections.push_back(schema::listed<message::DatagramCosts>("software.ip"));
   schema.sections.push_back(schema::listed<RailDescription>("rail"));
   schema.cards = card_sections();
   schema.topologies = topology_keys();
@@ -181,6 +185,7 @@ schema::BaseValues base_units(const MachineDescription& machine) {
   schema::read("software.card", machine.card_software, values);
   schema::read("software.mpi", machine.mpi_software, values);
   if (machine.udp_software.mtu_bytes > 0) schema::read("software.udp", machine.udp_software, values);
+  if (machine.ip_software.mtu_bytes > 0) schema::read("software.ip", machine.ip_software, values);
   for (std::uint8_t number = 1; number < rail_count(machine); ++number) {
     for (auto& [key, value] : base_units(rail_alone(machine, number))) {
       if (!begins_with(key, "host.")) values[rail_key(machine, number) + '.' + key] = std::move(value);

@@ -43,7 +43,7 @@ inline void list_fields(schema::Fields& fields, SoftwareCosts& layer) {
          "each further packet of a message whose packets the library takes one by one");
 }
 
-// The keys of [software.udp].
+// The keys of [software.udp] and [software.ip].
 inline void list_fields(schema::Fields& fields, DatagramCosts& udp) {
   using namespace schema::ranges;
   fields("mtu_bytes", udp.mtu_bytes, schema::Range{576, 65535},
@@ -52,14 +52,14 @@ inline void list_fields(schema::Fields& fields, DatagramCosts& udp) {
          "encapsulation of an IP packet on this network, beside the card's own headers");
   fields("system_call_us", udp.system_call, not_negative, "to enter and leave the kernel");
   fields("send_us", udp.send, not_negative,
-         "sendto() from the entry into the kernel to the descriptor, without the copy");
-  fields("send_packet_us", udp.send_packet, not_negative, "each further packet of a datagram");
+         "a call that sends, from the entry into the kernel to the descriptor, without the copy");
+  fields("send_packet_us", udp.send_packet, not_negative, "each further packet of a datagram or of a stream");
   fields("interrupt_us", udp.interrupt, not_negative,
          "from a packet in memory to the kernel's work on it: interrupt moderation, and the core's wake-up");
   fields("receive_packet_us", udp.receive_packet, not_negative,
-         "driver, IP, UDP and socket for an arriving packet");
+         "driver, IP, UDP or TCP, and socket for an arriving packet");
   fields("receive_us", udp.receive, not_negative,
-         "recvfrom() to take a datagram out of its socket, without the copy");
+         "a call that takes data out of its socket, without the copy");
 }
 
 }  // namespace apenet::message
@@ -77,6 +77,7 @@ struct RailDescription {
   message::SoftwareCosts card_software;
   message::SoftwareCosts mpi_software;
   message::DatagramCosts udp_software{};
+  message::DatagramCosts ip_software{};
 };
 
 inline void list_fields(schema::Fields& fields, RailDescription& rail) {
@@ -94,6 +95,7 @@ struct MachineDescription {
   message::SoftwareCosts card_software;  // the card's own library (apelib), for the layer `card`
   message::SoftwareCosts mpi_software;   // MPI over the libfabric provider
   message::DatagramCosts udp_software;   // the kernel's UDP/IP; unless the file describes it, there is none
+  message::DatagramCosts ip_software;    // the same for the sockets of `apenet run --ip`
   std::vector<RailDescription> rails;    // beside the first, which the fields above describe
   std::uint64_t seed = 1;
 };

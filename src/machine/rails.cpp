@@ -22,6 +22,7 @@ MachineDescription rail_alone(const MachineDescription& machine, std::uint8_t ra
   alone.card_software = chosen.card_software;
   alone.mpi_software = chosen.mpi_software;
   alone.udp_software = chosen.udp_software;
+  alone.ip_software = chosen.ip_software;
   return alone;
 }
 

@@ -26,16 +26,18 @@ inline constexpr std::uint32_t first_event_place = 0x80000000;
 }
 
 // The library of a process that posts a request. Its peer's library of the same name takes the event.
-enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw, gasnet, udp };
-inline constexpr std::size_t interface_count = 7;
+enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw, gasnet, udp, sockets };
+inline constexpr std::size_t interface_count = 8;
 inline constexpr std::array<std::string_view, interface_count> interface_names = {
-    "libfabric", "rdma", "apelib", "extoll", "tnw", "gasnet", "udp"};
+    "libfabric", "rdma", "apelib", "extoll", "tnw", "gasnet", "udp", "sockets"};
 
 // Up to `credit` as apenet::Verb. release: frees a place in the card's mailbox, see keeps_places(). routes:
 // reads or replaces the network's routes; local_address and bytes are those of the order, remote_address and
 // `immediate` those of the answer (runtime/ipc/route_order.hpp), and an Event `got` follows it. signal: sends
 // one to the process of the target; `immediate` is its number, local_address its code, remote_address the
-// sender's process and user, and key its value (runtime/ipc/sent_signals.hpp).
+// sender's process and user, and key its value (runtime/ipc/sent_signals.hpp). socket: a system call for a
+// socket of the simulated node, which is the inline payload; local_address and bytes are the buffer that it
+// names (runtime/ipc/socket_call.hpp). An Event `got` with the answer follows it.
 enum class RequestVerb : std::uint8_t {
   send = 0,
   put = 1,
@@ -43,7 +45,8 @@ enum class RequestVerb : std::uint8_t {
   credit = 3,
   release = 4,
   routes = 5,
-  signal = 6
+  signal = 6,
+  socket = 7
 };
 
 // Whether a message of this interface occupies its places in the card's mailbox until its library releases
@@ -164,8 +167,8 @@ struct SoftwareCosts {
   }
 };
 
-// CPU time of the kernel's UDP/IP over the card as a network interface, per step, and the sizes of its
-// packets. Copies are the node's.
+// CPU time of the kernel's IP over the card as a network interface, per step, and the sizes of its packets.
+// Copies are the node's.
 struct DatagramCosts {
   std::int64_t mtu_bytes = 0;     // 0: the node has no such interface
   std::int64_t header_bytes = 0;  // header of each packet, beside what the MTU counts

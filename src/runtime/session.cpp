@@ -84,6 +84,26 @@ std::vector<NodeId> nodes_of(const std::vector<SessionJob>& jobs) {
   return nodes;
 }
 
+// The nodes of the ranks, in order.
+std::vector<NodeId> distinct(std::vector<NodeId> nodes) {
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+// The nodes of the machine's processes: the ranks, and behind them the kernels of IpNetwork.
+std::vector<NodeId> nodes_of_processes(const MachineDescription& machine,
+                                       const std::vector<SessionJob>& jobs) {
+  std::vector<NodeId> nodes = nodes_of(jobs);
+  if (jobs.empty() || !jobs.front().options.has_sockets) return nodes;
+  if (jobs.size() > 1) refuse_value("ip", "true", "one job alone on the machine");
+  if (machine.ip_software.mtu_bytes == 0)
+    refuse_value("software.ip", "absent", "the costs of the kernel's TCP/IP, for sockets");
+  const std::vector<NodeId> kernels = distinct(nodes);
+  nodes.insert(nodes.end(), kernels.begin(), kernels.end());
+  return nodes;
+}
+
 ObservationOptions with_call_names(ObservationOptions options) {
   for (std::uint32_t call = 0; call < static_cast<std::uint32_t>(ipc::MpiCall::count); ++call)
     options.trace.call_names.emplace_back(name_of(static_cast<ipc::MpiCall>(call)));
@@ -128,6 +148,11 @@ struct Session::Job {
       ipc::Identity& identity = shared.block(rank).identity;
       options.unfollowed.copy(identity.unfollowed, sizeof identity.unfollowed - 1);
     }
+    if (!options.has_sockets) return;
+    header.has_sockets = 1;
+    std::vector<IpNetwork::Place> places;
+    for (const NodeId node : given.node_of_rank) places.push_back({node, place_in(options.partition, node)});
+    scheduler.begin_ip(places, process_count);
   }
 
   void describe_rail(std::uint8_t number, ipc::Rail& rail) const;
@@ -166,7 +191,7 @@ struct Session::Parts {
   Parts(const MachineDescription& description, const std::vector<SessionJob>& given,
         const ObservationOptions& options)
       : simulation(description.seed),
-        machine(simulation, description, nodes_of(given)),
+        machine(simulation, description, nodes_of_processes(description, given)),
         observation(simulation, machine, with_call_names(options)),
         model(simulation, machine) {
     machine.fill_receive_rings();
@@ -217,7 +242,8 @@ void Session::Job::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   rail.native = layer(SoftwareLayer::card);
   rail.udp = alone.udp_software;
   // The kernel has taken the card's interrupt before the simulator tells it of a packet.
-  if (alone.interrupts.is_on()) rail.udp.interrupt = Time::zero();
+  rail.ip = alone.ip_software;
+  if (alone.interrupts.is_on()) rail.udp.interrupt = rail.ip.interrupt = Time::zero();
 }
 
 void Session::Job::begin(const StartedJob& started) {

@@ -169,11 +169,12 @@ else:
 
 
 class Software(Section):
-    """[software]: the card's own library, MPI over the libfabric provider, and the kernel's UDP/IP."""
+    """[software]: the card's own library, MPI over the libfabric provider, and the kernel's UDP/IP and TCP/IP."""
 
     card: SoftwareLayer
     mpi: SoftwareLayer
     udp: Datagrams | None = None
+    ip: Datagrams | None = None
 
 
 class WithCard(Section):

@@ -98,6 +98,9 @@ class Client {
   [[nodiscard]] std::uint32_t node_of(std::uint32_t rank) const {
     return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->place.node;
   }
+  [[nodiscard]] const char* host_name_of(std::uint32_t rank) const {
+    return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->place.host_name;
+  }
   // Whether a rank lives on the same node.
   [[nodiscard]] bool is_same_node(std::uint32_t rank) const { return node_of(rank) == block_->place.node; }
 

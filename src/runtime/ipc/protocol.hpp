@@ -255,6 +255,7 @@ struct Rail {
   Layer mpi;     // costs of MPI over the libfabric provider
   Layer native;  // costs of the card's own libraries
   message::DatagramCosts udp;
+  message::DatagramCosts ip;
 
   // Whether the library of this layer drives the card.
   [[nodiscard]] bool has_layer(std::string_view layer) const {
@@ -279,6 +280,7 @@ struct Header {
   // Virtual time begins for all ranks at once, also for those that join without MPI: the simulation has
   // several jobs, or this one starts later.
   std::uint32_t joins_at_barrier = 0;
+  std::uint32_t has_sockets = 0;  // `apenet run --ip`: those of the simulated nodes
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
   // The simulator needs no help of the processes to move bytes of their memory, so they may overlap compute;

@@ -57,6 +57,8 @@ struct SessionOptions {
   // Why the shim is not loaded into the program of the ranks: Identity::unfollowed. Empty if it is.
   std::string unfollowed;
   std::string program;  // its path
+  // The ranks have sockets of the simulated nodes (IpNetwork). For one job alone.
+  bool has_sockets = false;
 };
 
 // The supervisor that has started all processes of a run (docs/internals/supervisor.md). Without one, the

@@ -68,6 +68,34 @@ std::vector<PortUse> Delivery::port_use() const {
   return ports;
 }
 
+void Delivery::begin_ip(SharedModel& model, const std::vector<IpNetwork::Place>& places,
+                        ProcessId first_kernel) {
+  const auto count = [this](std::int64_t bytes) {
+    ++totals_.messages;
+    ++totals_.rail_messages[0];
+    totals_.bytes += static_cast<std::uint64_t>(bytes);
+  };
+  ip_ = std::make_unique<IpNetwork>(
+      IpNetwork::Run{simulation_, machine_, memory_,
+                     [this](const IpNetwork::Answer& given) { tell_socket_answer(given); }, count},
+      places, first_kernel);
+  model.set_kernels(first_kernel, [this](const Completion& completion) { complete_ip(completion); });
+}
+
+void Delivery::complete_ip(const Completion& completion) {
+  hash_.record(completion_record(completion, Time::from_ps(ranks_.epoch_ps()), completion.source,
+                                 completion.process, 0));
+  if (!has_ended_) ip_->complete(completion);
+}
+
+void Delivery::tell_socket_answer(const IpNetwork::Answer& given) {
+  ipc::Event event = event_now(ipc::EventKind::got, given.request);
+  event.source = given.rank;
+  event.inline_length = sizeof given.answer;
+  std::memcpy(event.inline_data, &given.answer, sizeof given.answer);
+  deliver(given.rank, {event, {}});
+}
+
 bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
   if (request.verb == ipc::RequestVerb::release) {
     release(rank, request);
@@ -78,6 +106,11 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
     const Time reaches = Time::from_ps(request.time_ps + bounds_.lookahead_ps());
     route_orders_.post(rank, request, std::max(reaches, simulation_.now()));
     count_under_way();
+    return false;
+  }
+  if (request.verb == ipc::RequestVerb::socket) {
+    if (!ip_ || !IpNetwork::is_valid(request)) throw RankError(rank, "wrote an invalid socket call");
+    ip_->post(rank, request);
     return false;
   }
   if (request.verb == ipc::RequestVerb::send) offers_.note(rank, request);

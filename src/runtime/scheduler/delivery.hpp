@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "kernel/trace.hpp"
 #include "machine/machine.hpp"
 #include "runtime/scheduler/exchange.hpp"
+#include "runtime/scheduler/ip_network.hpp"
 #include "runtime/scheduler/left_behind.hpp"
 #include "runtime/scheduler/lower_bounds.hpp"
 #include "runtime/scheduler/memory_offers.hpp"
@@ -68,6 +70,12 @@ class Delivery final : public CompletionSink {
   }
   // The ranks take part no longer. What is under way reaches none of them, and does not fill their mailboxes.
   void end();
+  // The ranks have sockets of the simulated nodes. As IpNetwork's constructor has them.
+  void begin_ip(SharedModel& model, const std::vector<IpNetwork::Place>& places, ProcessId first_kernel);
+  // Call when the rank takes part no longer.
+  void end_sockets(std::uint32_t rank) {
+    if (ip_) ip_->end(rank, ranks_[rank].clock_ps);
+  }
   // Returns whether the request is one of the machine's cards.
   bool post(std::uint32_t rank, const ipc::Request& request);
   // Reads which events the rank has taken, and moves overflow events into the ring while it has room.
@@ -109,6 +117,8 @@ class Delivery final : public CompletionSink {
   void report_refusal(const PendingRequest& pending);
   [[nodiscard]] ipc::Event event_now(ipc::EventKind kind, const ipc::Request& request) const;
   void tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault);
+  void tell_socket_answer(const IpNetwork::Answer& given);
+  void complete_ip(const Completion& completion);
   // no_reply: see Request.
   void deliver(std::uint32_t rank, OverflowEvent delivered, bool no_reply = false);
   void put(std::uint32_t rank, OverflowEvent& delivered);
@@ -127,6 +137,7 @@ class Delivery final : public CompletionSink {
   MemoryOffers offers_;
   HeldPayloads payloads_;
   RouteOrders route_orders_;
+  std::unique_ptr<IpNetwork> ip_;
   std::vector<RailCosts> rail_costs_;
   RunTotals totals_;
   std::vector<std::map<std::uint32_t, std::uint64_t>> sent_bytes_;

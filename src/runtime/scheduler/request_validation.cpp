@@ -100,6 +100,11 @@ void check_payload(std::uint32_t rank, const ipc::Request& request) {
     return Field(rank, "request", name, value);
   };
   const bool is_send = request.verb == ipc::RequestVerb::send;
+  if (request.verb == ipc::RequestVerb::socket) {  // IpNetwork::is_valid() checks the rest
+    field("slot", request.slot).one_of(request.slot == ipc::no_slot, "none, because nothing is sent");
+    field("slot_length", request.slot_length).at_most(0);
+    return;
+  }
   if (request.slot == ipc::no_slot) {
     field("slot_length", request.slot_length).at_most(0);
   } else {
@@ -188,7 +193,7 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("inline_length", to.inline_length).at_most(ipc::inline_bytes);
   std::memcpy(to.inline_data, shared.inline_data, to.inline_length);
   field("verb", static_cast<std::uint8_t>(to.verb))
-      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::signal));
+      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::socket));
   field("flags", to.flags).at_most(all_flags);
   field("target", to.target).below(size.process_count, " processes");
   field("rail", to.rail).below(size.rail_count, " rails of a node");

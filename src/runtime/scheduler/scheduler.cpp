@@ -111,7 +111,10 @@ void Scheduler::take_requests(std::uint32_t rank) {
   exchange_.take_returned_slots(rank);
   delivery_.take_notice(rank);
   known.acts_on_ps = known.events > 0 ? known.first_event_ps : never_ps;
-  if (known.state == RankState::finished) delivery_.give_back_untaken(rank);
+  if (known.state == RankState::finished) {
+    delivery_.give_back_untaken(rank);
+    delivery_.end_sockets(rank);
+  }
 }
 
 void Scheduler::feed() {

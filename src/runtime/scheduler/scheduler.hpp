@@ -58,6 +58,10 @@ class Scheduler {
   // What the last step of the model has done for this job. Throws EndOfTime, RankError if a process has
   // written invalid data, and what the model throws; the job cannot continue after any of them.
   [[nodiscard]] Outcome outcome() const;
+  // Call before the first step: Delivery::begin_ip().
+  void begin_ip(const std::vector<IpNetwork::Place>& places, ProcessId first_kernel) {
+    delivery_.begin_ip(model_, places, first_kernel);
+  }
   // Call after `idle`: wakes each rank that waits for an event once, without an event, because progress may
   // come from outside the network (a process manager, another thread). A polling rank is woken only if
   // another of its threads may need the grant, because each poll advances its clock.

@@ -50,6 +50,10 @@ void SharedModel::guarded(Scheduler& job, Work work) {
 }
 
 void SharedModel::complete(const Completion& completion) {
+  if (completion.process >= first_kernel_) {
+    guarded(*all_.front(), [&] { kernel_arrival_(completion); });
+    return;
+  }
   const std::uint32_t job = job_of_[completion.process];
   Completion of_job = completion;
   of_job.process -= first_process_[job];
@@ -57,6 +61,7 @@ void SharedModel::complete(const Completion& completion) {
 }
 
 void SharedModel::deliver_payload(ProcessId source, std::uint64_t message) {
+  if (source >= first_kernel_) return;  // IpNetwork has the bytes
   const std::uint32_t job = job_of_[source];
   guarded(*all_[job], [&] { sinks_[job]->deliver_payload(source - first_process_[job], message); });
 }

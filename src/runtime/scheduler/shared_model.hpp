@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "kernel/simulation.hpp"
@@ -39,6 +41,11 @@ class SharedModel final : private CompletionSink {
   // For the schedulers. Returns the first of the job's processes.
   ProcessId add(Scheduler& job, std::uint32_t count);
   void set_sink(ProcessId first, Delivery& sink) { sinks_[job_of_[first]] = &sink; }
+  // The processes from `first` on are kernels of the only job's nodes (IpNetwork).
+  void set_kernels(ProcessId first, std::function<void(const Completion&)> arrived) {
+    first_kernel_ = first;
+    kernel_arrival_ = std::move(arrived);
+  }
   // Lowers the time up to which the model runs in this step.
   void lower_bound(std::int64_t time_ps) { bound_ps_ = std::min(bound_ps_, time_ps); }
   // Virtual time has begun at `now`, for all jobs.
@@ -63,6 +70,8 @@ class SharedModel final : private CompletionSink {
   std::vector<Delivery*> sinks_;
   std::vector<ProcessId> first_process_;
   std::vector<std::uint32_t> job_of_;  // by process
+  ProcessId first_kernel_ = UINT32_MAX;
+  std::function<void(const Completion&)> kernel_arrival_;
   std::int64_t bound_ps_ = 0;
   bool has_begun_ = false;
 };

@@ -1,0 +1,413 @@
+#include "runtime/scheduler/ip_network.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "ip/packets.hpp"
+
+namespace apenet {
+namespace {
+
+constexpr std::int64_t receive_buffer_bytes = 256 * 1024;
+constexpr std::int64_t send_buffer_bytes = 256 * 1024;
+constexpr std::int64_t most_polled = 65536;
+// Beyond the numbers of the machine's components.
+constexpr std::uint32_t first_source = 1U << 24U;
+
+ip::Endpoint to_ip(ipc::SocketEndpoint endpoint) {
+  return {.address = endpoint.address, .port = static_cast<std::uint16_t>(endpoint.port)};
+}
+ipc::SocketEndpoint from_ip(ip::Endpoint endpoint) {
+  return {.address = endpoint.address, .port = endpoint.port};
+}
+
+// The kernel has taken the card's interrupt before the machine tells it of a packet.
+message::DatagramCosts costs_of(const MachineDescription& machine) {
+  message::DatagramCosts costs = machine.ip_software;
+  if (machine.interrupts.is_on()) costs.interrupt = Time::zero();
+  return costs;
+}
+
+}  // namespace
+
+IpNetwork::IpNetwork(Run run, const std::vector<Place>& places, ProcessId first_kernel)
+    : run_(std::move(run)), costs_(costs_of(run_.machine.description())), first_kernel_(first_kernel) {
+  std::map<NodeId, std::uint32_t> numbers;
+  for (const Place& place : places) numbers[place.node] = place.number;
+  std::map<NodeId, std::uint32_t> index_of;
+  for (const auto& [id, number] : numbers) {
+    index_of[id] = static_cast<std::uint32_t>(nodes_.size());
+    const auto index = static_cast<std::uint32_t>(nodes_.size());
+    Node node;
+    node.address = address_of(number);
+    node.kernel = first_kernel + index;
+    node.sockets = ip::make_sockets({.address = node.address,
+                                     .prefix = prefix,
+                                     .mtu_bytes = costs_.mtu_bytes,
+                                     .seed = run_.simulation.seed() + number,
+                                     .receive_buffer_bytes = receive_buffer_bytes,
+                                     .send_buffer_bytes = send_buffer_bytes});
+    node.source = {EventKind::process, first_source + index, 0};
+    node_at_[node.address] = index;
+    nodes_.push_back(std::move(node));
+  }
+  for (std::uint32_t rank = 0; rank < places.size(); ++rank) {
+    node_of_rank_.push_back(index_of[places[rank].node]);
+    const auto id = static_cast<std::uint32_t>(first_source + nodes_.size() + rank);
+    rank_sources_.push_back({EventKind::process, id, 0});
+  }
+}
+
+bool IpNetwork::is_valid(const ipc::Request& request) {
+  if (request.inline_length != sizeof(ipc::SocketCall)) return false;
+  ipc::SocketCall call;
+  std::memcpy(&call, request.inline_data, sizeof call);
+  const auto verb = static_cast<std::uint8_t>(call.verb);
+  if (verb >= ipc::socket_verb_count || call.most_ps < -1 || call.most_ps > ipc::end_of_time_ps) return false;
+  if (call.option > static_cast<std::uint16_t>(ip::SocketOption::type) || call.endpoint.port > UINT16_MAX)
+    return false;
+  if (call.verb == ipc::SocketVerb::poll)
+    return request.bytes % static_cast<std::int64_t>(sizeof(ipc::SocketPoll)) == 0 &&
+           request.bytes / static_cast<std::int64_t>(sizeof(ipc::SocketPoll)) <= most_polled;
+  return call.verb != ipc::SocketVerb::shutdown || (call.value >= 0 && call.value <= 2);
+}
+
+void IpNetwork::post(std::uint32_t rank, const ipc::Request& request) {
+  const std::uint64_t id = next_call_++;
+  Call& call = calls_[id];
+  call.rank = rank;
+  call.request = request;
+  std::memcpy(&call.call, request.inline_data, sizeof call.call);
+  const Time reaches = Time::from_ps(request.time_ps) + run_.machine.lookahead();
+  run_.simulation.schedule(rank_sources_[rank], std::max(reaches, run_.simulation.now()), *this,
+                           static_cast<std::uint64_t>(Step::call_arrives), id);
+}
+
+void IpNetwork::handle_event(const Event& event) {
+  const std::uint64_t id = event.argument_b;
+  switch (static_cast<Step>(event.argument_a)) {
+    case Step::call_arrives:
+      begin(id);
+      break;
+    case Step::deadline:
+      if (calls_.contains(id)) end_wait(id);
+      break;
+    case Step::packet_is_taken: {
+      const auto found = packets_.find(id);
+      const std::vector<std::byte> packet = std::move(found->second);
+      packets_.erase(found);
+      Node& node = nodes_[event.source() - first_source];
+      node.sockets->arrive(packet, run_.simulation.now());
+      settle(node);
+      break;
+    }
+    case Step::rank_ends:
+      close_all(static_cast<std::uint32_t>(id));
+      break;
+    case Step::stack_is_due: {
+      Node& node = nodes_[event.source() - first_source];
+      if (node.due != run_.simulation.now()) break;  // an earlier one has been asked for since
+      node.due = Time::never();
+      node.sockets->advance(run_.simulation.now());
+      settle(node);
+      break;
+    }
+  }
+}
+
+// The call that a rank does not wait for any longer ends as at its deadline.
+void IpNetwork::cancel(const Call& asks) {
+  for (const std::uint64_t id : node_of(asks.rank).waiting) {
+    const Call& call = calls_.at(id);
+    if (call.rank != asks.rank || call.request.message != static_cast<std::uint64_t>(asks.call.value))
+      continue;
+    end_wait(id);
+    return;
+  }
+}
+
+void IpNetwork::end_wait(std::uint64_t id) {
+  Call& call = calls_.at(id);
+  std::erase(node_of(call.rank).waiting, id);
+  ipc::SocketAnswer answer;
+  execute(call, true, answer);
+  finish(id, answer);
+}
+
+void IpNetwork::begin(std::uint64_t id) {
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return;
+  Call& call = found->second;
+  Node& node = node_of(call.rank);
+  if (call.call.verb == ipc::SocketVerb::cancel) cancel(call);
+  ipc::SocketAnswer answer;
+  const bool is_last = (call.call.flags & ipc::no_wait) != 0 || call.call.most_ps == 0;
+  if (execute(call, is_last, answer)) {
+    finish(id, answer);
+  } else {
+    node.waiting.push_back(id);
+    if (call.call.most_ps > 0) {
+      const Time until = Time::from_ps(call.request.time_ps) + Time::from_ps(call.call.most_ps);
+      run_.simulation.schedule(rank_sources_[call.rank], std::max(until, run_.simulation.now()), *this,
+                               static_cast<std::uint64_t>(Step::deadline), id);
+    }
+  }
+  settle(node);
+}
+
+void IpNetwork::finish(std::uint64_t id, const ipc::SocketAnswer& answer) {
+  const auto found = calls_.find(id);
+  note_owner(found->second, answer);
+  const Answer given{found->second.rank, found->second.request, answer};
+  calls_.erase(found);
+  run_.answered(given);
+}
+
+bool IpNetwork::execute(Call& call, bool is_last, ipc::SocketAnswer& answer) {
+  ip::Sockets& sockets = *node_of(call.rank).sockets;
+  const ipc::SocketCall& asked = call.call;
+  const Time now = run_.simulation.now();
+  ip::Endpoint endpoint;
+  switch (asked.verb) {
+    case ipc::SocketVerb::open:
+      answer.result = sockets.open(asked.value != 0 ? ip::SocketType::datagram : ip::SocketType::stream);
+      break;
+    case ipc::SocketVerb::bind:
+      answer.result = sockets.bind(asked.socket, to_ip(asked.endpoint));
+      break;
+    case ipc::SocketVerb::listen:
+      answer.result = sockets.listen(asked.socket, static_cast<int>(asked.value), now);
+      break;
+    case ipc::SocketVerb::connect:
+      if (!call.has_begun) {
+        answer.result = sockets.connect(asked.socket, to_ip(asked.endpoint), now);
+        if (answer.result != -EINPROGRESS || is_last) return true;
+        call.has_begun = true;
+        return false;
+      }
+      answer.result = sockets.connected(asked.socket);
+      if (answer.result == -EAGAIN) answer.result = -EINPROGRESS;
+      return is_last || answer.result != -EINPROGRESS;
+    case ipc::SocketVerb::accept:
+      answer.result = sockets.accept(asked.socket, endpoint, now);
+      answer.endpoint = from_ip(endpoint);
+      return is_last || answer.result != -EAGAIN;
+    case ipc::SocketVerb::send:
+    case ipc::SocketVerb::receive:
+    case ipc::SocketVerb::poll:
+      return execute_transfer(call, sockets, is_last, answer);
+    case ipc::SocketVerb::shutdown:
+      answer.result = sockets.shutdown(asked.socket, static_cast<ip::Direction>(asked.value), now);
+      break;
+    case ipc::SocketVerb::close:
+      sockets.close(asked.socket, now);
+      break;
+    case ipc::SocketVerb::local:
+      answer.endpoint = from_ip(sockets.local(asked.socket));
+      break;
+    case ipc::SocketVerb::remote:
+      answer.result = sockets.remote(asked.socket, endpoint);
+      answer.endpoint = from_ip(endpoint);
+      break;
+    case ipc::SocketVerb::cancel:
+      break;
+    case ipc::SocketVerb::set:
+      answer.result = sockets.set(asked.socket, static_cast<ip::SocketOption>(asked.option), asked.value);
+      break;
+    case ipc::SocketVerb::get:
+      answer.result = sockets.get(asked.socket, static_cast<ip::SocketOption>(asked.option));
+      break;
+  }
+  return true;
+}
+
+bool IpNetwork::execute_transfer(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
+  if (call.call.verb == ipc::SocketVerb::send) return send(call, sockets, is_last, answer);
+  if (call.call.verb == ipc::SocketVerb::receive) return receive(call, sockets, is_last, answer);
+  return poll(call, sockets, is_last, answer);
+}
+
+// As a blocking send() does, takes all of the data, however long the peer needs to make room.
+bool IpNetwork::send(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
+  if (call.data.empty() && call.moved_bytes == 0 && call.request.bytes > 0) {
+    call.data.resize(static_cast<std::size_t>(call.request.bytes));
+    if (!run_.memory.read(call.rank, call.request.local_address, call.data)) {
+      answer.result = -EFAULT;
+      return true;
+    }
+  }
+  std::optional<ip::Endpoint> to;
+  if ((call.call.flags & ipc::has_endpoint) != 0) to = to_ip(call.call.endpoint);
+  for (;;) {
+    const auto left =
+        std::span<const std::byte>(call.data).subspan(static_cast<std::size_t>(call.moved_bytes));
+    const std::int64_t sent = sockets.send(call.call.socket, left, to,
+                                           (call.call.flags & ipc::more_follows) != 0, run_.simulation.now());
+    if (sent < 0) {
+      if (sent == -EAGAIN && !is_last) return false;
+      answer.result = call.moved_bytes > 0 ? call.moved_bytes : sent;
+      return true;
+    }
+    call.moved_bytes += sent;
+    if (call.moved_bytes < call.request.bytes) continue;
+    answer.result = call.moved_bytes;
+    return true;
+  }
+}
+
+bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
+  const bool peeks = (call.call.flags & ipc::only_peeks) != 0;
+  for (;;) {
+    const auto room = static_cast<std::size_t>(call.request.bytes - call.moved_bytes);
+    std::vector<std::byte> data(std::min<std::size_t>(room, receive_buffer_bytes));
+    ip::Endpoint from;
+    const std::int64_t taken = sockets.receive(call.call.socket, data, peeks, from, run_.simulation.now());
+    answer.endpoint = from_ip(from);
+    if (taken < 0) {
+      if (taken == -EAGAIN && !is_last) return false;
+      answer.result = call.moved_bytes > 0 ? call.moved_bytes : taken;
+      return true;
+    }
+    const auto written = std::span<const std::byte>(data).first(
+        std::min<std::size_t>(data.size(), static_cast<std::size_t>(taken)));
+    const std::uint64_t to = call.request.local_address + static_cast<std::uint64_t>(call.moved_bytes);
+    if (!written.empty() && !run_.memory.write(call.rank, to, written)) {
+      answer.result = -EFAULT;
+      return true;
+    }
+    call.moved_bytes += taken;
+    const bool wants_more = (call.call.flags & ipc::takes_all) != 0 && !peeks && taken > 0 &&
+                            call.moved_bytes < call.request.bytes &&
+                            sockets.get(call.call.socket, ip::SocketOption::type) ==
+                                static_cast<std::int64_t>(ip::SocketType::stream);
+    if (wants_more) continue;
+    answer.result = call.moved_bytes;
+    return true;
+  }
+}
+
+bool IpNetwork::poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
+  std::vector<ipc::SocketPoll> polled(static_cast<std::size_t>(call.request.bytes) / sizeof(ipc::SocketPoll));
+  const auto bytes = std::as_writable_bytes(std::span(polled));
+  if (!polled.empty() && !run_.memory.read(call.rank, call.request.local_address, bytes)) {
+    answer.result = -EFAULT;
+    return true;
+  }
+  std::int64_t ready = 0;
+  for (ipc::SocketPoll& one : polled) {
+    constexpr int always = POLLERR | POLLHUP | POLLNVAL;
+    one.changes = sockets.changes(one.socket);
+    const int found = sockets.ready(one.socket) & (one.events | always);
+    one.revents = one.changes == one.skips ? std::int16_t{0} : static_cast<std::int16_t>(found);
+    if (one.revents != 0) ++ready;
+  }
+  if (ready == 0 && !is_last) return false;
+  answer.result = ready;
+  if (!polled.empty() && !run_.memory.write(call.rank, call.request.local_address, bytes))
+    answer.result = -EFAULT;
+  return true;
+}
+
+void IpNetwork::settle(Node& node) {
+  send_packets(node);
+  answer_calls(node);
+  const Time due = node.sockets->next_time(run_.simulation.now());
+  if (due == Time::never() || due >= node.due) return;
+  node.due = due;
+  run_.simulation.schedule(node.source, due, *this, static_cast<std::uint64_t>(Step::stack_is_due));
+}
+
+void IpNetwork::send_packets(Node& node) {
+  for (;;) {
+    const std::span<const std::byte> packet = node.sockets->packet_to_send();
+    if (packet.empty()) return;
+    const std::uint64_t id = next_packet_++;
+    const std::uint32_t target = ip::target_of(packet);
+    packets_[id].assign(packet.begin(), packet.end());
+    const auto bytes = static_cast<std::int64_t>(packet.size());
+    node.sockets->sent();
+    node.works_until = std::max(node.works_until, run_.simulation.now()) + costs_.send_packet;
+    const auto found = node_at_.find(target);
+    if (target == node.address || target >> 24U == ip::loopback_address >> 24U) {
+      node.works_until += costs_.receive_packet;
+      run_.simulation.schedule(node.source, node.works_until, *this,
+                               static_cast<std::uint64_t>(Step::packet_is_taken), id);
+    } else if (found == node_at_.end()) {
+      packets_.erase(id);  // no such node: the packet is lost
+    } else {
+      Descriptor descriptor;
+      descriptor.verb = Verb::send;
+      descriptor.source = node.kernel;
+      descriptor.target = nodes_[found->second].kernel;
+      descriptor.channel = run_.machine.channel_between(descriptor.source, descriptor.target);
+      descriptor.bytes = bytes + costs_.header_bytes;
+      descriptor.message = id;
+      run_.machine.post(node.works_until, descriptor);
+      run_.sent(descriptor.bytes);
+    }
+  }
+}
+
+// Each answer may change what the others wait for.
+void IpNetwork::answer_calls(Node& node) {
+  bool any_done = true;
+  while (any_done) {
+    any_done = false;
+    for (const std::uint64_t id : std::vector<std::uint64_t>(node.waiting)) {
+      const auto found = calls_.find(id);
+      ipc::SocketAnswer answer;
+      if (!execute(found->second, false, answer)) continue;
+      node.waiting.erase(std::find(node.waiting.begin(), node.waiting.end(), id));
+      finish(id, answer);
+      any_done = true;
+    }
+    send_packets(node);
+  }
+}
+
+void IpNetwork::complete(const Completion& completion) {
+  if (completion.kind != CompletionKind::arrived) return;
+  Node& node = nodes_[completion.process - first_kernel_];
+  const Time now = run_.simulation.now();
+  const bool is_busy = now < node.works_until;
+  node.works_until = (is_busy ? node.works_until : now + costs_.interrupt) + costs_.receive_packet;
+  if (completion.mailbox_packets > 0) run_.machine.give_back(now, completion.process);
+  run_.simulation.schedule(node.source, node.works_until, *this,
+                           static_cast<std::uint64_t>(Step::packet_is_taken), completion.message);
+}
+
+void IpNetwork::end(std::uint32_t rank, std::int64_t clock_ps) {
+  const Time reaches = Time::from_ps(clock_ps) + run_.machine.lookahead();
+  run_.simulation.schedule(rank_sources_[rank], std::max(reaches, run_.simulation.now()), *this,
+                           static_cast<std::uint64_t>(Step::rank_ends), rank);
+}
+
+void IpNetwork::close_all(std::uint32_t rank) {
+  Node& node = node_of(rank);
+  for (auto call = calls_.begin(); call != calls_.end();) {
+    const auto next = std::next(call);
+    if (call->second.rank == rank) {
+      std::erase(node.waiting, call->first);
+      calls_.erase(call);
+    }
+    call = next;
+  }
+  for (auto entry = node.owner.begin(); entry != node.owner.end();) {
+    if (entry->second == rank) node.sockets->close(entry->first, run_.simulation.now());
+    entry = entry->second == rank ? node.owner.erase(entry) : std::next(entry);
+  }
+  settle(node);
+}
+
+void IpNetwork::note_owner(const Call& call, const ipc::SocketAnswer& answer) {
+  Node& node = node_of(call.rank);
+  const bool makes = call.call.verb == ipc::SocketVerb::open || call.call.verb == ipc::SocketVerb::accept;
+  if (makes && answer.result >= 0) node.owner[static_cast<ip::Sockets::Number>(answer.result)] = call.rank;
+  if (call.call.verb == ipc::SocketVerb::close) node.owner.erase(call.call.socket);
+}
+
+}  // namespace apenet

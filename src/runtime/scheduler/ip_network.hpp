@@ -1,0 +1,121 @@
+// IpNetwork: TCP/IP of all nodes of a job. It executes the processes' socket calls, and carries the packets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ip/sockets.hpp"
+#include "kernel/simulation.hpp"
+#include "machine/machine.hpp"
+#include "runtime/ipc/protocol.hpp"
+#include "runtime/ipc/socket_call.hpp"
+#include "runtime/scheduler/process_memory.hpp"
+
+namespace apenet {
+
+// Each node has one kernel, a process of the machine behind those of the ranks, and one stack, which its
+// ranks share. A call reaches the stack one lookahead after its request, and its answer the rank at the time
+// at which the call is done. The kernel works on one packet after another: a packet that arrives waits for
+// the interrupt, or for the work before it, and a packet that is sent for its own work. Packets are sends of
+// the card. What a node sends to itself passes no card.
+class IpNetwork final : private EventHandler {
+ public:
+  struct Answer {
+    std::uint32_t rank = 0;
+    ipc::Request request;
+    ipc::SocketAnswer answer;
+  };
+  // What IpNetwork needs of the run. answered(): the answer is due now. sent(): a packet is posted, in bytes.
+  struct Run {
+    Simulation& simulation;
+    Machine& machine;
+    ProcessMemory& memory;
+    std::function<void(const Answer&)> answered;
+    std::function<void(std::int64_t bytes)> sent;
+  };
+
+  // The node of a rank in the machine, and its number in the run's partition, from which its address follows.
+  struct Place {
+    NodeId node = 0;
+    std::uint32_t number = 0;
+  };
+  // The kernels are the machine's processes from first_kernel on, one for each node that has a rank, in the
+  // order of the machine's nodes.
+  IpNetwork(Run run, const std::vector<Place>& places, ProcessId first_kernel);
+
+  // The address of a node.
+  [[nodiscard]] static std::uint32_t address_of(std::uint32_t node) { return first_address + node; }
+
+  // Whether the request is well formed; otherwise it must not be posted.
+  [[nodiscard]] static bool is_valid(const ipc::Request& request);
+  void post(std::uint32_t rank, const ipc::Request& request);
+  // A packet has arrived at a kernel.
+  void complete(const Completion& completion);
+  // The rank's process has ended at this time: what it has left open is closed.
+  void end(std::uint32_t rank, std::int64_t clock_ps);
+  [[nodiscard]] std::size_t calls_in_progress() const { return calls_.size(); }
+
+ private:
+  static constexpr std::uint32_t first_address = 0x0a000001;  // 10.0.0.1
+  static constexpr std::uint8_t prefix = 8;
+
+  enum class Step : std::uint64_t { call_arrives, deadline, packet_is_taken, stack_is_due, rank_ends };
+
+  struct Call {
+    std::uint32_t rank = 0;
+    ipc::Request request;
+    ipc::SocketCall call;
+    std::int64_t moved_bytes = 0;  // by a send or receive in parts
+    std::vector<std::byte> data;   // what a send has left
+    bool has_begun = false;        // connect
+  };
+  struct Node {
+    std::uint32_t address = 0;
+    ProcessId kernel = 0;
+    std::unique_ptr<ip::Sockets> sockets;
+    EventSource source;
+    Time works_until;
+    Time due = Time::never();            // when the event stack_is_due that counts comes
+    std::vector<std::uint64_t> waiting;  // calls that wait, in the order in which they began to
+    std::map<ip::Sockets::Number, std::uint32_t> owner;  // rank that has the socket
+  };
+
+  void handle_event(const Event& event) override;
+  void begin(std::uint64_t id);
+  void cancel(const Call& asks);
+  void end_wait(std::uint64_t id);
+  void close_all(std::uint32_t rank);
+  void note_owner(const Call& call, const ipc::SocketAnswer& answer);
+  void finish(std::uint64_t id, const ipc::SocketAnswer& answer);
+  // Whether the call is done: then its answer. is_last: it may not wait any more.
+  bool execute(Call& call, bool is_last, ipc::SocketAnswer& answer);
+  bool execute_transfer(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
+  bool send(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
+  bool receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
+  bool poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
+  // The stack may have changed: sends its packets, answers calls, and asks when it is due.
+  void settle(Node& node);
+  void send_packets(Node& node);
+  void answer_calls(Node& node);
+  void take_packet(Node& node, std::uint64_t id, Time interrupt);
+  Node& node_of(std::uint32_t rank) { return nodes_[node_of_rank_[rank]]; }
+
+  Run run_;
+  const message::DatagramCosts costs_;
+  std::vector<std::uint32_t> node_of_rank_;  // index into nodes_
+  std::vector<Node> nodes_;
+  std::vector<EventSource> rank_sources_;
+  std::map<std::uint32_t, std::uint32_t> node_at_;  // by address
+  ProcessId first_kernel_;
+  std::map<std::uint64_t, Call> calls_;
+  std::uint64_t next_call_ = 0;
+  std::map<std::uint64_t, std::vector<std::byte>> packets_;  // on their way
+  std::uint64_t next_packet_ = 0;
+};
+
+}  // namespace apenet
