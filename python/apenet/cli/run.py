@@ -50,7 +50,11 @@ _LEAST_BUSY = 0.1
 
 def run(
     command: Annotated[
-        list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="Program of every rank, and its arguments.")
+        list[str],
+        typer.Argument(
+            metavar="-- PROGRAM [ARGS]...",
+            help="Program of every rank, and its arguments; further programs with `: -n RANKS PROGRAM [ARGS]...`.",
+        ),
     ],
     n: Annotated[int, typer.Option("-n", metavar="RANKS", help="Number of ranks.")],
     machine: MachineOption = "ape16",
@@ -111,6 +115,10 @@ def run(
     trap_tsc: Annotated[
         bool,
         typer.Option("--trap-tsc", help="Show virtual time also in the cycle counter (rdtsc); slow."),
+    ] = False,
+    ip: Annotated[
+        bool,
+        typer.Option("--ip", help="Give the ranks sockets of the simulated nodes: TCP and UDP in virtual time."),
     ] = False,
     seed: SeedOption = 1,
     stall_timeout: Annotated[
@@ -173,6 +181,7 @@ def run(
                 output=output,
                 pin=pin,
                 trap_tsc=trap_tsc,
+                ip=ip,
                 seed=seed,
                 stall_timeout=stall_timeout,
                 limit_wall=limit_wall,

@@ -21,7 +21,7 @@ from apenet.base.errors import HostError, InputError, LimitError
 from apenet.host import inherited
 from apenet.host.streams import OutputFolder, RankStreams
 from apenet.host.supervisor import Planned, Supervisor
-from apenet.host.toolchain import PROVIDER, SHIM, SUPERVISOR, search_path
+from apenet.host.toolchain import PROVIDER, SHIM, SOCKETS, SUPERVISOR, search_path
 
 _FDS_PER_RANK = 7  # during the start: both ends of two pipes and a socket, and standard input
 _SPARE_FDS = 128
@@ -88,12 +88,17 @@ class Launched:
 
 
 def rank_environment(
-    mapping_path: str, lifeline: int, program: Path, loader_variables: Mapping[str, str]
+    mapping_path: str,
+    lifeline: int,
+    program: Path,
+    loader_variables: Mapping[str, str],
+    *,
+    has_sockets: bool = False,
 ) -> dict[str, str]:
     """The environment of all ranks of this program, without rank number and process manager.
 
     `loader_variables` lead to the MPI library. `lifeline` is the read end of a pipe: the processes of the run are
-    killed when its write end is closed.
+    killed when its write end is closed. `has_sockets`: those of the simulated nodes.
     """
     for library in (SHIM, PROVIDER, SUPERVISOR):
         if not library.exists():
@@ -108,6 +113,8 @@ def rank_environment(
     environment["APENET_LIFELINE"] = _core.descriptor_path(lifeline)
     environment["APENET_KEPT"] = " ".join(f"{kind}{name}" for kind, names in _KEPT.items() for name in names)
     environment["PATH"] = search_path()
+    if has_sockets:
+        environment["LD_PRELOAD"] = f"{environment.get('LD_PRELOAD', '')} {SOCKETS}".strip()
     environment.update(inherited.preloaded(SHIM, program, environment))
     return {**environment, **loader_variables}
 
@@ -174,7 +181,8 @@ class _RankEnds:
 def _start(
     program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
 ) -> tuple[Supervisor, list[int]]:
-    if is_python_script(program, command):
+    has_sockets = str(SOCKETS) in environment["LD_PRELOAD"].split()  # virtual time begins with the interpreter
+    if not has_sockets and is_python_script(program, command):
         return _fork_script(program, command, environment, ends)
     if _may_fork(program, environment, ends):
         with suppress(OSError):  # it needs a few descriptors and variables more

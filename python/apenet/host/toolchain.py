@@ -18,6 +18,7 @@ from apenet.host.caching import cached, is_whole, make_cache, seal
 PACKAGE = Path(_core.__file__).parent
 LIBRARIES = PACKAGE / "lib"
 SHIM = LIBRARIES / "libapenet-shim.so"
+SOCKETS = LIBRARIES / "libapenet-sockets.so"
 PROVIDER = LIBRARIES / "libapenet-fi.so"
 MPICH_NAME = LIBRARIES / "mpich" / "libmpich.so.12"  # MPICH's library under Debian's name for it
 LAUNCHER_NAMES = LIBRARIES / "libapenet-launcher.so"  # gives Open MPI's launcher the host's names

@@ -17,6 +17,7 @@ from apenet.base.numbers import checked_seed, whole
 from apenet.base.outfiles import given_path
 from apenet.compute.charging import Job
 from apenet.compute.size import Size, parse_size
+from apenet.host.applications import split
 from apenet.host.loading import refuse_musl
 from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variables, refused_progress_threads
 from apenet.host.streams import OutputFolder
@@ -57,6 +58,7 @@ class RunRequest(Request):
     size: Size | None
     mpi: Family
     trap_tsc: bool
+    ip: bool = False
     limit_virtual: str | None = None
     limit_wall: str | None = None
 
@@ -69,6 +71,7 @@ class RunRequest(Request):
             "size": None if self.size is None else self.size.given,
             "mpi": self.mpi,
             "trap_tsc": self.trap_tsc,
+            **({"ip": True} if self.ip else {}),
             "limit_virtual": self.limit_virtual,
             "limit_wall": self.limit_wall,
         }
@@ -97,6 +100,7 @@ def run(
     trace_least: str | int | None = None,
     pin: bool | None = None,
     trap_tsc: bool = False,
+    ip: bool = False,
     seed: int = 1,
     capture: bool = False,
     environment: dict[str, str] | None = None,
@@ -128,6 +132,7 @@ def run(
     tag_output: puts the rank in front of each line, `[3] `.
     pin: true: one core, false: all; by default the run chooses by how its ranks communicate and compute. The results
         are the same.
+    ip: the ranks' sockets are those of the simulated nodes (docs/apis/ip.md); without it they are the host's.
     trap_tsc: the processor's cycle counter (rdtsc) is virtual, too, at one tick per nanosecond.
     stall_timeout: wall time without progress, in seconds or as `30s`, after which the run ends as a deadlock
         (docs/reference/failures.md).
@@ -144,7 +149,7 @@ def run(
     options = session_options(chosen, pin, stall_timeout)
     limit = WallLimit(limit_wall)
     options.limit_virtual_ps = virtual_limit_ps(limit_virtual)
-    options.tag_output = tag_output
+    options.tag_output, options.has_sockets = tag_output, _checked_ip(ip, chosen, compute)
     output_path = given_path("output", output, "a folder")
     if output_path is not None and (tag_output or capture):
         raise InputError("output", output_path, "neither tags nor capture with it: each rank has files of its own")
@@ -181,6 +186,7 @@ def run(
     )
     request = replace(
         request,
+        ip=ip,
         limit_virtual=None if limit_virtual is None else time_text(limit_virtual),
         limit_wall=None if limit_wall is None else time_text(limit_wall),
     )
@@ -258,6 +264,7 @@ def run(
                 mpi=mpi,
                 pin=pin,
                 trap_tsc=trap_tsc,
+                ip=ip,
                 seed=seed,
                 capture=True,
                 environment=environment,
@@ -268,6 +275,20 @@ def run(
             result = with_flit_time(result, again.virtual_time_us)
         result = outputs.keep(result, computation, lost)
     return _checked(result, folder) if check else result
+
+
+def _checked_ip(ip: bool, machine: Machine, compute: str) -> bool:
+    """Whether the ranks have simulated sockets. Raises InputError where there can be none."""
+    if not ip:
+        return False
+    if not _core.has_ip_stack():
+        expected = "a build with the TCP/IP stack: install Rust (cargo 1.85 or later), then apenet again"
+        raise InputError("ip", "true", expected)
+    if machine.file.software.ip is None:
+        raise InputError("ip", "true", f"a machine with [software.ip], which {machine.name} lacks")
+    if compute.startswith("record:"):
+        raise InputError("compute", compute, "none, measured or a profile, with --ip")
+    return True
 
 
 def _map_by_program(
@@ -351,9 +372,11 @@ def program_request(
 ) -> tuple[RunRequest, Path]:
     """The checked request to run a program, and the program's file. Raises InputError and MachineError."""
     arguments = _checked_command(command)
-    n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
+    applications = split(arguments, n)
+    n = whole("ranks", sum(one.ranks for one in applications), 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
+    for one in applications:
+        refuse_musl(find_program(one.command[0]), search_path())
     program = find_program(arguments[0])
-    refuse_musl(program, search_path())
     request = RunRequest(
         command=arguments,
         machine=machine,

@@ -12,6 +12,7 @@ from pathlib import Path
 from apenet import _core
 from apenet.base.calls import is_of_host, memory_file, named_call, refused_by_host
 from apenet.host import launch
+from apenet.host.applications import as_applications, has_several
 from apenet.host.client_server import as_client_and_server, is_client_server
 from apenet.host.openmpi_launcher import OpenMpiLauncher
 from apenet.host.streams import OutputFolder
@@ -104,12 +105,16 @@ class _Prepared:
     def start(self, mapping_path: str, stack: ExitStack) -> _core.StartedJob:
         job, count = self._job, len(self._job.nodes)
         environment = {
-            **launch.rank_environment(mapping_path, self._lifeline, job.program, job.loaded),
+            **launch.rank_environment(
+                mapping_path, self._lifeline, job.program, job.loaded, has_sockets=job.options.has_sockets
+            ),
             **job.extra,
         }
         self.openmpi.environment = environment
         command: tuple[Path, Sequence[str]] = (job.program, job.command)
-        if is_client_server(job.program, count):
+        if has_several(job.command):
+            command = as_applications(job.command, count)
+        elif is_client_server(job.program, count):
             command = as_client_and_server(*command)
         launched = launch.start_ranks(*command, count, environment, job.folder, reads_input=job.reads_input)
         stack.callback(launched.end)

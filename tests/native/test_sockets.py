@@ -1,0 +1,177 @@
+"""Sockets of the simulated nodes: `apenet run --ip`."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import apenet as package
+from apenet import _core
+from apenet.base.errors import InputError
+from apenet.host import applications
+
+PROGRAMS = Path(__file__).with_name("sockets")
+PYTHON = shutil.which("python3", path="/usr/bin") or sys.executable
+
+needs_stack = pytest.mark.skipif(not _core.has_ip_stack(), reason="this build has no TCP/IP stack: cargo was not found")
+
+
+def run(command, machine="ape16", settings=(), n=2, **options):
+    changed = package.machine(machine).with_settings(*settings)
+    return package.run(command, n=n, machine=changed, ip=True, capture=True, **options)
+
+
+def number(pattern, result):
+    return float(re.search(pattern, result.stdout.decode())[1])
+
+
+@needs_stack
+def test_a_stream_and_its_times_repeat(compile_native):
+    program = compile_native("sockets/stream.c")
+    first, second = (run([program, "1000000"]) for _ in range(2))
+    assert b"ape16-0-0-0: from 10.0.0.2" in first.stdout
+    expected = 0
+    for i in range(1_000_000):
+        expected = (expected * 31 + i * 7 % 256) % 2**32
+    assert f"1000000 bytes, sum {expected:08x}" in first.stdout.decode()
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+
+
+@needs_stack
+def test_a_stream_is_as_fast_as_its_slowest_part(compile_native):
+    """The receiver's kernel: it takes two segments of 1460 bytes, and acknowledges them. 2 % of them are shorter."""
+    program = compile_native("sockets/stream.c")
+    took_us = number(r"([0-9.]+) us", run([program, "8000000"], settings=["software.ip.receive_packet_us=20"]))
+    by_hand_us = 8_000_000 / 2920 * (2 * 20 + 1.5)
+    assert by_hand_us < took_us < 1.04 * by_hand_us
+
+
+@needs_stack
+def test_a_round_trip_costs_what_the_machine_says(compile_native):
+    program = compile_native("sockets/stream.c")
+
+    def round_trip_us(**changes):
+        settings = [f"software.ip.{key}={value}" for key, value in {"interrupt_us": 0, **changes}.items()]
+        return number(r"echo: ([0-9.]+) us", run([program], settings=settings))
+
+    base = round_trip_us()
+    for changes, added_us in (({"send_us": 3.5}, 2), ({"receive_us": 3}, 4), ({"receive_packet_us": 3.5}, 2)):
+        assert round_trip_us(**changes) - base == pytest.approx(added_us, abs=0.01)
+    # A packet that comes while another waits for the interrupt waits with it.
+    assert round_trip_us(interrupt_us=40) - round_trip_us(interrupt_us=30) == pytest.approx(20, abs=0.01)
+
+
+@needs_stack
+def test_datagrams_and_waits_for_several_sockets(compile_native):
+    program = compile_native("sockets/readiness.c")
+    first, second = (run([program], "my-cluster") for _ in range(2))
+    assert first.stdout.count(b"done at") == 2
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+    said = first.stderr.decode()
+    for warning in (
+        "socket(AF_INET6): the simulated nodes have no IPv6",
+        "raw and packet sockets",
+        "setsockopt(1, 25)",
+    ):
+        assert warning in said
+
+
+@needs_stack
+@pytest.mark.parametrize("program", [("web.py",), ("many.py", "30")])
+def test_python_programs_repeat(program):
+    command = [PYTHON, str(PROGRAMS / program[0]), *program[1:]]
+    first, second = (run(command) for _ in range(2))
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+    assert first.virtual_time_us > 1_800_000_000 or program[0] == "web.py"
+
+
+@needs_stack
+def test_sockets_of_a_rank_that_has_ended_are_closed():
+    server = "import socket\ns = socket.create_server(('', 70)); print(s.accept()[0].recv(9), s.accept()[0].recv(9))"
+    client = "import os, socket\ns = socket.create_connection(('node0', 70)); s.send(b'last'); os._exit(0)"
+    later = "import socket, time\ntime.sleep(1); s = socket.create_connection(('node0', 70)); s.send(b'more')"
+    start = "import time\ntime.sleep(0.001)\n"
+    command = [PYTHON, "-c", server, ":", "-n", "1", PYTHON, "-c", start + client, ":", "-n", "1", PYTHON, "-c", later]
+    assert run(command, n=1).stdout == b"b'last' b'more'\n"
+
+
+@needs_stack
+def test_messages_of_mpi_and_packets_share_the_card(compile_native):
+    program = compile_native("sockets/beside_mpi.c", mpi=True)
+    alone, beside = (number(r"([0-9.]+) us", run([program, *extra])) for extra in ([], ["mpi"]))
+    assert beside > 1.05 * alone
+
+
+def test_machines_and_builds_without_it_are_refused():
+    with pytest.raises(InputError, match=r"\[software.ip\]|cargo"):
+        package.run(["true"], n=1, machine="pax", ip=True)
+
+
+def test_without_the_option_sockets_are_the_hosts():
+    program = "import socket\nprint(socket.create_server(('127.0.0.1', 0)).getsockname()[0])"
+    assert package.run([PYTHON, "-c", program], n=1, capture=True).stdout == b"127.0.0.1\n"
+
+
+def test_several_programs_in_one_run():
+    command = ["sh", "-c", "echo one $APENET_RANK '$x'", ":", "-n", "2", "sh", "-c", "echo two $APENET_RANK"]
+    assert package.run(command, n=1, capture=True).stdout.splitlines() == [b"one 0 $x", b"two 1", b"two 2"]
+    with pytest.raises(InputError, match="-n RANKS PROGRAM"):
+        package.run(["true", ":", "-n", "0", "true"], n=1)
+    with pytest.raises(InputError, match="no-such-program"):
+        package.run(["true", ":", "-n", "1", "no-such-program"], n=1)
+
+
+def test_a_colon_alone_is_an_argument():
+    assert package.run(["sh", "-c", ":"], n=1, capture=True).ok
+    assert applications.split(["a", ":", "b"], 3) == [applications.Application(3, ("a", ":", "b"))]
+
+
+def test_a_program_with_an_allocator_that_makes_system_calls(tmp_path):
+    """The shim does not ask it for memory within one: redis-server, linked with jemalloc, never began."""
+    source = tmp_path / "allocator.c"
+    source.write_text(
+        """
+        #define _GNU_SOURCE
+        #include <stddef.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static char pool[1 << 26];
+        static size_t used;
+        static int begins, has_begun;
+        void* malloc(size_t bytes) {
+          if (begins) abort();
+          if (!has_begun) {
+            char byte;
+            begins = has_begun = 1;
+            const int file = (int)syscall(SYS_open, "/proc/self/stat", 0);
+            syscall(SYS_read, file, &byte, 1);
+            syscall(SYS_close, file);
+            begins = 0;
+          }
+          void* const found = pool + used;
+          used += (bytes + 31) / 16 * 16;
+          *(size_t*)found = bytes;
+          return (char*)found + 16;
+        }
+        void free(void* memory) { (void)memory; }
+        void* calloc(size_t count, size_t bytes) { return malloc(count * bytes); }
+        void* realloc(void* memory, size_t bytes) {
+          void* const made = malloc(bytes);
+          if (memory != NULL) {
+            const size_t before = *(size_t*)((char*)memory - 16);
+            memcpy(made, memory, before < bytes ? before : bytes);
+          }
+          return made;
+        }
+        __attribute__((constructor)) static void begin(void) { free(malloc(1)); }
+        int main(void) { return 0; }
+        """
+    )
+    program = tmp_path / "allocator"
+    subprocess.run(["gcc", "-O1", "-fno-builtin", source, "-o", program], check=True)
+    assert package.run([program], n=1, capture=True).ok
