@@ -99,6 +99,20 @@ def test_sockets_of_a_rank_that_has_ended_are_closed():
 
 
 @needs_stack
+@pytest.mark.parametrize("how", ["fork", "program"])
+def test_a_process_that_a_rank_starts_does_not_reach_the_hosts_network(how):
+    use = "import socket\ntry: socket.socket()\nexcept OSError as error: print(error.strerror)\n"
+    start = (
+        f"import os\nif os.fork() == 0: exec({use!r}); print(end='', flush=True); os._exit(0)\nos.wait()"
+        if how == "fork"
+        else f"import subprocess\nsubprocess.run([{PYTHON!r}, '-c', {use!r}])"
+    )
+    done = run([PYTHON, "-c", "import socket\ns = socket.socket()\n" + start], n=1)
+    assert done.stdout == b"Network is down\n"
+    assert b"apenet: warning: " in done.stderr
+
+
+@needs_stack
 def test_messages_of_mpi_and_packets_share_the_card(compile_native):
     program = compile_native("sockets/beside_mpi.c", mpi=True)
     alone, beside = (number(r"([0-9.]+) us", run([program, *extra])) for extra in ([], ["mpi"]))

@@ -246,7 +246,12 @@ APENET_SOCKETS_EXPORT int socket(int domain, int type, int protocol) noexcept {
   APENET_REAL(socket);
   if (domain != AF_INET && domain != AF_INET6 && domain != AF_PACKET) return real(domain, type, protocol);
   Caller* const caller = Caller::instance();
-  if (caller == nullptr) return real(domain, type, protocol);
+  if (caller == nullptr) {
+    // The host's network instead would be a wrong answer without a word.
+    return refused(ENETDOWN,
+                   "socket(): a process that a rank has started has no sockets of the simulated nodes, only "
+                   "the rank's first program with sockets has");
+  }
   const int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (domain == AF_INET6) return refused(EAFNOSUPPORT, "socket(AF_INET6): the simulated nodes have no IPv6");
   if (domain == AF_PACKET || kind == SOCK_RAW)
