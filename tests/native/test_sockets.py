@@ -99,6 +99,14 @@ def test_sockets_of_a_rank_that_has_ended_are_closed():
 
 
 @needs_stack
+@pytest.mark.parametrize("script", ['exec "$0"', 'sleep 0.01; exec "$0"', 'sleep 0.01; "$0"; true', 'timeout 9 "$0"'])
+def test_a_script_starts_the_program_with_the_sockets(compile_native, script):
+    done = run(["sh", "-c", script, compile_native("sockets/stream.c")])
+    assert b"ape16-0-0-0: from 10.0.0.2" in done.stdout
+    assert done.virtual_time_us < 1e6
+
+
+@needs_stack
 @pytest.mark.parametrize("how", ["fork", "program"])
 def test_a_process_that_a_rank_starts_does_not_reach_the_hosts_network(how):
     use = "import socket\ntry: socket.socket()\nexcept OSError as error: print(error.strerror)\n"

@@ -1,11 +1,14 @@
-// Virtual time of a rank with sockets begins with its program, unless that is one that starts the program, or
-// an MPI program, whose time begins with MPI_Init() or its first socket.
+// Virtual time of a rank with sockets begins with its program. In these it begins later, with the first
+// socket: programs that start another one, what they start (a `sleep` in a script is not the rank's program),
+// and programs of MPI, unless MPI_Init() comes first.
 #include <errno.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "api/sockets/simulated_socket.hpp"
@@ -28,8 +31,17 @@ bool has_mpi() {
   return dl_iterate_phdr(is_mpi, nullptr) != 0;
 }
 
+// Whether the run's supervisor has started this process, and no other process of the rank.
+bool is_first_process() {
+  constexpr std::string_view supervisor = "/apenet-supervisor";
+  const std::string link = "/proc/" + std::to_string(getppid()) + "/exe";
+  std::array<char, 4096> target{};
+  const ssize_t bytes = readlink(link.c_str(), target.data(), target.size());
+  return bytes > 0 && std::string_view(target.data(), static_cast<std::size_t>(bytes)).ends_with(supervisor);
+}
+
 __attribute__((constructor)) void begin() {
-  if (!is_launcher(program_invocation_short_name) && !has_mpi()) Caller::instance();
+  if (is_first_process() && !is_launcher(program_invocation_short_name) && !has_mpi()) Caller::instance();
 }
 
 }  // namespace

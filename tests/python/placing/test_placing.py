@@ -1,5 +1,6 @@
 """apenet map, and --map cart: scores by the machine's routing, and placements that are never worse."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -288,6 +289,11 @@ class TestGain:
         run = package.run([halo], n=16, machine=ape16, map="random:7", capture=True)
         assert run.faults.events == 1
         assert placement_gain(run, ape16, 1) == ""
+
+    def test_nothing_is_said_of_links_that_other_traffic_fills(self, halo):
+        ape16 = machine("ape16")
+        run = package.run([halo], n=16, machine=ape16, map="random:7", capture=True)
+        assert placement_gain(dataclasses.replace(run, traffic=()), ape16, 1) == ""  # as of packets of TCP
 
     def test_nothing_is_said_of_a_network_without_places(self, halo):
         ideal = machine("ideal")
