@@ -68,7 +68,7 @@ def placement_gain(result: RunResult, machine: Machine, ranks_per_node: int) -> 
 
 
 def _is_worth_it(before: Score, after: Score) -> bool:
-    relieves = 0 < before.largest_link_bytes and after.largest_link_bytes <= _MOST_LEFT * before.largest_link_bytes
+    relieves = before.largest_link_bytes > 0 and after.largest_link_bytes <= _MOST_LEFT * before.largest_link_bytes
     return relieves and after.is_as_good_as(before)
 
 
