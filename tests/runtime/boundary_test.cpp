@@ -88,7 +88,7 @@ const Corruption corruptions[] = {
     {"InlineLength", [](ipc::Client& client) { posted(client).inline_length = 4096; },
      "request: inline_length = 4096, expected at most 192"},
     {"Verb", [](ipc::Client& client) { posted(client).verb = static_cast<ipc::RequestVerb>(9); },
-     "request: verb = 9, expected at most 6"},
+     "request: verb = 9, expected at most 7"},
     {"Signal",
      [](ipc::Client& client) {
        post_with(client, ipc::RequestVerb::signal, 0);

@@ -228,7 +228,7 @@ void close_socket(const KnownSocket& socket) {
 
 // Before the host closes the descriptor, so that another thread does not get its number meanwhile.
 void before_close(int file) {
-  if (!is_simulated(file)) return;
+  if (!is_simulated(file) || is_vfork_child()) return;
   forget_in_epoll_sets(file);
   if (const std::optional<KnownSocket> socket = forget(file)) close_socket(*socket);
 }

@@ -34,6 +34,7 @@ struct Shared {
 };
 
 struct Known {
+  const long process_id = ipc::host_call(SYS_getpid, 0, 0);
   SpinLock mutex;
   std::map<std::uint32_t, Shared> sockets;  // by number
   std::set<std::string> warned;
@@ -49,6 +50,10 @@ Known& known() {
 
 void* next_symbol(const char* name) {
   return dlsym(RTLD_NEXT, name);
+}
+
+bool is_vfork_child() {
+  return !ipc::Client::is_fork() && ipc::host_call(SYS_getpid, 0, 0) != known().process_id;
 }
 
 bool is_simulated(int file) {
@@ -80,7 +85,7 @@ int add_stand_in(const KnownSocket& socket, int flags) {
 }
 
 void note_duplicate(int file, int other) {
-  if (!is_simulated(file) || other < 0 || other >= most_files) return;
+  if (!is_simulated(file) || other < 0 || other >= most_files || is_vfork_child()) return;
   const std::scoped_lock lock(known().mutex);
   const std::uint32_t number = numbers()[static_cast<std::size_t>(file)];
   numbers()[static_cast<std::size_t>(other)] = number;

@@ -59,6 +59,8 @@ struct KnownSocket {
 // Empty: the descriptor is the host's.
 [[nodiscard]] std::optional<KnownSocket> known_socket(int file);
 [[nodiscard]] bool is_simulated(int file);
+// The child of a vfork has descriptors of its own, and uses what the process knows of its sockets.
+[[nodiscard]] bool is_vfork_child();
 // Makes a stand-in for a socket; -1 with errno. flags: SOCK_NONBLOCK, SOCK_CLOEXEC.
 int add_stand_in(const KnownSocket& socket, int flags);
 void note_duplicate(int file, int other);
