@@ -11,7 +11,8 @@ if(APENET_IP AND NOT CMAKE_CROSSCOMPILING)
     execute_process(
       COMMAND ${CMAKE_COMMAND} -E env CARGO_TARGET_DIR=${CMAKE_CURRENT_BINARY_DIR}/cargo
               ${CARGO_PROGRAM} build --release --locked --quiet --manifest-path ${ip_stack_source}/Cargo.toml
-      RESULT_VARIABLE ip_stack_result ERROR_VARIABLE ip_stack_errors)
+      RESULT_VARIABLE ip_stack_result ERROR_VARIABLE ip_stack_errors
+      TIMEOUT 600)  # seconds, where the package of smoltcp cannot be reached
     if(ip_stack_result EQUAL 0)
       set(APENET_HAS_IP_STACK ON CACHE INTERNAL "for the tests")
       set(APENET_IP_STACK ${CMAKE_CURRENT_BINARY_DIR}/cargo/release/libapenet_ip_stack.a)
