@@ -176,6 +176,12 @@ void bind_session(nb::module_& module) {
       .def_rw("tag_output", &SessionOptions::tag_output)
       .def_rw("has_sockets", &SessionOptions::has_sockets)
       .def(
+          "capture_packets",
+          [](SessionOptions& self, std::string path, std::int64_t node) {
+            self.capture = {std::move(path), node};
+          },
+          nb::arg("path"), nb::arg("node"))
+      .def(
           "set_program",
           [](SessionOptions& self, const std::filesystem::path& path) {
             self.program = path.native();

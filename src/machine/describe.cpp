@@ -134,7 +134,7 @@ Schema machine_schema() {
   schema.sections.push_back(schema::listed<HostDescription>("host"));
   schema.sections.push_back(schema::listed<message::SoftwareCosts>("software"));
   schema.sections.push_back(schema::listed<message::DatagramCosts>("software.udp"));
-  schema.sections.push_back(schema::listed<message::DatagramCosts>("software.ip"));
+  schema.sections.push_back(schema::listed<IpDescription>("software.ip"));
   schema.sections.push_back(schema::listed<RailDescription>("rail"));
   schema.cards = card_sections();
   schema.topologies = topology_keys();
@@ -185,7 +185,7 @@ schema::BaseValues base_units(const MachineDescription& machine) {
   schema::read("software.card", machine.card_software, values);
   schema::read("software.mpi", machine.mpi_software, values);
   if (machine.udp_software.mtu_bytes > 0) schema::read("software.udp", machine.udp_software, values);
-  if (machine.ip_software.mtu_bytes > 0) schema::read("software.ip", machine.ip_software, values);
+  if (machine.ip_software.costs.mtu_bytes > 0) schema::read("software.ip", machine.ip_software, values);
   for (std::uint8_t number = 1; number < rail_count(machine); ++number) {
     for (auto& [key, value] : base_units(rail_alone(machine, number))) {
       if (!begins_with(key, "host.")) values[rail_key(machine, number) + '.' + key] = std::move(value);

@@ -43,7 +43,7 @@ inline void list_fields(schema::Fields& fields, SoftwareCosts& layer) {
          "each further packet of a message whose packets the library takes one by one");
 }
 
-// The keys of [software.udp] and [software.ip].
+// The keys of [software.udp], and with others those of [software.ip].
 inline void list_fields(schema::Fields& fields, DatagramCosts& udp) {
   using namespace schema::ranges;
   fields("mtu_bytes", udp.mtu_bytes, schema::Range{576, 65535},
@@ -66,6 +66,18 @@ inline void list_fields(schema::Fields& fields, DatagramCosts& udp) {
 
 namespace apenet {
 
+// The kernel's TCP/IP over the card, for the sockets of `apenet run --ip`.
+struct IpDescription {
+  message::DatagramCosts costs{};  // unless the file describes them, there is none
+  double loss_probability = 0;
+};
+
+inline void list_fields(schema::Fields& fields, IpDescription& ip) {
+  list_fields(fields, ip.costs);
+  fields("loss_probability", ip.loss_probability, schema::ranges::probability.optional(),
+         "probability that the interface loses a packet that it sends");
+}
+
 // A further card of every node, or a further port of its card, with a network of its own.
 struct RailDescription {
   std::string name;
@@ -77,7 +89,7 @@ struct RailDescription {
   message::SoftwareCosts card_software;
   message::SoftwareCosts mpi_software;
   message::DatagramCosts udp_software{};
-  message::DatagramCosts ip_software{};
+  IpDescription ip_software{};
 };
 
 inline void list_fields(schema::Fields& fields, RailDescription& rail) {
@@ -95,8 +107,8 @@ struct MachineDescription {
   message::SoftwareCosts card_software;  // the card's own library (apelib), for the layer `card`
   message::SoftwareCosts mpi_software;   // MPI over the libfabric provider
   message::DatagramCosts udp_software;   // the kernel's UDP/IP; unless the file describes it, there is none
-  message::DatagramCosts ip_software;    // the same for the sockets of `apenet run --ip`
-  std::vector<RailDescription> rails;    // beside the first, which the fields above describe
+  IpDescription ip_software;
+  std::vector<RailDescription> rails;  // beside the first, which the fields above describe
   std::uint64_t seed = 1;
 };
 

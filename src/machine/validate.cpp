@@ -88,7 +88,11 @@ void validate_rail(const MachineDescription& description, const std::vector<Node
   schema::require_ranges("software.mpi", description.mpi_software);
   if (description.udp_software.mtu_bytes > 0)
     schema::require_ranges("software.udp", description.udp_software);
-  if (description.ip_software.mtu_bytes > 0) schema::require_ranges("software.ip", description.ip_software);
+  if (description.ip_software.costs.mtu_bytes > 0) {
+    schema::require_ranges("software.ip", description.ip_software);
+    if (card_traits(description.nic, description.host).forwards_by_software)
+      refuse_value("software.ip", "present", "none on this card, whose links lead to neighbours only");
+  }
   validate_card(description.nic, description.host);
   validate(description.interrupts);
   if (!kind_of(description.nic).has_network && !description.network.faults.empty()) {

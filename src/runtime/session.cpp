@@ -26,6 +26,7 @@
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 #include "runtime/scheduler/shared_model.hpp"
+#include "runtime/session_nodes.hpp"
 
 namespace apenet {
 namespace {
@@ -52,56 +53,6 @@ bool is_lost(const RankReport& rank, bool others_use_mpi) {
 bool is_of_unfollowed(const std::string& sentence, const std::string& unfollowed) {
   const std::size_t end = sentence.find('\'', 1);
   return !unfollowed.empty() && unfollowed.starts_with(sentence.substr(0, end + 1));
-}
-
-// The number of a node in the partition. Throws std::invalid_argument for a node outside.
-std::uint32_t place_in(const PartitionView& partition, NodeId node) {
-  if (partition.nodes.empty()) return node;
-  const auto found = std::find(partition.nodes.begin(), partition.nodes.end(), node);
-  if (found == partition.nodes.end())
-    refuse_value("partition", std::to_string(node), "a node of the partition for each rank");
-  return static_cast<std::uint32_t>(found - partition.nodes.begin());
-}
-
-// The torus or mesh of a rail as the processes see it. A partition is a box of the first rail's network, and
-// so of each other network with the same extents.
-ipc::Grid grid_of(const TopologyDescription& topology, const TopologyDescription& first,
-                  const PartitionView& partition) {
-  ipc::Grid grid;
-  std::vector<std::uint32_t> extents = topology.dims();
-  const bool is_whole = partition.nodes.empty();
-  if (!is_whole) extents = extents == first.dims() ? partition.extents : std::vector<std::uint32_t>{};
-  grid.dimensions = static_cast<std::uint32_t>(std::min<std::size_t>(extents.size(), ipc::most_dimensions));
-  std::copy_n(extents.begin(), grid.dimensions, grid.extents);
-  if (topology.kind().wraps) grid.closed = is_whole ? (1U << grid.dimensions) - 1 : partition.spanned;
-  return grid;
-}
-
-std::vector<NodeId> nodes_of(const std::vector<SessionJob>& jobs) {
-  std::vector<NodeId> nodes;
-  for (const SessionJob& job : jobs)
-    nodes.insert(nodes.end(), job.node_of_rank.begin(), job.node_of_rank.end());
-  return nodes;
-}
-
-// The nodes of the ranks, in order.
-std::vector<NodeId> distinct(std::vector<NodeId> nodes) {
-  std::sort(nodes.begin(), nodes.end());
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  return nodes;
-}
-
-// The nodes of the machine's processes: the ranks, and behind them the kernels of IpNetwork.
-std::vector<NodeId> nodes_of_processes(const MachineDescription& machine,
-                                       const std::vector<SessionJob>& jobs) {
-  std::vector<NodeId> nodes = nodes_of(jobs);
-  if (jobs.empty() || !jobs.front().options.has_sockets) return nodes;
-  if (jobs.size() > 1) refuse_value("ip", "true", "one job alone on the machine");
-  if (machine.ip_software.mtu_bytes == 0)
-    refuse_value("software.ip", "absent", "the costs of the kernel's TCP/IP, for sockets");
-  const std::vector<NodeId> kernels = distinct(nodes);
-  nodes.insert(nodes.end(), kernels.begin(), kernels.end());
-  return nodes;
 }
 
 ObservationOptions with_call_names(ObservationOptions options) {
@@ -152,7 +103,7 @@ struct Session::Job {
     header.has_sockets = 1;
     std::vector<IpNetwork::Place> places;
     for (const NodeId node : given.node_of_rank) places.push_back({node, place_in(options.partition, node)});
-    scheduler.begin_ip(places, process_count);
+    scheduler.begin_ip({std::move(places), process_count, options.capture});
   }
 
   void describe_rail(std::uint8_t number, ipc::Rail& rail) const;
@@ -242,7 +193,7 @@ void Session::Job::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   rail.native = layer(SoftwareLayer::card);
   rail.udp = alone.udp_software;
   // The kernel has taken the card's interrupt before the simulator tells it of a packet.
-  rail.ip = alone.ip_software;
+  rail.ip = alone.ip_software.costs;
   if (alone.interrupts.is_on()) rail.udp.interrupt = rail.ip.interrupt = Time::zero();
 }
 
@@ -328,6 +279,7 @@ void Session::Parts::report_on_machine(std::vector<SessionReport>& reports) {
 }
 
 void Session::Job::report_on(SessionReport& report) {
+  scheduler.finish_ip();
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     report_rank(report.ranks[rank], rank);
     if (scheduler.view().ranks.started()) {

@@ -129,7 +129,7 @@ def test_messages_of_mpi_and_packets_share_the_card(compile_native):
 
 def test_machines_and_builds_without_it_are_refused():
     with pytest.raises(InputError, match=r"\[software.ip\]|cargo"):
-        package.run(["true"], n=1, machine="pax", ip=True)
+        package.run(["true"], n=1, machine="qpace", ip=True)
 
 
 def test_without_the_option_sockets_are_the_hosts():

@@ -38,7 +38,7 @@ COUNTS = {
     "uncached_factor",
 }
 # Probabilities and fractions.
-RATIOS = {"bit_error_rate", "link_fraction"}
+RATIOS = {"bit_error_rate", "link_fraction", "loss_probability"}
 # Not numbers, or (value) with the unit in another key.
 BARE = {
     "arbitration",

@@ -120,6 +120,23 @@ def run(
         bool,
         typer.Option("--ip", help="Give the ranks sockets of the simulated nodes: TCP and UDP in virtual time."),
     ] = False,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(
+            "--pcap",
+            metavar="FILE",
+            parser=path_of("pcap", "a file"),
+            help="Write the packets of these sockets, for Wireshark and tcpdump; compressed if its name ends in .gz.",
+        ),
+    ] = None,
+    pcap_node: Annotated[
+        int | None,
+        typer.Option(
+            "--pcap-node",
+            metavar="NODE",
+            help="Only the packets that this node sends and receives, as tcpdump would.",
+        ),
+    ] = None,
     seed: SeedOption = 1,
     stall_timeout: Annotated[
         str,
@@ -182,6 +199,8 @@ def run(
                 pin=pin,
                 trap_tsc=trap_tsc,
                 ip=ip,
+                pcap=pcap,
+                pcap_node=pcap_node,
                 seed=seed,
                 stall_timeout=stall_timeout,
                 limit_wall=limit_wall,

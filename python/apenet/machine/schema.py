@@ -154,6 +154,7 @@ if TYPE_CHECKING:
     Router: TypeAlias = Listed
     SoftwareLayer: TypeAlias = Listed
     Datagrams: TypeAlias = Listed
+    InternetProtocol: TypeAlias = Listed
 else:
     LinkOverride = _section("LinkOverride", _keys(SECTIONS["network.link"], are_optional=True))
     _overrides = dict.fromkeys(OVERRIDES, (LinkOverride | None, None))
@@ -165,6 +166,7 @@ else:
     Host = _section("Host", _keys(SECTIONS["host"]))
     SoftwareLayer = _section("SoftwareLayer", _keys(SECTIONS["software"]))
     Datagrams = _section("Datagrams", _keys(SECTIONS["software.udp"]))
+    InternetProtocol = _section("InternetProtocol", _keys(SECTIONS["software.ip"]))
     AnyCard = Annotated[reduce(or_, CARDS.values()), Field(discriminator="kind")]
 
 
@@ -174,7 +176,7 @@ class Software(Section):
     card: SoftwareLayer
     mpi: SoftwareLayer
     udp: Datagrams | None = None
-    ip: Datagrams | None = None
+    ip: InternetProtocol | None = None
 
 
 class WithCard(Section):

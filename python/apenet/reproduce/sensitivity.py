@@ -158,12 +158,17 @@ class Sensitivity:
 
 def digest_of(machine: Machine) -> str:
     """A digest of all that decides a machine's sensitivity, except the models: values, ranges and results."""
-    parameters = [(key, one.value, one.origin, one.range) for key, one in quantities(machine.file)]
+    parameters = [(key, one.value, one.origin, one.range) for key, one in quantities(machine.file) if _may_matter(key)]
     how = {"source", "note", "repeats"}
     results = [(key, result.model_dump(exclude=how)) for key, result in machine.file.results.items()]
     fit = calibration_of(machine, {result.layer for result in machine.file.results.values()})
     fits = [] if fit is None else [fit.numbers, [(row.key, row.size_bytes) for row in fit.rows]]
     return _digest_of([parameters, results, *fits])
+
+
+def _may_matter(key: str) -> bool:
+    """Whether a number may change a published result: none of them uses sockets."""
+    return not key.startswith("software.ip.")
 
 
 def _digest_of(content: object) -> str:
@@ -198,7 +203,7 @@ def _judged(machine: Machine, only: set[str]) -> list[tuple[str, PublishedResult
 def _plan(machine: Machine, only: set[str], samples: int, refit: Refit | None) -> _Plan:
     results = _judged(machine, only)
     keys = tuple(key for key, _ in results)
-    found = assumptions(machine)
+    found = [one for one in assumptions(machine) if _may_matter(one.key)]
     return _Plan(
         machine,
         tuple(results),
@@ -349,7 +354,7 @@ def _name_of(task: Variation | Calibration) -> str:
 @cache
 def _measured_digest(machine: str) -> str:
     file = read_machine(machine).file
-    parameters = [(key, one.value) for key, one in quantities(file)]
+    parameters = [(key, one.value) for key, one in quantities(file) if _may_matter(key)]
     how = {"source", "note", "value", "role", "tolerance_percent", "target", "bound", "repeats"}
     return _digest_of([parameters, [(key, result.model_dump(exclude=how)) for key, result in file.results.items()]])
 

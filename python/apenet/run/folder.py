@@ -20,6 +20,7 @@ from apenet import _core
 from apenet.base.errors import InputError, NotWrittenError
 from apenet.base.outfiles import FolderKind, OutFolder, given_path, holds_json, keep_apart
 from apenet.run.computation import Computation
+from apenet.run.packet_file import PacketFile, Packets
 from apenet.run.recording import Recording
 from apenet.run.results import Request, Result
 from apenet.run.trace_file import ALL, TraceFile, TraceFilter
@@ -49,6 +50,7 @@ class Outputs:
         out: str | Path | None,
         trace: str | Path | None,
         trace_filter: TraceFilter = ALL,
+        packets: Packets | None = None,
         record: str | Path | None = None,
         profile: Path | None = None,
         inputs: Mapping[str, Path | None],
@@ -60,7 +62,12 @@ class Outputs:
         record_file = given_path("record", record, "a file")
         self._machine = request.machine.saved() if folder is not None else {}
         names = (*self._machine, *RESULTS)
-        files = [("trace", trace_file), ("record", record_file), ("compute", profile)]
+        files = [
+            ("trace", trace_file),
+            ("pcap", None if packets is None else packets.path),
+            ("record", record_file),
+            ("compute", profile),
+        ]
         of_folder = [("out", folder / name) for name in (".", REQUEST, *names)] if folder is not None else []
         keep_apart(files, [*inputs.items(), *of_folder])
         with ExitStack() as stack:
@@ -70,6 +77,7 @@ class Outputs:
             self._trace = None
             if trace_file is not None:
                 self._trace = stack.enter_context(TraceFile(trace_file))
+            self._packets = stack.enter_context(PacketFile(packets)) if packets is not None else None
             self.recording = stack.enter_context(Recording(record_file)) if record_file is not None else None
             if self._folder is not None:
                 given = [path.resolve() for path in inputs.values() if path is not None]
@@ -85,6 +93,12 @@ class Outputs:
         options.network_history = self._folder is not None
         options.trace_path = "" if self._trace is None else self._trace.writable
         self._trace_filter.apply(options)
+        return options
+
+    def with_packets(self, options: _core.SessionOptions) -> _core.SessionOptions:
+        """The options of the run, which then keeps the packets of its sockets if there is a file for them."""
+        if self._packets is not None:
+            self._packets.apply(options)
         return options
 
     def __enter__(self) -> Self:
@@ -105,7 +119,9 @@ class Outputs:
         failures = [] if lost is None else [lost]
         if self._folder is not None:
             result = replace(result, folder=self._folder.path)
-        steps: list[Callable[[], None]] = [self._keep_recording, self._keep_trace, lambda: self._keep_results(result)]
+        files = (self.recording, self._trace, self._packets)
+        steps: list[Callable[[], None]] = [file.keep for file in files if file is not None]
+        steps.append(lambda: self._keep_results(result))
         if computation is not None:
             steps.append(computation.keep)
         for step in steps:
@@ -123,14 +139,6 @@ class Outputs:
             self._folder.keep({REQUEST: _json(request.to_json())})
         except NotWrittenError as error:
             raise InputError("out", self._folder.path, f"a folder that can be written ({error.reason})") from error
-
-    def _keep_recording(self) -> None:
-        if self.recording is not None:
-            self.recording.keep()
-
-    def _keep_trace(self) -> None:
-        if self._trace is not None:
-            self._trace.keep()
 
     def _keep_results(self, result: Result) -> None:
         if self._folder is None:

@@ -29,6 +29,7 @@ from apenet.run import folder as runfolder
 from apenet.run.computation import Choice, Computation, choose
 from apenet.run.first_grid import LINEAR, map_by_first_grid
 from apenet.run.limits import WallLimit, time_text, virtual_limit_ps, wall_time_s
+from apenet.run.packet_file import has_sockets, packet_file
 from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
 from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
@@ -101,6 +102,8 @@ def run(
     pin: bool | None = None,
     trap_tsc: bool = False,
     ip: bool = False,
+    pcap: str | Path | None = None,
+    pcap_node: int | None = None,
     seed: int = 1,
     capture: bool = False,
     environment: dict[str, str] | None = None,
@@ -133,6 +136,8 @@ def run(
     pin: true: one core, false: all; by default the run chooses by how its ranks communicate and compute. The results
         are the same.
     ip: the ranks' sockets are those of the simulated nodes (docs/apis/ip.md); without it they are the host's.
+    pcap: file for the packets of these sockets, which Wireshark and tcpdump open: each packet when it leaves its node,
+        or with `pcap_node` those that this node sends and receives.
     trap_tsc: the processor's cycle counter (rdtsc) is virtual, too, at one tick per nanosecond.
     stall_timeout: wall time without progress, in seconds or as `30s`, after which the run ends as a deadlock
         (docs/reference/failures.md).
@@ -149,7 +154,7 @@ def run(
     options = session_options(chosen, pin, stall_timeout)
     limit = WallLimit(limit_wall)
     options.limit_virtual_ps = virtual_limit_ps(limit_virtual)
-    options.tag_output, options.has_sockets = tag_output, _checked_ip(ip, chosen, compute)
+    options.tag_output, options.has_sockets = tag_output, has_sockets(ip, chosen, compute, pcap)
     output_path = given_path("output", output, "a folder")
     if output_path is not None and (tag_output or capture):
         raise InputError("output", output_path, "neither tags nor capture with it: each rank has files of its own")
@@ -200,6 +205,7 @@ def run(
             out=out,
             trace=trace,
             trace_filter=chosen_events,
+            packets=packet_file(pcap, pcap_node),
             record=record,
             profile=choice.record,
             inputs=inputs,
@@ -221,7 +227,7 @@ def run(
                 program=program,
                 command=request.command,
                 nodes=request.nodes,
-                options=options,
+                options=outputs.with_packets(options),
                 capture=capture,
                 extra=extra,
                 loaded=loader_variables("intel" if request.mpi == "intel" else mpi),
@@ -275,20 +281,6 @@ def run(
             result = with_flit_time(result, again.virtual_time_us)
         result = outputs.keep(result, computation, lost)
     return _checked(result, folder) if check else result
-
-
-def _checked_ip(ip: bool, machine: Machine, compute: str) -> bool:
-    """Whether the ranks have simulated sockets. Raises InputError where there can be none."""
-    if not ip:
-        return False
-    if not _core.has_ip_stack():
-        expected = "a build with the TCP/IP stack: install Rust (cargo 1.85 or later), then apenet again"
-        raise InputError("ip", "true", expected)
-    if machine.file.software.ip is None:
-        raise InputError("ip", "true", f"a machine with [software.ip], which {machine.name} lacks")
-    if compute.startswith("record:"):
-        raise InputError("compute", compute, "none, measured or a profile, with --ip")
-    return True
 
 
 def _map_by_program(

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from apenet import _core
 from apenet.base.errors import InputError
-from apenet.base.outfiles import Held, IsOurs, OutFile, begins_with
-from apenet.base.packing import is_packed, pack, packed
 from apenet.base.sizes import parse_size
+from apenet.run.core_file import CoreFile
 from apenet.run.limits import MOST_PS, virtual_time_ps
 
 HEADING = b'{"displayTimeUnit": "ns", "otherData": {"writer": "apenet"}, "traceEvents": [\n'
@@ -92,38 +87,8 @@ def _ranks(given: str | Sequence[int] | None) -> tuple[int, ...]:
     return tuple(sorted(ranks))
 
 
-class TraceFile(Held):
-    """The file of a trace: the core writes its text to `writable`, and `keep` puts it at its place.
-
-    It is compressed by gzip if its name ends in .gz, with the same bytes each time.
-    """
+class TraceFile(CoreFile):
+    """The file of a trace."""
 
     def __init__(self, path: Path) -> None:
-        packs = is_packed("trace", path)
-        with ExitStack() as stack:
-            self._file = stack.enter_context(OutFile("trace", path, packed(_is_trace) if packs else _is_trace))
-            self._text: BinaryIO | None = stack.enter_context(tempfile.TemporaryFile()) if packs else None
-            self._closing = stack.pop_all()
-
-    @property
-    def writable(self) -> str:
-        """A path under which the text can be written, by this process."""
-        return self._file.writable if self._text is None else f"/proc/{os.getpid()}/fd/{self._text.fileno()}"
-
-    def keep(self) -> None:
-        """Puts the file at its path if it is complete. Raises NotWrittenError."""
-        if self._text is None:
-            self._file.keep(END)
-            return
-        size = self._text.seek(0, 2)
-        self._text.seek(max(0, size - len(END)))
-        if self._text.read() != END:
-            raise self._file.failed("it ends too early")
-        try:
-            pack(self._text, self._file.writable)
-        except OSError as error:
-            raise self._file.failed(error.strerror or str(error)) from error
-        self._file.keep()
-
-
-_is_trace: IsOurs = begins_with(HEADING)
+        super().__init__("trace", path, HEADING, END)

@@ -11,6 +11,9 @@ namespace apenet::ipc {
 
 // Clocks stop here, after 104 days, and the run ends. The rest of the 64-bit range is left for events in
 // progress.
+// 25 July 2005, 00:00 UTC, the day on which the results of the 2005 clusters were shown: the date of virtual
+// time zero. A fixed date, so that a program that prints the time prints the same in every run.
+inline constexpr std::int64_t date_of_zero_s = 1'122'249'600;
 inline constexpr std::int64_t end_of_time_ps = 9'000'000'000'000'000'000;
 
 // A sum to which several threads add. With one thread, an addition costs no more than for a plain integer.

@@ -10,6 +10,7 @@
 #include "machine/machine.hpp"
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/observe/observation.hpp"
+#include "runtime/scheduler/ip_network.hpp"
 #include "runtime/scheduler/route_orders.hpp"
 
 namespace apenet {
@@ -59,6 +60,7 @@ struct SessionOptions {
   std::string program;  // its path
   // The ranks have sockets of the simulated nodes (IpNetwork). For one job alone.
   bool has_sockets = false;
+  IpNetwork::Capture capture;
 };
 
 // The supervisor that has started all processes of a run (docs/internals/supervisor.md). Without one, the

@@ -68,17 +68,17 @@ std::vector<PortUse> Delivery::port_use() const {
   return ports;
 }
 
-void Delivery::begin_ip(SharedModel& model, const std::vector<IpNetwork::Place>& places,
-                        ProcessId first_kernel) {
+void Delivery::begin_ip(SharedModel& model, IpNetwork::Setup setup) {
+  const ProcessId first_kernel = setup.first_kernel;
   const auto count = [this](std::int64_t bytes) {
     ++totals_.messages;
     ++totals_.rail_messages[0];
     totals_.bytes += static_cast<std::uint64_t>(bytes);
   };
   ip_ = std::make_unique<IpNetwork>(
-      IpNetwork::Run{simulation_, machine_, memory_,
+      IpNetwork::Run{simulation_, machine_, memory_, [this] { return Time::from_ps(ranks_.epoch_ps()); },
                      [this](const IpNetwork::Answer& given) { tell_socket_answer(given); }, count},
-      places, first_kernel);
+      std::move(setup));
   model.set_kernels(first_kernel, [this](const Completion& completion) { complete_ip(completion); });
 }
 

@@ -71,7 +71,11 @@ class Delivery final : public CompletionSink {
   // The ranks take part no longer. What is under way reaches none of them, and does not fill their mailboxes.
   void end();
   // The ranks have sockets of the simulated nodes. As IpNetwork's constructor has them.
-  void begin_ip(SharedModel& model, const std::vector<IpNetwork::Place>& places, ProcessId first_kernel);
+  void begin_ip(SharedModel& model, IpNetwork::Setup setup);
+  // Completes the file of their packets, if there is one.
+  void finish_ip() {
+    if (ip_) ip_->finish();
+  }
   // Call when the rank takes part no longer.
   void end_sockets(std::uint32_t rank) {
     if (ip_) ip_->end(rank, ranks_[rank].clock_ps);

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "ip/packets.hpp"
+#include "kernel/refuse.hpp"
+#include "machine/node_name.hpp"
 
 namespace apenet {
 namespace {
@@ -17,6 +20,8 @@ constexpr std::int64_t send_buffer_bytes = 256 * 1024;
 constexpr std::int64_t most_polled = 65536;
 // Beyond the numbers of the machine's components.
 constexpr std::uint32_t first_source = 1U << 24U;
+constexpr std::uint64_t loss_stream =
+    0x6c6f7373'00000000;  // "loss": distinct from other draws with the same seed
 
 ip::Endpoint to_ip(ipc::SocketEndpoint endpoint) {
   return {.address = endpoint.address, .port = static_cast<std::uint16_t>(endpoint.port)};
@@ -27,15 +32,26 @@ ipc::SocketEndpoint from_ip(ip::Endpoint endpoint) {
 
 // The kernel has taken the card's interrupt before the machine tells it of a packet.
 message::DatagramCosts costs_of(const MachineDescription& machine) {
-  message::DatagramCosts costs = machine.ip_software;
+  message::DatagramCosts costs = machine.ip_software.costs;
   if (machine.interrupts.is_on()) costs.interrupt = Time::zero();
   return costs;
 }
 
+// A draw of 64 bits below it is a loss.
+std::uint64_t threshold_of(double probability) {
+  constexpr double most = 18446744073709549568.0;  // the largest double below 2^64
+  return static_cast<std::uint64_t>(std::min(std::ldexp(probability, 64), most));
+}
+
 }  // namespace
 
-IpNetwork::IpNetwork(Run run, const std::vector<Place>& places, ProcessId first_kernel)
-    : run_(std::move(run)), costs_(costs_of(run_.machine.description())), first_kernel_(first_kernel) {
+IpNetwork::IpNetwork(Run run, Setup setup)
+    : run_(std::move(run)),
+      costs_(costs_of(run_.machine.description())),
+      loss_threshold_(threshold_of(run_.machine.description().ip_software.loss_probability)),
+      first_kernel_(setup.first_kernel) {
+  const std::vector<Place>& places = setup.places;
+  std::vector<ip::PacketCapture::Interface> interfaces;
   std::map<NodeId, std::uint32_t> numbers;
   for (const Place& place : places) numbers[place.node] = place.number;
   std::map<NodeId, std::uint32_t> index_of;
@@ -44,7 +60,7 @@ IpNetwork::IpNetwork(Run run, const std::vector<Place>& places, ProcessId first_
     const auto index = static_cast<std::uint32_t>(nodes_.size());
     Node node;
     node.address = address_of(number);
-    node.kernel = first_kernel + index;
+    node.kernel = first_kernel_ + index;
     node.sockets = ip::make_sockets({.address = node.address,
                                      .prefix = prefix,
                                      .mtu_bytes = costs_.mtu_bytes,
@@ -52,6 +68,8 @@ IpNetwork::IpNetwork(Run run, const std::vector<Place>& places, ProcessId first_
                                      .receive_buffer_bytes = receive_buffer_bytes,
                                      .send_buffer_bytes = send_buffer_bytes});
     node.source = {EventKind::process, first_source + index, 0};
+    node.losses = SplitMix64(run_.simulation.seed(), loss_stream + number);
+    interfaces.push_back({node.address, node_name(run_.machine.description(), id)});
     node_at_[node.address] = index;
     nodes_.push_back(std::move(node));
   }
@@ -60,6 +78,12 @@ IpNetwork::IpNetwork(Run run, const std::vector<Place>& places, ProcessId first_
     const auto id = static_cast<std::uint32_t>(first_source + nodes_.size() + rank);
     rank_sources_.push_back({EventKind::process, id, 0});
   }
+  const Capture& capture = setup.capture;
+  if (capture.path.empty()) return;
+  if (capture.node >= 0) captured_address_ = address_of(static_cast<std::uint32_t>(capture.node));
+  if (capture.node >= 0 && !node_at_.contains(captured_address_))
+    refuse_value("pcap_node", std::to_string(capture.node), "the number of a node that has a rank");
+  capture_.emplace(capture.path, interfaces, ipc::date_of_zero_s);
 }
 
 bool IpNetwork::is_valid(const ipc::Request& request) {
@@ -89,18 +113,22 @@ void IpNetwork::post(std::uint32_t rank, const ipc::Request& request) {
 
 void IpNetwork::handle_event(const Event& event) {
   const std::uint64_t id = event.argument_b;
-  switch (static_cast<Step>(event.argument_a)) {
+  const auto step = static_cast<Step>(event.argument_a);
+  switch (step) {
     case Step::call_arrives:
       begin(id);
       break;
     case Step::deadline:
       if (calls_.contains(id)) end_wait(id);
       break;
-    case Step::packet_is_taken: {
+    case Step::packet_is_taken:
+    case Step::own_packet_is_taken: {
       const auto found = packets_.find(id);
       const std::vector<std::byte> packet = std::move(found->second);
       packets_.erase(found);
       Node& node = nodes_[event.source() - first_source];
+      if (step == Step::packet_is_taken)
+        see(node, ip::PacketCapture::Direction::in, run_.simulation.now(), packet);
       node.sockets->arrive(packet, run_.simulation.now());
       settle(node);
       break;
@@ -263,7 +291,8 @@ bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::Soc
   const bool peeks = (call.call.flags & ipc::only_peeks) != 0;
   for (;;) {
     const auto room = static_cast<std::size_t>(call.request.bytes - call.moved_bytes);
-    std::vector<std::byte> data(std::min<std::size_t>(room, receive_buffer_bytes));
+    received_.resize(std::max(received_.size(), std::min<std::size_t>(room, receive_buffer_bytes)));
+    const auto data = std::span(received_).first(std::min<std::size_t>(room, receive_buffer_bytes));
     ip::Endpoint from;
     const std::int64_t taken = sockets.receive(call.call.socket, data, peeks, from, run_.simulation.now());
     answer.endpoint = from_ip(from);
@@ -272,8 +301,7 @@ bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::Soc
       answer.result = call.moved_bytes > 0 ? call.moved_bytes : taken;
       return true;
     }
-    const auto written = std::span<const std::byte>(data).first(
-        std::min<std::size_t>(data.size(), static_cast<std::size_t>(taken)));
+    const auto written = data.first(std::min<std::size_t>(data.size(), static_cast<std::size_t>(taken)));
     const std::uint64_t to = call.request.local_address + static_cast<std::uint64_t>(call.moved_bytes);
     if (!written.empty() && !run_.memory.write(call.rank, to, written)) {
       answer.result = -EFAULT;
@@ -291,11 +319,13 @@ bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::Soc
 }
 
 bool IpNetwork::poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
-  std::vector<ipc::SocketPoll> polled(static_cast<std::size_t>(call.request.bytes) / sizeof(ipc::SocketPoll));
-  const auto bytes = std::as_writable_bytes(std::span(polled));
-  if (!polled.empty() && !run_.memory.read(call.rank, call.request.local_address, bytes)) {
-    answer.result = -EFAULT;
-    return true;
+  std::vector<ipc::SocketPoll>& polled = call.polled;
+  if (polled.empty() && call.request.bytes > 0) {
+    polled.resize(static_cast<std::size_t>(call.request.bytes) / sizeof(ipc::SocketPoll));
+    if (!run_.memory.read(call.rank, call.request.local_address, std::as_writable_bytes(std::span(polled)))) {
+      answer.result = -EFAULT;
+      return true;
+    }
   }
   std::int64_t ready = 0;
   for (ipc::SocketPoll& one : polled) {
@@ -307,6 +337,7 @@ bool IpNetwork::poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::Socket
   }
   if (ready == 0 && !is_last) return false;
   answer.result = ready;
+  const auto bytes = std::as_bytes(std::span(polled));
   if (!polled.empty() && !run_.memory.write(call.rank, call.request.local_address, bytes))
     answer.result = -EFAULT;
   return true;
@@ -327,29 +358,48 @@ void IpNetwork::send_packets(Node& node) {
     if (packet.empty()) return;
     const std::uint64_t id = next_packet_++;
     const std::uint32_t target = ip::target_of(packet);
-    packets_[id].assign(packet.begin(), packet.end());
-    const auto bytes = static_cast<std::int64_t>(packet.size());
-    node.sockets->sent();
     node.works_until = std::max(node.works_until, run_.simulation.now()) + costs_.send_packet;
-    const auto found = node_at_.find(target);
+    packets_[id].assign(packet.begin(), packet.end());
+    node.sockets->sent();
     if (target == node.address || target >> 24U == ip::loopback_address >> 24U) {
       node.works_until += costs_.receive_packet;
       run_.simulation.schedule(node.source, node.works_until, *this,
-                               static_cast<std::uint64_t>(Step::packet_is_taken), id);
-    } else if (found == node_at_.end()) {
-      packets_.erase(id);  // no such node: the packet is lost
+                               static_cast<std::uint64_t>(Step::own_packet_is_taken), id);
     } else {
-      Descriptor descriptor;
-      descriptor.verb = Verb::send;
-      descriptor.source = node.kernel;
-      descriptor.target = nodes_[found->second].kernel;
-      descriptor.channel = run_.machine.channel_between(descriptor.source, descriptor.target);
-      descriptor.bytes = bytes + costs_.header_bytes;
-      descriptor.message = id;
-      run_.machine.post(node.works_until, descriptor);
-      run_.sent(descriptor.bytes);
+      send_to_card(node, target, id);
     }
   }
+}
+
+// A packet that is lost, or that no node has, ends here.
+void IpNetwork::send_to_card(Node& node, std::uint32_t target, std::uint64_t id) {
+  const std::vector<std::byte>& packet = packets_.at(id);
+  see(node, ip::PacketCapture::Direction::out, node.works_until, packet);
+  const auto found = node_at_.find(target);
+  const bool is_lost = loss_threshold_ > 0 && node.losses.next() < loss_threshold_;
+  if (found == node_at_.end() || is_lost) {
+    packets_.erase(id);
+    return;
+  }
+  Descriptor descriptor;
+  descriptor.verb = Verb::send;
+  descriptor.source = node.kernel;
+  descriptor.target = nodes_[found->second].kernel;
+  descriptor.channel = run_.machine.channel_between(descriptor.source, descriptor.target);
+  descriptor.bytes = static_cast<std::int64_t>(packet.size()) + costs_.header_bytes;
+  descriptor.message = id;
+  run_.machine.post(node.works_until, descriptor);
+  run_.sent(descriptor.bytes);
+}
+
+void IpNetwork::see(const Node& node, ip::PacketCapture::Direction direction, Time at,
+                    std::span<const std::byte> packet) {
+  if (!capture_) return;
+  const bool is_seen = captured_address_ == 0 ? direction == ip::PacketCapture::Direction::out
+                                              : captured_address_ == node.address;
+  if (!is_seen) return;
+  const Time epoch = run_.epoch();
+  capture_->see(node.kernel - first_kernel_, direction, at - epoch, run_.simulation.now() - epoch, packet);
 }
 
 // Each answer may change what the others wait for.

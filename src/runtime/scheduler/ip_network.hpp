@@ -6,10 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "ip/capture.hpp"
 #include "ip/sockets.hpp"
+#include "kernel/random.hpp"
 #include "kernel/simulation.hpp"
 #include "machine/machine.hpp"
 #include "runtime/ipc/protocol.hpp"
@@ -30,11 +34,13 @@ class IpNetwork final : private EventHandler {
     ipc::Request request;
     ipc::SocketAnswer answer;
   };
-  // What IpNetwork needs of the run. answered(): the answer is due now. sent(): a packet is posted, in bytes.
+  // What IpNetwork needs of the run. epoch(): when virtual time began. answered(): the answer is due now.
+  // sent(): a packet is posted, in bytes.
   struct Run {
     Simulation& simulation;
     Machine& machine;
     ProcessMemory& memory;
+    std::function<Time()> epoch;
     std::function<void(const Answer&)> answered;
     std::function<void(std::int64_t bytes)> sent;
   };
@@ -44,9 +50,21 @@ class IpNetwork final : private EventHandler {
     NodeId node = 0;
     std::uint32_t number = 0;
   };
-  // The kernels are the machine's processes from first_kernel on, one for each node that has a rank, in the
-  // order of the machine's nodes.
-  IpNetwork(Run run, const std::vector<Place>& places, ProcessId first_kernel);
+  // A file for the packets. As a rule each packet is in it once, when its kernel gives it to the card; or
+  // those of one node are, when its kernel gives them to the card and when it gets them, as tcpdump there
+  // would see them.
+  struct Capture {
+    std::string path;        // empty: none
+    std::int64_t node = -1;  // its number in the run's partition; -1: all
+  };
+  struct Setup {
+    std::vector<Place> places;
+    // The kernels are the machine's processes from here on, one for each node that has a rank, in the order
+    // of the machine's nodes.
+    ProcessId first_kernel = 0;
+    Capture capture;
+  };
+  IpNetwork(Run run, Setup setup);
 
   // The address of a node.
   [[nodiscard]] static std::uint32_t address_of(std::uint32_t node) { return first_address + node; }
@@ -58,13 +76,24 @@ class IpNetwork final : private EventHandler {
   void complete(const Completion& completion);
   // The rank's process has ended at this time: what it has left open is closed.
   void end(std::uint32_t rank, std::int64_t clock_ps);
+  // The run has ended: completes the file of the packets.
+  void finish() {
+    if (capture_) capture_->finish();
+  }
   [[nodiscard]] std::size_t calls_in_progress() const { return calls_.size(); }
 
  private:
   static constexpr std::uint32_t first_address = 0x0a000001;  // 10.0.0.1
   static constexpr std::uint8_t prefix = 8;
 
-  enum class Step : std::uint64_t { call_arrives, deadline, packet_is_taken, stack_is_due, rank_ends };
+  enum class Step : std::uint64_t {
+    call_arrives,
+    deadline,
+    packet_is_taken,      // one that a card has received
+    own_packet_is_taken,  // one that the node has sent to itself
+    stack_is_due,
+    rank_ends
+  };
 
   struct Call {
     std::uint32_t rank = 0;
@@ -72,13 +101,15 @@ class IpNetwork final : private EventHandler {
     ipc::SocketCall call;
     std::int64_t moved_bytes = 0;  // by a send or receive in parts
     std::vector<std::byte> data;   // what a send has left
-    bool has_begun = false;        // connect
+    std::vector<ipc::SocketPoll> polled;
+    bool has_begun = false;  // connect
   };
   struct Node {
     std::uint32_t address = 0;
     ProcessId kernel = 0;
     std::unique_ptr<ip::Sockets> sockets;
     EventSource source;
+    SplitMix64 losses{0};
     Time works_until;
     Time due = Time::never();            // when the event stack_is_due that counts comes
     std::vector<std::uint64_t> waiting;  // calls that wait, in the order in which they began to
@@ -101,21 +132,28 @@ class IpNetwork final : private EventHandler {
   // The stack may have changed: sends its packets, answers calls, and asks when it is due.
   void settle(Node& node);
   void send_packets(Node& node);
+  void send_to_card(Node& node, std::uint32_t target, std::uint64_t id);
+  void see(const Node& node, ip::PacketCapture::Direction direction, Time at,
+           std::span<const std::byte> packet);
   void answer_calls(Node& node);
   void take_packet(Node& node, std::uint64_t id, Time interrupt);
   Node& node_of(std::uint32_t rank) { return nodes_[node_of_rank_[rank]]; }
 
   Run run_;
   const message::DatagramCosts costs_;
+  const std::uint64_t loss_threshold_;
   std::vector<std::uint32_t> node_of_rank_;  // index into nodes_
   std::vector<Node> nodes_;
   std::vector<EventSource> rank_sources_;
   std::map<std::uint32_t, std::uint32_t> node_at_;  // by address
   ProcessId first_kernel_;
+  std::optional<ip::PacketCapture> capture_;
+  std::uint32_t captured_address_ = 0;  // that of the only node whose packets are in the file; 0: all
   std::map<std::uint64_t, Call> calls_;
   std::uint64_t next_call_ = 0;
   std::map<std::uint64_t, std::vector<std::byte>> packets_;  // on their way
   std::uint64_t next_packet_ = 0;
+  std::vector<std::byte> received_;  // a member to reuse its memory
 };
 
 }  // namespace apenet

@@ -59,9 +59,9 @@ class Scheduler {
   // written invalid data, and what the model throws; the job cannot continue after any of them.
   [[nodiscard]] Outcome outcome() const;
   // Call before the first step: Delivery::begin_ip().
-  void begin_ip(const std::vector<IpNetwork::Place>& places, ProcessId first_kernel) {
-    delivery_.begin_ip(model_, places, first_kernel);
-  }
+  void begin_ip(IpNetwork::Setup setup) { delivery_.begin_ip(model_, std::move(setup)); }
+  // Call when the run has ended: Delivery::finish_ip().
+  void finish_ip() { delivery_.finish_ip(); }
   // Call after `idle`: wakes each rank that waits for an event once, without an event, because progress may
   // come from outside the network (a process manager, another thread). A polling rank is woken only if
   // another of its threads may need the grant, because each poll advances its clock.

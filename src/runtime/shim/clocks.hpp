@@ -10,9 +10,7 @@
 
 namespace apenet::shim {
 
-// 25 July 2005, 00:00 UTC, the day on which the results of the 2005 clusters were shown. A fixed date, so
-// that a program that prints the time prints the same in every run.
-inline constexpr std::int64_t realtime_base_s = 1'122'249'600;
+inline constexpr std::int64_t realtime_base_s = ipc::date_of_zero_s;
 // A process that has not begun virtual time sees dates before that of virtual time zero, so that its calendar
 // does not go back there: services that take the time since a peer's last sign of life would find it dead.
 // The run began so long before zero. If it takes longer to begin virtual time, the calendar does go back.

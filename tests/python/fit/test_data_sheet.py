@@ -117,4 +117,4 @@ def test_the_command_counts_the_classes(tmp_path):
         app, ["machine", "new", str(file), "--nodes", "8", "--topology", "torus", "--link", "10Gbit"]
     )
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith(f"{file}: 2x2x2, torus; 8 derived, 69 assumed")
+    assert done.stdout.startswith(f"{file}: 2x2x2, torus; 8 derived, 77 assumed")
