@@ -1,4 +1,4 @@
-"""apenet cluster run: several jobs on one machine."""
+"""apenet cluster: several jobs on one machine, together, under Slurm, or in the queue of a batch system."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import (
     AllowLongOption,
     JsonOption,
+    MachineOption,
+    SeedOption,
+    SetOption,
     messages,
     output,
     path_of,
@@ -23,7 +26,12 @@ from apenet.cli.common import (
     progress_bar,
 )
 from apenet.cluster import ClusterResult, run_file
+from apenet.machine import machine as read_machine
 from apenet.machine.partition_picture import drawn_partitions
+from apenet.queueing import QueueResult
+from apenet.queueing import simulate as simulate_queue
+from apenet.queueing.figure import drawn_policies
+from apenet.queueing.placement import POLICIES
 from apenet.run.results import show_time
 
 app = typer.Typer(help="Run several jobs on one machine.", no_args_is_help=True)
@@ -80,6 +88,115 @@ def run(
         messages().print(f"wrote {figure}", markup=False)
     if any(job.outcome != "completed" for job in result.jobs):
         raise typer.Exit(1)
+
+
+@app.command(cls=HelpfulCommand)
+def simulate(
+    workload: Annotated[
+        Path,
+        typer.Argument(
+            metavar="WORKLOAD.swf", parser=path_of("workload", "a file"), help="Jobs, in the Standard Workload Format."
+        ),
+    ],
+    machine: MachineOption = "ape128",
+    settings: SetOption = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            metavar="NAME|split:BOX",
+            help=f"{', '.join(POLICIES)}, or fixed boxes; repeatable. By default, all of the former.",
+        ),
+    ] = None,
+    queue: Annotated[
+        str, typer.Option("--queue", metavar="easy|fcfs", help="Whether jobs overtake where that delays nobody.")
+    ] = "easy",
+    processes_per_node: Annotated[
+        int, typer.Option("--processes-per-node", min=1, help="Processes of the workload on a node.")
+    ] = 1,
+    pattern: Annotated[
+        str, typer.Option("--pattern", metavar="halo|alltoall", help="How the nodes of a job communicate.")
+    ] = "halo",
+    size: Annotated[str, typer.Option("--size", metavar="BYTES", help="Bytes of each of their messages.")] = "16K",
+    communication: Annotated[
+        float,
+        typer.Option("--communication", metavar="SHARE", help="Share of a job's run time in which it communicates."),
+    ] = 0.2,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Only the first jobs of the file.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            FIGURE, metavar="FILE", parser=path_of(FIGURE, "a file"), help="Draw the policies: png, svg or pdf."
+        ),
+    ] = None,
+    seed: SeedOption = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what placement policies cost the jobs of a workload: waiting time, lost nodes, shared links."""
+    if figure is not None:
+        check_picture_file(FIGURE, figure)
+    with progress_bar(str(workload), None) as progress:
+        result = simulate_queue(
+            workload,
+            read_machine(machine, settings or ()),
+            policies=tuple(policies or POLICIES),
+            queue=queue,
+            processes_per_node=processes_per_node,
+            pattern=pattern,
+            size=size,
+            communication=communication,
+            most_jobs=jobs,
+            seed=seed,
+            progress=lambda name: progress.update(progress.task_ids[0], description=name),
+        )
+    if as_json:
+        print_json(result.to_json())
+    else:
+        _print_policies(result)
+    if figure is not None:
+        write_picture(FIGURE, figure, lambda plt: drawn_policies(result, plt))
+        messages().print(f"wrote {figure}", markup=False)
+
+
+def _print_policies(result: QueueResult) -> None:
+    table = Table(box=None, pad_edge=False)
+    titles = (
+        "policy",
+        "wait",
+        "median",
+        "slowdown",
+        "at work",
+        "slowed",
+        "padded",
+        "lost",
+        "run time",
+        "worst",
+        "makespan",
+    )
+    for title in titles:
+        table.add_column(title, justify="left" if title == "policy" else "right")
+    for one in result.policies:
+        table.add_row(
+            one.policy,
+            _minutes(one.mean_wait_s),
+            _minutes(one.median_wait_s),
+            f"{one.mean_bounded_slowdown:.2f}",
+            *(f"{share:.1%}" for share in (one.at_work, one.slowed, one.padded, one.lost)),
+            f"x{one.mean_run_factor:.3f}",
+            f"x{one.worst_run_factor:.3f}",
+            f"{one.makespan_s / 3600:.1f} h",
+        )
+    print_tables(table)
+    left_out = "".join(f"; left out: {count} {reason}" for reason, count in result.left_out.items())
+    exchange = f"{result.pattern} of {result.size_bytes} bytes, {result.communication:.0%} of the run time"
+    output().print(
+        f"{result.machine}: {result.jobs} jobs of {result.workload}, queue {result.queue}; {exchange}{left_out}",
+        markup=False,
+    )
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f} min"
 
 
 def _print(result: ClusterResult) -> None:
