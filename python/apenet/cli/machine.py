@@ -18,8 +18,11 @@ from apenet.machine import Machine, machines
 from apenet.machine import machine as read_machine
 from apenet.machine.keys import Key, keys, sections
 from apenet.machine.quantity import quantities
+from apenet.slurm.topology import read_topology, topology_conf, topology_yaml
 
 app = typer.Typer(help="Show, check or write one machine.", no_args_is_help=True)
+
+SLURM_FORMS = {"yaml": topology_yaml, "conf": topology_conf}
 
 
 def _traits(machine: Machine) -> dict[str, Any]:
@@ -85,6 +88,21 @@ def show(
 
 
 @app.command(cls=HelpfulCommand)
+def export(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a machine, or the path of a file.")],
+    slurm: Annotated[
+        str,
+        typer.Option("--slurm", metavar="yaml|conf", help="The topology, as Slurm's topology.yaml or topology.conf."),
+    ],
+    settings: SetOption = None,
+) -> None:
+    """Print what other programs read of a machine: its topology for Slurm."""
+    if slurm not in SLURM_FORMS:
+        raise InputError("slurm", slurm, " or ".join(SLURM_FORMS))
+    output().print(SLURM_FORMS[slurm](read_machine(name, settings or ())), markup=False, end="", soft_wrap=True)
+
+
+@app.command(cls=HelpfulCommand)
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
     settings: SetOption = None,
@@ -110,11 +128,24 @@ def new(
     file: Annotated[
         Path, typer.Argument(metavar="NAME.toml", parser=path_of("FILE", "a file"), help="The file to write.")
     ],
-    nodes: Annotated[str, typer.Option("--nodes", metavar="N|XxYxZ", help="Number of nodes, or a torus's dimensions.")],
-    topology: Annotated[str, typer.Option("--topology", metavar="|".join(BASES), help="How they are connected.")],
     link: Annotated[
         str, typer.Option("--link", metavar="RATE", help="A link's rate in one direction: 200Gbit, 25GB/s.")
     ],
+    nodes: Annotated[
+        str | None, typer.Option("--nodes", metavar="N|XxYxZ", help="Number of nodes, or a torus's dimensions.")
+    ] = None,
+    topology: Annotated[
+        str | None, typer.Option("--topology", metavar="|".join(BASES), help="How they are connected.")
+    ] = None,
+    slurm: Annotated[
+        Path | None,
+        typer.Option(
+            "--slurm",
+            metavar="topology.yaml",
+            parser=path_of("slurm", "a file"),
+            help="A file of Slurm that says both: a 3D torus, or a tree.",
+        ),
+    ] = None,
     latency: Annotated[
         str | None,
         typer.Option(
@@ -132,7 +163,14 @@ def new(
     ] = None,
 ) -> None:
     """Write a machine file from a data sheet. What the sheet does not say is assumed, and marked so."""
-    machine = new_machine(file, Sheet(nodes, topology, link, latency, bus, leaf, uplinks))
+    if (slurm is None) == (nodes is None) or (nodes is None) != (topology is None):
+        given = {"--nodes": nodes, "--topology": topology, "--slurm": slurm}
+        named = " ".join(name for name, value in given.items() if value is not None) or "none of them"
+        raise InputError("nodes, topology, slurm", named, "--nodes and --topology, or --slurm FILE")
+    if slurm is not None:
+        found = read_topology(slurm)
+        nodes, topology, leaf = found.nodes, found.topology, found.leaf if leaf is None else leaf
+    machine = new_machine(file, Sheet(nodes or "", topology or "", link, latency, bus, leaf, uplinks))
     classes = Counter(quantity.origin for _, quantity in quantities(machine.file))
     counts = ", ".join(f"{classes[name]} {name}" for name in ("derived", "fitted", "assumed") if classes[name])
     output().print(f"{file}: {machine.shape}, {topology}; {counts} (apenet machine show {file})", markup=False)

@@ -48,11 +48,16 @@ class Assumption:
         return f"{self.key}={float(f'{value:.3g}')!r}"
 
 
-def assumptions(machine: Machine) -> list[Assumption]:
-    """In the order of the schema."""
+def matters(key: str, with_sockets: bool) -> bool:
+    """Whether the number of this key may change a simulation, with or without simulated sockets."""
+    return with_sockets or not key.startswith("software.ip.")
+
+
+def assumptions(machine: Machine, with_sockets: bool = False) -> list[Assumption]:
+    """Those that may matter, in the order of the schema."""
     found = []
     for key, quantity in quantities(machine.file):
-        if quantity.range is not None:
+        if quantity.range is not None and matters(key, with_sockets):
             low, high = quantity.range
             whole = isinstance(quantity.value, int)
             found.append(Assumption(key, quantity.value, low, high, quantity.range_source, whole))

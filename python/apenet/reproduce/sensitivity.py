@@ -22,7 +22,7 @@ from apenet.base.errors import InputError, MachineError
 from apenet.host.caching import cached, make_cache, read_sealed_json, write_sealed_json
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
-from apenet.machine.assumptions import Assumption, assumptions, drawn_shares
+from apenet.machine.assumptions import Assumption, assumptions, drawn_shares, matters
 from apenet.machine.build import build_digest
 from apenet.machine.published import PublishedResult
 from apenet.machine.quantity import quantities
@@ -158,17 +158,16 @@ class Sensitivity:
 
 def digest_of(machine: Machine) -> str:
     """A digest of all that decides a machine's sensitivity, except the models: values, ranges and results."""
-    parameters = [(key, one.value, one.origin, one.range) for key, one in quantities(machine.file) if _may_matter(key)]
+    parameters = [
+        (key, one.value, one.origin, one.range)
+        for key, one in quantities(machine.file)
+        if matters(key, with_sockets=False)
+    ]
     how = {"source", "note", "repeats"}
     results = [(key, result.model_dump(exclude=how)) for key, result in machine.file.results.items()]
     fit = calibration_of(machine, {result.layer for result in machine.file.results.values()})
     fits = [] if fit is None else [fit.numbers, [(row.key, row.size_bytes) for row in fit.rows]]
     return _digest_of([parameters, results, *fits])
-
-
-def _may_matter(key: str) -> bool:
-    """Whether a number may change a published result: none of them uses sockets."""
-    return not key.startswith("software.ip.")
 
 
 def _digest_of(content: object) -> str:
@@ -203,7 +202,7 @@ def _judged(machine: Machine, only: set[str]) -> list[tuple[str, PublishedResult
 def _plan(machine: Machine, only: set[str], samples: int, refit: Refit | None) -> _Plan:
     results = _judged(machine, only)
     keys = tuple(key for key, _ in results)
-    found = [one for one in assumptions(machine) if _may_matter(one.key)]
+    found = assumptions(machine)  # no published result is of sockets
     return _Plan(
         machine,
         tuple(results),
@@ -354,7 +353,7 @@ def _name_of(task: Variation | Calibration) -> str:
 @cache
 def _measured_digest(machine: str) -> str:
     file = read_machine(machine).file
-    parameters = [(key, one.value) for key, one in quantities(file) if _may_matter(key)]
+    parameters = [(key, one.value) for key, one in quantities(file) if matters(key, with_sockets=False)]
     how = {"source", "note", "value", "role", "tolerance_percent", "target", "bound", "repeats"}
     return _digest_of([parameters, [(key, result.model_dump(exclude=how)) for key, result in file.results.items()]])
 

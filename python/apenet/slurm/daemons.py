@@ -24,6 +24,7 @@ from pathlib import Path
 
 from apenet.base.errors import HostError, InputError
 from apenet.machine import Machine
+from apenet.slurm.topology import topology_conf, tree_of
 
 FOLDER = "apenet-slurm"
 """Where a cluster lies, unless the user says otherwise."""
@@ -212,6 +213,9 @@ def _write(cluster: Cluster, machine: Machine) -> None:
     for part in machine.partitions:
         names = ",".join(cluster.nodes[node] for node in part.nodes)
         lines.append(f"PartitionName={part.given} Nodes={names} MaxTime=INFINITE State=UP\n")
+    if tree_of(machine):
+        lines.append("TopologyPlugin=topology/tree\n")
+        (folder / "topology.conf").write_text(topology_conf(machine), encoding="utf-8")
     (folder / _CONFIGURATION).write_text("".join(lines), encoding="utf-8")
     for name, content in machine.saved().items():
         (folder / name).write_bytes(content)

@@ -75,21 +75,21 @@ class Draws:
         method, samples = given[0]
         return cls(method, samples, seed, tuple(intervals))
 
-    def count(self, machine: Machine) -> int:
+    def count(self, machine: Machine, with_sockets: bool) -> int:
         """The number of draws."""
-        return 2 * len(self._drawn(machine)) if self.method == ENDS else self.samples
+        return 2 * len(self._drawn(machine, with_sockets)) if self.method == ENDS else self.samples
 
-    def of(self, machine: Machine) -> list[tuple[str, ...]]:
+    def of(self, machine: Machine, with_sockets: bool = False) -> list[tuple[str, ...]]:
         """The settings of each draw. Raises InputError for a machine without numbers to draw."""
-        drawn = self._drawn(machine)
+        drawn = self._drawn(machine, with_sockets)
         if self.method == ENDS:
             return [(one.at(share),) for one in drawn for share in (0.0, 1.0)]
         shares = drawn_shares(len(drawn), self.samples, self.method, self.seed)
         return [tuple(one.at(share) for one, share in zip(drawn, row, strict=True)) for row in shares]
 
-    def _drawn(self, machine: Machine) -> list[Assumption]:
+    def _drawn(self, machine: Machine, with_sockets: bool) -> list[Assumption]:
         if not self.intervals:
-            found = assumptions(machine)
+            found = assumptions(machine, with_sockets)
             if not found:
                 raise InputError("machine", machine.name, "one with assumed numbers that have a range, or --vary")
             return found
@@ -135,6 +135,11 @@ class Plan:
         self._check_values()
 
     @property
+    def _has_sockets(self) -> bool:
+        """Whether the command simulates sockets, whose numbers are then drawn, too."""
+        return "--ip" in self.command
+
+    @property
     def axis_names(self) -> tuple[str, ...]:
         """In the order of a point's values."""
         drawn = (DRAW,) if self.draws is not None else ()
@@ -147,7 +152,7 @@ class Plan:
         if draws is None:
             of_machines = len(self.machines)
         else:
-            of_machines = sum(draws.count(read_machine(machine)) + 1 for machine in self.machines)
+            of_machines = sum(draws.count(read_machine(machine), self._has_sockets) + 1 for machine in self.machines)
         return of_machines * math.prod(len(axis.values) for axis in self.axes)
 
     @cached_property
@@ -197,7 +202,9 @@ class Plan:
         found = {}
         for machine, machine_digest in self.machine_digests.items():
             described = read_machine(machine)
-            drawn: list[tuple[str, ...]] = [()] if self.draws is None else [(), *self.draws.of(described)]
+            drawn: list[tuple[str, ...]] = (
+                [()] if self.draws is None else [(), *self.draws.of(described, self._has_sockets)]
+            )
             seen: Counter[tuple[str, ...]] = Counter()
             numbered = []
             for settings in drawn:

@@ -155,3 +155,22 @@ def test_a_second_cluster_in_the_folder_is_refused(slurm, apenet):
     assert done.returncode == 2
     assert "apenet cluster down --dir" in done.stderr
     assert shutil.which("sinfo") is None or "idle" in slurm("sinfo", "-h")
+
+
+def test_slurm_knows_the_switches_of_the_machine(apenet, short_folder):
+    folder = short_folder / "cluster"
+    small = [part for key in ("children=[2,2]", "parents=[1]") for part in ("--set", f"network.{key}")]
+    done = apenet("cluster", "up", "-m", "my-cluster", *small, "--dir", folder, timeout_s=400)
+    try:
+        assert done.returncode == 0, done.stderr
+        slurm = Slurm(folder)
+        said = slurm("scontrol", "show", "topology").splitlines()
+        assert [line.split()[0] for line in said] == [f"SwitchName=level{name}" for name in ("0-0", "0-1", "1-0")]
+        assert "Nodes=my-cluster-2,my-cluster-3" in said[1]
+        jobs = [slurm("sbatch", "--parsable", "--switches=1", "-n", "2", "--wrap", "true").strip() for _ in range(2)]
+        slurm.wait_for_jobs()
+        found = {slurm("scontrol", "show", "job", job).split("NodeList=")[-1].split()[0] for job in jobs}
+        assert found <= {"my-cluster-[0-1]", "my-cluster-[2-3]"}
+    finally:
+        if folder.exists():
+            apenet("cluster", "down", "--dir", folder, timeout_s=400)

@@ -218,3 +218,13 @@ def test_a_wrong_file_is_refused_with_its_name_and_key(tmp_path, text, key):
     with pytest.raises(MachineError, match=key) as refused:
         read_sweep_file(file)
     assert "sweep.toml" in str(refused.value)
+
+
+def test_numbers_of_sockets_are_drawn_only_for_programs_with_sockets():
+    def drawn(*command):
+        plan = Plan((*command,), ("pax",), draws=Draws("latin", 4))
+        settings = [part for point in plan.points() for part in point.arguments if part.startswith("software.ip.")]
+        return len(settings)
+
+    assert drawn("run", "-n", "2", "true") == 0
+    assert drawn("run", "--ip", "-n", "2", "true") == 4 * 6
