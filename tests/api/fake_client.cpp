@@ -166,6 +166,8 @@ Client::Client(std::byte* base, std::uint32_t rank)
       rank_(rank) {
   running_ = reinterpret_cast<Running*>(base + Layout::running_offset());
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
+  timer_due_ = &block_->timer_due_ps;
+  consumers_ = block_->consumers;
 }
 
 void Client::charge_compute(std::int64_t ps) {

@@ -1,5 +1,6 @@
 """Sockets of the simulated nodes: `apenet run --ip`."""
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -107,17 +108,82 @@ def test_a_script_starts_the_program_with_the_sockets(compile_native, script):
 
 
 @needs_stack
-@pytest.mark.parametrize("how", ["fork", "program"])
-def test_a_process_that_a_rank_starts_does_not_reach_the_hosts_network(how):
-    use = "import socket\ntry: socket.socket()\nexcept OSError as error: print(error.strerror)\n"
-    start = (
-        f"import os\nif os.fork() == 0: exec({use!r}); print(end='', flush=True); os._exit(0)\nos.wait()"
-        if how == "fork"
-        else f"import subprocess\nsubprocess.run([{PYTHON!r}, '-c', {use!r}])"
+@pytest.mark.parametrize("how", ["forks", "workers", "killed"])
+def test_children_have_the_sockets_of_their_rank(how):
+    command = [PYTHON, str(PROGRAMS / "forking.py"), how]
+    first, second = (run([*command, ":", "-n", "2", *command], n=1) for _ in range(2))
+    lines = first.stdout.decode().splitlines()
+    served = [line for line in lines if line.startswith({"forks": "child", "workers": "worker", "killed": "once"}[how])]
+    assert (len(lines), len(served)) == ({"forks": 8, "workers": 7, "killed": 8}[how], 4)
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+    if how == "workers":  # those that have waited longest are first
+        assert [line.split()[1] for line in sorted(served, key=lambda line: line.split()[-3])] == list("0120")
+
+
+@needs_stack
+def test_signals_and_files_end_waits_for_sockets():
+    first, second = (run([PYTHON, str(PROGRAMS / "interrupted.py")], n=1) for _ in range(2))
+    lines = first.stdout.decode().splitlines()
+    assert not [line for line in lines if "returned" in line]
+    times = [float(line.split()[-1]) for line in lines]
+    waits = [after - before for before, after in itertools.pairwise(times)][:14]
+    assert waits == pytest.approx([0.05] * 14, abs=0.0002)
+    assert [sum(word in line for line in lines) for word in ("alarm", "signal", "child", "pipe")] == [5, 5, 5, 3]
+    assert [line.split()[0] for line in lines[-2:]] == ["handled", "accepted"]
+    assert times[-1] - times[-3] == pytest.approx(0.06, abs=0.0002)
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+
+
+@needs_stack
+def test_programs_inherit_sockets():
+    command = [PYTHON, str(PROGRAMS / "heirs.py")]
+    first, second = (run([*command, ":", "-n", "1", *command], n=1) for _ in range(2))
+    lines = first.stdout.decode().splitlines()
+    assert sum(line.startswith("b'to whom it concerns' ('10.0.0.1', 70)") for line in lines) == 3
+    assert sum("the end comes: b''" in line and "ape16-0-0-0" in line for line in lines) == 3
+    assert "ape16-1-0-0" in lines
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+
+
+@needs_stack
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_a_script_starts_several_clients(tmp_path):
+    (tmp_path / "page").write_text("x" * 100_000)
+    serve = "import http.server as h, sys\nh.test(h.SimpleHTTPRequestHandler, h.ThreadingHTTPServer, port=80)"
+    script = f"""
+        cd {tmp_path}
+        {PYTHON} -c '{serve}' >/dev/null 2>&1 &
+        server=$!; sleep 0.5
+        curl -s http://node0/page | wc -c
+        for i in 1 2 3; do curl -s -o /dev/null -w '%{{http_code}} %{{time_total}}\\n' http://localhost/page &
+            clients="$clients $!"
+        done
+        wait $clients; kill $server
+        """
+    first, second = (run(["sh", "-c", script], n=1) for _ in range(2))
+    lines = first.stdout.decode().splitlines()
+    assert (lines[0], [line.split()[0] for line in lines[1:]]) == ("100000", ["200"] * 3)
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+
+
+@needs_stack
+def test_a_child_in_no_order_does_not_reach_the_hosts_network():
+    """A child of an MPI program: the card's events are the parent's."""
+    program = (
+        "import os, socket\nfrom mpi4py import MPI\nif os.fork() == 0:\n try: socket.socket()\n"
+        " except OSError as error: print(error.strerror, flush=True)\n os._exit(0)\nos.wait()"
     )
-    done = run([PYTHON, "-c", "import socket\ns = socket.socket()\n" + start], n=1)
+    done = run([sys.executable, "-c", program], n=1)
     assert done.stdout == b"Network is down\n"
-    assert b"apenet: warning: " in done.stderr
+    assert b"a program of MPI has started" in done.stderr
+
+
+@needs_stack
+def test_a_program_of_mpi_below_a_shell_is_refused(compile_native):
+    program = compile_native("sockets/beside_mpi.c", mpi=True)
+    with pytest.raises(Exception, match="by exec"):
+        run(["sh", "-c", '"$0"; true', program])
+    assert run(["sh", "-c", 'exec "$0"', program]).ok
 
 
 @needs_stack

@@ -222,7 +222,7 @@ void close_socket(const KnownSocket& socket) {
   Caller* const caller = Caller::instance();
   if (caller == nullptr) return;
   const int error = errno;
-  caller->call("close", {.verb = SocketVerb::close, .socket = socket.number});
+  caller->close(socket.number);
   errno = error;
 }
 
@@ -248,9 +248,8 @@ APENET_SOCKETS_EXPORT int socket(int domain, int type, int protocol) noexcept {
   Caller* const caller = Caller::instance();
   if (caller == nullptr) {
     // The host's network instead would be a wrong answer without a word.
-    return refused(ENETDOWN,
-                   "socket(): a process that a rank has started has no sockets of the simulated nodes, only "
-                   "the rank's first program with sockets has");
+    return refused(ENETDOWN, std::string("socket(): this process has no sockets of the simulated nodes: ") +
+                                 Caller::why_none());
   }
   const int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (domain == AF_INET6) return refused(EAFNOSUPPORT, "socket(AF_INET6): the simulated nodes have no IPv6");

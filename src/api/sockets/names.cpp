@@ -57,7 +57,7 @@ std::string dotted(std::uint32_t address) {
 }
 
 bool has_sockets() {
-  const ipc::Header* const machine = ipc::Client::machine();
+  const ipc::Header* const machine = ipc::Client::header_of_run();
   return machine != nullptr && machine->has_sockets != 0;
 }
 

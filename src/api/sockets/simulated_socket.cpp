@@ -1,195 +1,236 @@
 #include "api/sockets/simulated_socket.hpp"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <set>
 #include <string>
 
+#include "api/sockets/signals.hpp"
 #include "runtime/ipc/host_call.hpp"
 
 namespace apenet::sockets {
 namespace {
 
-constexpr int most_files = 65536;
-
-// By descriptor: the number of its socket + 1, or 0. Asked in every call of the program for a file.
-std::array<std::atomic<std::uint32_t>, most_files>& numbers() {
-  static constinit std::array<std::atomic<std::uint32_t>, most_files> value{};
+std::atomic<Caller*>& known_caller() {
+  static constinit std::atomic<Caller*> value{nullptr};
   return value;
 }
 
-struct Shared {
-  KnownSocket socket;
-  int files = 0;
-};
-
-struct Known {
-  const long process_id = ipc::host_call(SYS_getpid, 0, 0);
-  SpinLock mutex;
-  std::map<std::uint32_t, Shared> sockets;  // by number
-  std::set<std::string> warned;
-};
-
-// Never destroyed: programs close files in atexit handlers.
-Known& known() {
-  static Known& value = *new Known;
+std::atomic<const char*>& reason() {
+  static constinit std::atomic<const char*> value{"the process acts in no order with its rank"};
   return value;
+}
+
+bool is_in_mpi(const ipc::Identity& identity) {
+  return identity.initialising != 0 || identity.initialised != 0;
 }
 
 }  // namespace
 
-void* next_symbol(const char* name) {
-  return dlsym(RTLD_NEXT, name);
+Caller::Caller(ipc::Client& client, std::uint32_t place)
+    : card_(client, ipc::Interface::sockets, *this),
+      place_(place),
+      process_(static_cast<std::uint32_t>(ipc::host_call(SYS_getpid, 0, 0))) {}
+
+Caller* Caller::known() {
+  return known_caller().load(std::memory_order_acquire);
 }
 
-bool is_vfork_child() {
-  return !ipc::Client::is_fork() && ipc::host_call(SYS_getpid, 0, 0) != known().process_id;
+void Caller::forget_instance() {
+  known_caller() = nullptr;
 }
 
-bool is_simulated(int file) {
-  return file >= 0 && file < most_files &&
-         numbers()[static_cast<std::size_t>(file)].load(std::memory_order_relaxed) != 0;
-}
-
-std::optional<KnownSocket> known_socket(int file) {
-  if (!is_simulated(file)) return std::nullopt;
-  const std::scoped_lock lock(known().mutex);
-  const auto found = known().sockets.find(numbers()[static_cast<std::size_t>(file)] - 1);
-  if (found == known().sockets.end()) return std::nullopt;
-  return found->second.socket;
-}
-
-int add_stand_in(const KnownSocket& socket, int flags) {
-  static const auto real = next<int (*)(int, int, int)>("socket");
-  const int file = real(AF_UNIX, SOCK_STREAM | flags, 0);
-  if (file < 0) return file;
-  if (file >= most_files) {
-    next<int (*)(int)>("close")(file);
-    errno = EMFILE;
-    return -1;
-  }
-  const std::scoped_lock lock(known().mutex);
-  known().sockets[socket.number] = {socket, 1};
-  numbers()[static_cast<std::size_t>(file)] = socket.number + 1;
-  return file;
-}
-
-void note_duplicate(int file, int other) {
-  if (!is_simulated(file) || other < 0 || other >= most_files || is_vfork_child()) return;
-  const std::scoped_lock lock(known().mutex);
-  const std::uint32_t number = numbers()[static_cast<std::size_t>(file)];
-  numbers()[static_cast<std::size_t>(other)] = number;
-  ++known().sockets[number - 1].files;
-}
-
-void set_limits(int file, std::int64_t receive_most_ps, std::int64_t send_most_ps) {
-  const std::scoped_lock lock(known().mutex);
-  KnownSocket& socket = known().sockets[numbers()[static_cast<std::size_t>(file)] - 1].socket;
-  socket.receive_most_ps = receive_most_ps;
-  socket.send_most_ps = send_most_ps;
-}
-
-std::optional<KnownSocket> forget(int file) {
-  if (!is_simulated(file)) return std::nullopt;
-  const std::scoped_lock lock(known().mutex);
-  const std::uint32_t number = numbers()[static_cast<std::size_t>(file)].exchange(0) - 1;
-  const auto found = known().sockets.find(number);
-  if (found == known().sockets.end() || --found->second.files > 0) return std::nullopt;
-  const KnownSocket socket = found->second.socket;
-  known().sockets.erase(found);
-  return socket;
-}
-
-bool is_nonblocking(int file) {
-  return (ipc::host_call(SYS_fcntl, file, F_GETFL) & O_NONBLOCK) != 0;
-}
-
-void warn(const std::string& text) {
-  {
-    const std::scoped_lock lock(known().mutex);
-    if (!known().warned.insert(text).second) return;
-  }
-  const std::string line = "apenet: warning: " + text + "\n";
-  static const auto real = next<ssize_t (*)(int, const void*, std::size_t)>("write");
-  static_cast<void>(real(STDERR_FILENO, line.data(), line.size()));
+const char* Caller::why_none() {
+  return reason();
 }
 
 Caller* Caller::instance() {
-  static std::atomic<Caller*> known_caller{nullptr};
-  if (Caller* const caller = known_caller.load(std::memory_order_acquire)) {
-    if (ipc::Client::is_fork()) {
-      warn("a process that a rank has forked uses a socket: only the rank itself can, by now");
-      return nullptr;
-    }
-    return caller;
-  }
-  const ipc::Header* const machine = ipc::Client::machine();
+  if (Caller* const caller = known()) return caller;
+  const ipc::Header* const machine = ipc::Client::header_of_run();
   if (machine == nullptr || machine->has_sockets == 0) return nullptr;
+  if (ipc::Client* const client = ipc::Client::of_rank()) return begin_member(*client);
   ipc::Client* const client = ipc::Client::instance();
   if (client == nullptr) return nullptr;
   const ipc::Inside inside(*client);
-  if (Caller* const caller = known_caller.load()) return caller;
+  if (Caller* const caller = known()) return caller;
   // The process may end at any time: closing what it has open is the simulator's.
   if (!client->join()) return nullptr;
   client->leave();
-  auto* const caller = new Caller(*client);
-  known_caller.store(caller, std::memory_order_release);
+  if (client->order() != nullptr) client->order()->note_mixed_waits();
+  auto* const caller = new Caller(*client, 0);
+  known_caller().store(caller, std::memory_order_release);
+  return caller;
+}
+
+Caller* Caller::begin_member(ipc::Client& client) {
+  if (is_in_mpi(client.block().identity)) {
+    reason() = "it is a process that a program of MPI has started";
+    return nullptr;
+  }
+  const auto own = static_cast<std::uint32_t>(ipc::host_call(SYS_getpid, 0, 0));
+  const ipc::OrderedThread* const first = client.order()->find_process(own);
+  if (first == nullptr) return nullptr;
+  const std::uint32_t place = client.order()->place_of_process(*first);
+  const ipc::Inside inside(client);
+  if (Caller* const caller = known()) return caller;
+  auto* const caller = new Caller(client, place);
+  known_caller().store(caller, std::memory_order_release);
   return caller;
 }
 
 void Caller::take(const ipc::Event& event) noexcept {
-  const auto found = std::find_if(expected_.begin(), expected_.end(),
-                                  [&event](const Expected* one) { return one->message == event.message; });
-  if (found == expected_.end()) return;
-  std::memcpy(&(*found)->answer, event.inline_data, sizeof(ipc::SocketAnswer));
-  (*found)->has_come = true;
-  expected_.erase(found);
+  ipc::SocketBoard::Wait* const wait = board().find_wait(event.message);
+  if (wait == nullptr) return;
+  std::memcpy(&wait->answer, event.inline_data, sizeof wait->answer);
+  wait->has_come = true;
 }
 
 std::uint64_t Caller::post(const ipc::SocketCall& call, const void* buffer, std::size_t bytes) {
+  ipc::SocketCall given = call;
+  if (place_ != 0) given.process = process_;
   ipc::Request request;
   request.verb = ipc::RequestVerb::socket;
   request.target = card_.rank();
   request.local_address = reinterpret_cast<std::uint64_t>(buffer);
   request.bytes = static_cast<std::int64_t>(bytes);
-  request.inline_length = sizeof call;
-  std::memcpy(request.inline_data, &call, sizeof call);
+  request.inline_length = sizeof given;
+  std::memcpy(request.inline_data, &given, sizeof given);
   return card_.post(request);
+}
+
+ipc::SocketAnswer Caller::answer_of(std::string_view name, const ipc::SocketCall& call, const void* buffer,
+                                    std::size_t bytes, const std::function<bool()>& stops) {
+  const SignalCounts before = signal_counts();
+  const bool restarts = call.verb != ipc::SocketVerb::poll && call.most_ps < 0;
+  const auto is_interrupted = [&] {
+    const SignalCounts now = signal_counts();
+    return restarts ? now.interrupting != before.interrupting : now.handled != before.handled;
+  };
+  ipc::SocketBoard::Wait* const wait = board().add_wait(process_);
+  if (wait == nullptr) return {.result = -ENOBUFS};
+  wait->message = post(call, buffer, bytes);
+  const bool may_wait = (call.flags & ipc::no_wait) == 0 && call.verb != ipc::SocketVerb::close;
+  bool is_cancelled = false;
+  const auto is_over = [&] {
+    close_of_ended();
+    if (may_wait && !wait->has_come && !is_cancelled && (is_interrupted() || (stops && stops()))) {
+      is_cancelled = true;
+      post({.verb = ipc::SocketVerb::cancel, .value = static_cast<std::int64_t>(wait->message)}, nullptr, 0);
+    }
+    return wait->has_come;
+  };
+  card_.wait_until(name, is_over);
+  ipc::SocketAnswer answer = wait->answer;
+  wait->process = 0;
+  const bool had_to_wait = answer.result == -EAGAIN || answer.result == -EINPROGRESS ||
+                           (call.verb == ipc::SocketVerb::poll && answer.result == 0);
+  if (is_cancelled && had_to_wait && is_interrupted()) answer.result = -EINTR;
+  return answer;
 }
 
 ipc::SocketAnswer Caller::call(std::string_view name, const ipc::SocketCall& call, const void* buffer,
                                std::size_t bytes, const CallCost& cost, const std::function<bool()>& stops) {
   const ipc::Inside inside(card_.client());
   if (card_.has_left()) return {.result = -ENETDOWN};
+  close_of_ended();
   card_.charge(cost.before);
   const std::int64_t began_ps = card_.now_ps();
-  Expected expected;
-  expected_.push_back(&expected);
-  expected.message = post(call, buffer, bytes);
-  bool is_cancelled = false;
-  const auto is_over = [&] {
-    if (!expected.has_come && !is_cancelled && stops && stops()) {
-      is_cancelled = true;
-      post({.verb = ipc::SocketVerb::cancel, .value = static_cast<std::int64_t>(expected.message)}, nullptr,
-           0);
-    }
-    return expected.has_come;
-  };
-  card_.wait_until(name, is_over);
+  ipc::SocketAnswer answer = answer_of(name, call, buffer, bytes, stops);
+  const bool makes = call.verb == ipc::SocketVerb::open || call.verb == ipc::SocketVerb::accept;
+  if (makes && answer.result >= ipc::SocketBoard::most_sockets) {
+    post_close(static_cast<std::uint32_t>(answer.result));
+    answer.result = -ENFILE;
+  } else if (makes && answer.result >= 0) {
+    const auto number = static_cast<std::uint32_t>(answer.result);
+    board().sockets[number] = {.is_datagram = call.verb == ipc::SocketVerb::open && call.value != 0};
+    board().hold(place_, process_, number);
+  }
   const std::int64_t left_ps = began_ps + costs().system_call.ps() - card_.now_ps();
   if (left_ps > 0 && !cost.is_further_part) card_.charge(Time::from_ps(left_ps));
-  if (cost.after) card_.charge(cost.after(expected.answer.result));
-  return expected.answer;
+  if (cost.after) card_.charge(cost.after(answer.result));
+  if (place_ != 0 && answer.result == -EFAULT) {
+    warn(std::string(name) +
+         "() in a process that a rank has started: the simulator cannot access its buffer, which is not "
+         "mapped, "
+         "or the host forbids it");
+  }
+  return answer;
+}
+
+void Caller::close(std::uint32_t number) {
+  const ipc::Inside inside(card_.client());
+  if (card_.has_left()) return;
+  close_of_ended();
+  const std::int64_t began_ps = card_.now_ps();
+  if (board().release(place_, number))
+    answer_of("close", {.verb = ipc::SocketVerb::close, .socket = number}, nullptr, 0, {});
+  const std::int64_t left_ps = began_ps + costs().system_call.ps() - card_.now_ps();
+  if (left_ps > 0) card_.charge(Time::from_ps(left_ps));
+}
+
+void Caller::keep_only(const std::vector<std::uint32_t>& numbers) {
+  const ipc::Inside inside(card_.client());
+  if (card_.has_left()) return;
+  std::vector<std::uint32_t> others;
+  board().for_each_of(place_, [&](std::uint32_t number) {
+    if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) others.push_back(number);
+  });
+  for (const std::uint32_t number : others) {
+    if (board().release(place_, number)) post_close(number);
+  }
+  for (const std::uint32_t number : numbers) board().hold(place_, process_, number);
+}
+
+void Caller::share_with(std::uint32_t place, std::uint32_t process) {
+  const ipc::Inside inside(card_.client());
+  ipc::SocketBoard::Process& fresh = board().processes[place];
+  if (process == 0) return release_all(place);
+  if (process != ipc::SocketBoard::Process::not_started) {
+    if (fresh.id != 0) fresh.id = process;
+    return;
+  }
+  release_all(place);  // an ended process may have had the place before
+  board().for_each_of(place_, [&](std::uint32_t number) { board().hold(place, process, number); });
+}
+
+// Nobody waits for the answer.
+void Caller::post_close(std::uint32_t number) {
+  post({.verb = ipc::SocketVerb::close, .socket = number}, nullptr, 0);
+}
+
+void Caller::release_all(std::uint32_t place) {
+  ipc::SocketBoard::Process& process = board().processes[place];
+  if (process.id == 0) return;
+  std::vector<std::uint32_t> unheld;
+  board().for_each_of(place, [&](std::uint32_t number) {
+    if (board().release(place, number)) unheld.push_back(number);
+  });
+  for (const std::uint32_t number : unheld) post_close(number);
+  for (std::uint32_t i = 0; i < board().used_waits; ++i) {
+    ipc::SocketBoard::Wait& wait = board().waits[i];
+    if (wait.process != process.id) continue;
+    if (!wait.has_come)
+      post({.verb = ipc::SocketVerb::cancel, .value = static_cast<std::int64_t>(wait.message)}, nullptr, 0);
+    wait.process = 0;
+  }
+  process.id = 0;
+}
+
+// Most processes close what they have when they end; those that a signal has ended have not.
+void Caller::close_of_ended() {
+  ipc::ThreadOrder* const order = card_.client().order();
+  if (order == nullptr || board().used_places <= 1) return;
+  const std::uint32_t changes = order->process_changes();
+  if (changes == board().seen_changes) return;
+  board().seen_changes = changes;
+  for (std::uint32_t place = 1; place < board().used_places; ++place) {
+    const std::uint32_t process = board().processes[place].id;
+    if (process == 0 || process == ipc::SocketBoard::Process::not_started) continue;
+    if (!order->knows_process(process)) release_all(place);
+  }
 }
 
 std::int64_t returned(const ipc::SocketAnswer& answer) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/sockets/epoll_sets.hpp"
+#include "api/sockets/signals.hpp"
 #include "api/sockets/simulated_socket.hpp"
 
 namespace apenet::sockets {
@@ -46,7 +47,10 @@ std::int64_t await(std::string_view name, std::vector<SocketPoll>& sockets, std:
   if (host_is_ready || most_ps == 0) call.flags = ipc::no_wait;
   call.most_ps = most_ps;
   const auto is_over = [&] { return stops() || (!host.empty() && poll_host(host.data(), host.size()) != 0); };
-  return caller->call(name, call, sockets.data(), sockets.size() * sizeof(SocketPoll), {}, is_over).result;
+  const std::int64_t result =
+      caller->call(name, call, sockets.data(), sockets.size() * sizeof(SocketPoll), {}, is_over).result;
+  const bool has_host = result == -EINTR && !host.empty() && poll_host(host.data(), host.size()) != 0;
+  return has_host ? 0 : result;
 }
 
 int poll_mixed(pollfd* files, nfds_t count, std::int64_t most_ps) {
@@ -87,7 +91,7 @@ bool any_simulated(const pollfd* files, nfds_t count) {
 // A mask of signals holds during the whole call.
 class Masked {
  public:
-  explicit Masked(const sigset_t* mask) : is_set_(mask != nullptr) {
+  explicit Masked(const sigset_t* mask) : is_set_(mask != nullptr), handled_(signal_counts().handled) {
     if (is_set_) pthread_sigmask(SIG_SETMASK, mask, &before_);
   }
   ~Masked() {
@@ -96,8 +100,19 @@ class Masked {
   Masked(const Masked&) = delete;
   Masked& operator=(const Masked&) = delete;
 
+  // The mask may have let in signals that were pending: the wait then only checks.
+  template <typename Wait>
+  int wait(std::int64_t most_ps, Wait wait) const {
+    if (signal_counts().handled == handled_) return wait(most_ps);
+    const int result = wait(0);
+    if (result != 0) return result;
+    errno = EINTR;
+    return -1;
+  }
+
  private:
   bool is_set_;
+  std::uint64_t handled_;
   sigset_t before_{};
 };
 
@@ -297,7 +312,7 @@ APENET_SOCKETS_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* tim
   static const auto real = next<decltype(&::ppoll)>("ppoll");
   if (!any_simulated(files, count)) return real(files, count, timeout, mask);
   const Masked masked(mask);
-  return poll_mixed(files, count, to_ps(timeout));
+  return masked.wait(to_ps(timeout), [&](std::int64_t most_ps) { return poll_mixed(files, count, most_ps); });
 }
 
 APENET_SOCKETS_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
@@ -314,7 +329,8 @@ APENET_SOCKETS_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_s
   const Sets sets{reads, writes, errors};
   if (!any_simulated(count, sets)) return real(count, reads, writes, errors, timeout, mask);
   const Masked masked(mask);
-  return select_mixed(count, sets, to_ps(timeout));
+  return masked.wait(to_ps(timeout),
+                     [&](std::int64_t most_ps) { return select_mixed(count, sets, most_ps); });
 }
 
 APENET_SOCKETS_EXPORT int epoll_ctl(int epoll, int operation, int file, epoll_event* event) noexcept {
@@ -334,7 +350,8 @@ APENET_SOCKETS_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count,
   static const auto real = next<decltype(&::epoll_pwait)>("epoll_pwait");
   if (!has_sockets(epoll)) return real(epoll, events, count, timeout_ms, mask);
   const Masked masked(mask);
-  return wait_for_set(epoll, events, count, to_ps(timeout_ms));
+  return masked.wait(to_ps(timeout_ms),
+                     [&](std::int64_t most_ps) { return wait_for_set(epoll, events, count, most_ps); });
 }
 
 APENET_SOCKETS_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* timeout,
@@ -342,7 +359,8 @@ APENET_SOCKETS_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count
   static const auto real = next<decltype(&::epoll_pwait2)>("epoll_pwait2");
   if (!has_sockets(epoll)) return real(epoll, events, count, timeout, mask);
   const Masked masked(mask);
-  return wait_for_set(epoll, events, count, to_ps(timeout));
+  return masked.wait(to_ps(timeout),
+                     [&](std::int64_t most_ps) { return wait_for_set(epoll, events, count, most_ps); });
 }
 
 }  // namespace apenet::sockets

@@ -17,6 +17,8 @@ namespace apenet::ipc {
 
 Client::Client(std::byte* base, std::uint32_t rank, Block* block) : Client(base, rank) {
   block_ = block;
+  timer_due_ = &block->timer_due_ps;
+  consumers_ = block->consumers;
   is_member_ = true;
 }
 
@@ -30,6 +32,8 @@ Client::Client(std::byte* base, std::uint32_t rank)
       run_made_at_s_(header_->made_at_s) {
   running_ = reinterpret_cast<Running*>(base + Layout::running_offset());
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
+  timer_due_ = &block_->timer_due_ps;
+  consumers_ = block_->consumers;
 }
 
 std::optional<std::uint32_t> Client::rank_of_process(std::uint32_t process_id) const {

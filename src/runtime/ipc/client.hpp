@@ -28,6 +28,10 @@ extern "C" __attribute__((weak)) bool apenet_serves_library(std::int32_t thread)
 // same address.
 extern "C" __attribute__((weak, const)) apenet::ipc::ThreadOrder* apenet_thread_order();
 
+// Likewise (shim/child_processes.cpp). The block of a process that a rank has started and that acts in the
+// rank's order; nullptr: it is no such one.
+extern "C" __attribute__((weak)) apenet::ipc::Block* apenet_member_block();
+
 namespace apenet::ipc {
 
 // A wait of a sleeping thread for files that only this process can make ready.
@@ -65,6 +69,11 @@ class Client {
   [[nodiscard]] bool is_own_block() const { return is_member_; }
   // Where the order of the process's rank stands; nullptr: not for this process.
   [[nodiscard]] static OrderTable* order_table();
+  // In such a process: a client of the rank's own block, by which it calls libraries of the machine as a
+  // thread of the rank does. Its events are its own consumers'. nullptr: the process is no such one.
+  [[nodiscard]] static Client* of_rank();
+  // The machine's properties, also for such a process; nullptr: it is of no run, or of none that it may read.
+  [[nodiscard]] static const Header* header_of_run();
   // In the child of a fork: the process acts in the order by this entry of it.
   static void become_member(OrderTable& table, OrderedThread& own);
   // Connects to the process manager anew. Returns the descriptor, from least on, or -1.
@@ -126,6 +135,11 @@ class Client {
     return *reinterpret_cast<RegionTable*>(base_ + layout_.regions_offset(rank_));
   }
 
+  [[nodiscard]] SocketBoard& socket_board() {
+    return *reinterpret_cast<SocketBoard*>(base_ + layout_.sockets_offset(rank_));
+  }
+  [[nodiscard]] ThreadOrder* order() { return order_; }
+
   // Virtual time. clock_ps() counts from the barrier at the end of MPI_Init, or from join().
   [[nodiscard]] bool started() const {
     return header_->started.load(std::memory_order_acquire) != 0 || block_->identity.joined != 0;
@@ -152,7 +166,7 @@ class Client {
     return block_->lock.had_several() || (order_ != nullptr && order_->in_use());
   }
   [[nodiscard]] bool has_due_timer() const {
-    const std::int64_t due_ps = block_->timer_due_ps.load(std::memory_order_relaxed);
+    const std::int64_t due_ps = timer_due_->load(std::memory_order_relaxed);
     return due_ps != never_ps && process_time_ps() >= due_ps;  // most processes have no timer
   }
   // The calling thread's entry in the order of the process's threads, or nullptr: then its clock is the
@@ -245,10 +259,10 @@ class Client {
 
   // The library that takes the events of an interface; at most one.
   void set_consumer(Interface interface, const EventConsumer& consumer) {
-    block_->consumers[static_cast<std::size_t>(interface)] = consumer;
+    consumers_[static_cast<std::size_t>(interface)] = consumer;
   }
   [[nodiscard]] bool has_consumer(Interface interface) const {
-    return block_->consumers[static_cast<std::size_t>(interface)].take != nullptr;
+    return consumers_[static_cast<std::size_t>(interface)].take != nullptr;
   }
   void set_file_waiter(const FileWaiter& waiter) { block_->file_waiter = waiter; }
   [[nodiscard]] const FileWaiter& file_waiter() const { return block_->file_waiter; }
@@ -256,7 +270,7 @@ class Client {
   // that no library takes is dropped.
   void dispatch(const Event& event) {
     const auto number = static_cast<std::size_t>(event.interface);
-    const EventConsumer consumer = number < interface_count ? block_->consumers[number] : EventConsumer{};
+    const EventConsumer consumer = number < interface_count ? consumers_[number] : EventConsumer{};
     if (consumer.take != nullptr) {
       consumer.take(consumer.library, event);
     } else if (event.slot != no_slot) {
@@ -325,6 +339,8 @@ class Client {
     } else {
       block_->lock.unlock();
     }
+    if (own_block_ != nullptr) [[unlikely]]
+      own_block_->clock.advance_to(process_time_ps());
     if (has_due_timer() && apenet_timers_due != nullptr) [[unlikely]]
       apenet_timers_due();
   }
@@ -386,7 +402,7 @@ class Client {
   [[nodiscard]] std::int64_t next_other_ps(OrderedThread& own);
   // When the wait of a thread ends for a timer of the process. What takes no time that anyone sees does not.
   [[nodiscard]] std::int64_t timer_ps() const {
-    const std::int64_t due_ps = block_->timer_due_ps.load(std::memory_order_relaxed);
+    const std::int64_t due_ps = timer_due_->load(std::memory_order_relaxed);
     return due_ps != never_ps && block_->clock.held() ? never_ps : due_ps;
   }
   // Call before the thread waits for an event that it knows, or up to known_ps, until when no other comes.
@@ -403,6 +419,9 @@ class Client {
   Header* header_;
   Running* running_;
   Block* block_;
+  Block* own_block_ = nullptr;  // of_rank(): that of the process's own client
+  std::atomic<std::int64_t>* timer_due_;
+  EventConsumer* consumers_;
   ThreadOrder* order_;
   Layout layout_;
   std::uint32_t rank_;

@@ -94,10 +94,17 @@ void restrict_writes(std::byte* base, std::uint32_t rank) {
   allow(layout.notes_offset(rank), layout.notes_offset(rank + 1));
   allow(layout.regions_offset(rank), layout.regions_offset(rank + 1));
   allow(layout.order_offset(rank), layout.order_offset(rank + 1));
+  allow(layout.sockets_offset(rank), layout.sockets_offset(rank + 1));
 }
 
 // The client by which this process is of its rank's order.
 std::atomic<Client*>& member_client() {
+  static std::atomic<Client*> value{nullptr};
+  return value;
+}
+
+// Its client of the rank's own block.
+std::atomic<Client*>& rank_client() {
   static std::atomic<Client*> value{nullptr};
   return value;
 }
@@ -168,6 +175,7 @@ Client* Client::mapped() {
         forked().store(true);
         attached_.store(nullptr, std::memory_order_relaxed);
         member_client().store(nullptr);
+        rank_client().store(nullptr);
         // A child that calls MPI all the same ends by a signal, and does not disturb its parent's messages.
         const Client* own = process_client();
         if (own != nullptr) mprotect(own->base_, own->layout_.total_bytes(), PROT_NONE);
@@ -308,6 +316,13 @@ void Client::make_member(const OrderedThread& own) {
   auto* const block = new (memory) Block;
   block->identity.process_id = static_cast<std::uint32_t>(getpid());
   block->identity.joined = 1;
+  if (process->header_->has_sockets != 0) {
+    const std::size_t begin = process->layout_.block_offset(process->rank_);
+    const std::size_t bytes = process->layout_.block_offset(process->rank_ + 1) - begin;
+    if (is_fork()) mprotect(process->base_ + begin, bytes, PROT_READ);
+    block->place = process->block_->place;
+    if (is_fork()) mprotect(process->base_ + begin, bytes, PROT_NONE);
+  }
   block->clock.advance_to(own.key.clock_ps);
   block->clock.slept_ps.set(own.key.clock_ps - process->header_->epoch_ps);  // it has used no CPU time
   auto* const member = new (storage.data()) Client(process->base_, process->rank_, block);
@@ -326,6 +341,28 @@ void Client::become_member(OrderTable& table, OrderedThread& own) {
   mprotect(process->base_ + begin, layout.order_offset(rank + 1) - begin, PROT_READ | PROT_WRITE);
   threads->become(table, own);
   make_member(own);
+}
+
+Client* Client::of_rank() {
+  if (Client* const made = rank_client()) return made;
+  Block* const own = apenet_member_block == nullptr ? nullptr : apenet_member_block();
+  const Client* const member = own == nullptr ? nullptr : mapped();
+  if (member == nullptr) return nullptr;
+  alignas(Client) static std::array<std::byte, sizeof(Client)> storage;
+  mprotect(member->base_, member->layout_.total_bytes(), PROT_READ);
+  restrict_writes(member->base_, member->rank_);
+  prctl(PR_SET_PTRACER, static_cast<unsigned long>(member->header_->simulator_id), 0, 0, 0);
+  auto* const client = new (storage.data()) Client(member->base_, member->rank_);
+  client->own_block_ = own;
+  client->timer_due_ = &own->timer_due_ps;
+  client->consumers_ = own->consumers;
+  rank_client().store(client);
+  return client;
+}
+
+const Header* Client::header_of_run() {
+  const Client* const member = of_rank();
+  return member != nullptr ? member->header_ : machine();
 }
 
 // Once: a process that has no entry when it begins gets none later.

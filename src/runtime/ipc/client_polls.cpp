@@ -27,9 +27,11 @@ const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
   }
   const Event* event = front();
   if (OrderedThread* const own = ordered()) [[unlikely]]
-    order_->note_empty_poll(*own);
+    order_->note_empty_poll(*own, timer_ps());
   if (lets_others_act(event, 0)) return nullptr;
   if (stops_at_timer(event, 0)) return nullptr;
+  if (const OrderedThread* const own = ordered(); own != nullptr && own->saw_nothing != order_->progress())
+    return nullptr;  // what has been told meanwhile may end the wait
   if (event == nullptr) {
     if (block_->progress.use_grant()) return nullptr;
     if (timer_ps() != never_ps) least_events = 1;

@@ -61,7 +61,8 @@ std::int64_t Client::pass_until_ps(std::int64_t until_ps) {
     return until_ps;
   }
   // Another thread may have brought the process there.
-  if (!is_single_threaded() && until_ps <= clock.now_ps()) return until_ps;
+  const bool has_others = !is_single_threaded() || (order_ != nullptr && order_->has_processes());
+  if (has_others && until_ps <= clock.now_ps()) return until_ps;
   block_->lock.acquire();
   if (is_suspended_or_overlapped()) reenter();
   clock.acted_ps.set(clock.now_ps());

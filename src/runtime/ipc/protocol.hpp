@@ -20,6 +20,7 @@
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
 #include "runtime/ipc/sent_signals.hpp"
+#include "runtime/ipc/socket_board.hpp"
 #include "runtime/ipc/thread_lock.hpp"
 #include "runtime/ipc/thread_order.hpp"
 #include "runtime/ipc/unfollowed.hpp"
@@ -28,7 +29,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 26;
+inline constexpr std::uint32_t protocol_version = 27;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -300,7 +301,8 @@ struct Running {
   std::atomic<std::uint32_t> interrupted{0};  // some process has set Grant::interrupted
 };
 
-// The parts of the mapping: header, `running`, blocks, arenas, event places, windows, notes, regions, orders.
+// The parts of the mapping: header, `running`, blocks, arenas, event places, windows, notes, regions, orders,
+// boards of sockets.
 // Offsets are the same in all processes, and each part begins on a page. The header's pages in the memfd of
 // the parts are unused.
 struct Layout {
@@ -332,7 +334,10 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t order_offset(std::uint32_t rank) const {
     return regions_offset(process_count) + rank * round_up(sizeof(OrderTable));
   }
-  [[nodiscard]] constexpr std::size_t total_bytes() const { return order_offset(process_count); }
+  [[nodiscard]] constexpr std::size_t sockets_offset(std::uint32_t rank) const {
+    return order_offset(process_count) + rank * round_up(sizeof(SocketBoard));
+  }
+  [[nodiscard]] constexpr std::size_t total_bytes() const { return sockets_offset(process_count); }
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<Wait>::is_always_lock_free);

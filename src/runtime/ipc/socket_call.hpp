@@ -45,6 +45,7 @@ struct SocketCall {
   std::uint8_t flags = 0;  // SocketFlag
   std::uint16_t option = 0;
   std::uint32_t socket = 0;
+  std::uint32_t process = 0;  // it has the buffer; 0: the rank's own process
   SocketEndpoint endpoint{};
   std::int64_t value = 0;
   std::int64_t most_ps = -1;  // how long it may wait, from the time of the request; -1: for ever

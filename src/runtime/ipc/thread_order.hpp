@@ -143,6 +143,7 @@ struct OrderedThread {
   std::uint64_t saw_nothing = 0;
   std::uint64_t polled = 0;
   std::uint64_t polled_before = no_poll;
+  std::int64_t timer_ps = no_deadline_ps;  // when a timer of its process is due, which ends the wait
   // When the host was last asked about it.
   ActionKey checked_key{};
   std::uint64_t checked_actions = 0;
@@ -166,6 +167,7 @@ struct OrderTable {
   std::uint32_t next_number = 0;
   std::atomic<bool> has_started{false};
   std::atomic<bool> has_overtaken{false};
+  std::atomic<bool> has_mixed_waits{false};
   // Changes when a process begins, and when one goes outside.
   std::atomic<std::uint32_t> process_changes{0};
   std::atomic<std::uint32_t> processes{0};  // entries of first threads of processes
@@ -267,6 +269,8 @@ class ThreadOrder {
   // The processes of the order, without the caller's.
   using Processes = std::array<std::uint32_t, most_threads>;
   [[nodiscard]] std::size_t list_processes(Processes& found);
+  // The place of a process by that of its first thread, from 1.
+  [[nodiscard]] std::uint32_t place_of_process(const OrderedThread& first) const { return place_of(&first); }
   // Its parent has waited for it, or it goes on outside the order.
   void forget_process(OrderedThread& process);
   // This process is about to end: the thread that acts next makes sure that it has.
@@ -365,9 +369,11 @@ class ThreadOrder {
   // Something has come, or was posted: a poll that was empty may find it.
   [[nodiscard]] std::uint64_t progress() const { return table_->progress.load(std::memory_order_relaxed); }
   void note_progress() { table_->progress.fetch_add(1, std::memory_order_relaxed); }
+  // Threads wait in a library also for files and signals: what other threads do may end such a wait.
+  void note_mixed_waits() { table_->has_mixed_waits = true; }
   // Within an action: the thread waits in a library, has found nothing, and checks again unless it waits in
-  // the simulation.
-  void note_empty_poll(OrderedThread& own);
+  // the simulation. timer_ps: when a timer of its process is due.
+  void note_empty_poll(OrderedThread& own, std::int64_t timer_ps = OrderedThread::no_deadline_ps);
   // It begins another call: what it has seen before may have changed in memory.
   static void forget_polls(OrderedThread& own) { own.saw_nothing = 0; }
 
@@ -432,6 +438,9 @@ class ThreadOrder {
     return (*words_)[index_of(thread)].changes;
   }
   void note_wait(const OrderedThread& own);
+  void tell_mixed_waits() {
+    if (table_->has_mixed_waits) note_progress();
+  }
   [[nodiscard]] bool is_being_changed(const OrderedThread& own);
   [[nodiscard]] bool is_hopeless(const OrderedThread& own);
   [[nodiscard]] bool may_end_with_process(const OrderedThread& own) const;

@@ -56,6 +56,7 @@ void ThreadOrder::share(OrderTable& table) {
   table.progress = 1;
   for (OrderFile& file : table.made_files.files) file.made.kind = FileKind::none;
   table.has_started = own_table_.has_started.load();
+  table.has_mixed_waits = own_table_.has_mixed_waits.load();
   table.now_ps = own_table_.now_ps.load();
   table_ = &table;
   words_ = &table.words;
@@ -247,6 +248,7 @@ void ThreadOrder::wake_readers(const ActionKey& from) {
 
 // A process has changed files without a call of ours.
 void ThreadOrder::change_files(const ActionKey& from) {
+  tell_mixed_waits();
   wake_blocked(name_of(&table_->files), UINT32_MAX, from);
   for_each([&](OrderedThread& thread) {
     if (thread.acts == ThreadActs::at_file) release_at_file(thread, from);
@@ -301,6 +303,7 @@ void ThreadOrder::tell_of_end() {
 
 void ThreadOrder::ask_process(std::uint32_t process, int signal, const OrderedThread& from) {
   Guard guard(*this);
+  tell_mixed_waits();
   for_each([&](OrderedThread& thread) {
     const bool waits = thread.acts == ThreadActs::blocked && thread.asked_signal == 0;
     if (is_first(thread) && thread.process == process && waits) ask_one(thread, signal, from.key);

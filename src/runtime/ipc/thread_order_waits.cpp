@@ -102,6 +102,7 @@ void ThreadOrder::come_from_file(OrderedThread& own) {
 
 void ThreadOrder::begin_file_change(const OrderedThread& own) {
   Guard guard(*this);
+  tell_mixed_waits();
   for_each([&](OrderedThread& thread) {
     if (thread.acts == ThreadActs::at_file) release_at_file(thread, own.key);
   });
@@ -231,6 +232,7 @@ void ThreadOrder::unblock(OrderedThread& thread, ActionKey from, Woken woken) {
 
 std::uint32_t ThreadOrder::wake(const void* object, std::uint32_t most, const OrderedThread* from) {
   Guard guard(*this);
+  if (object == files()) tell_mixed_waits();
   if (guard.is_nested()) {  // the holder does it when it releases the lock
     if (late_count_ < late_.size()) late_[late_count_++] = {.object = name_of(object), .most = most};
     return 0;
@@ -289,6 +291,7 @@ void ThreadOrder::cancel(pthread_t thread, const OrderedThread* from) {
 
 void ThreadOrder::ask(pthread_t thread, int signal, const OrderedThread& from) {
   Guard guard(*this);
+  tell_mixed_waits();
   OrderedThread* const found = find(thread);
   if (found == nullptr || found->acts != ThreadActs::blocked || found->ends != WaitEnds::by_signal) return;
   ask_one(*found, signal, from.key);
@@ -310,8 +313,9 @@ std::int64_t ThreadOrder::earliest_other_ps(const OrderedThread& own, bool in_ca
   return first_ps;
 }
 
-void ThreadOrder::note_empty_poll(OrderedThread& own) {
+void ThreadOrder::note_empty_poll(OrderedThread& own, std::int64_t timer_ps) {
   Guard guard(*this);
+  own.timer_ps = timer_ps;
   const std::uint64_t now = progress();
   own.polled_before = own.saw_nothing == now ? own.polled : OrderedThread::no_poll;
   own.saw_nothing = now;
@@ -333,8 +337,12 @@ std::int64_t ThreadOrder::next_other_ps(const OrderedThread& own) {
   Guard guard(*this);
   std::int64_t first_ps = INT64_MAX;
   for_each([&](const OrderedThread& other) {
-    if (&other != &own && may_act(other) && !has_polled_since(other, own))
+    if (&other == &own || !may_act(other)) return;
+    if (!has_polled_since(other, own)) {
       first_ps = std::min(first_ps, acts_at(other).clock_ps);
+    } else if (other.process != own.process) {  // only that one fires its timers
+      first_ps = std::min(first_ps, other.timer_ps);
+    }
   });
   return first_ps;
 }

@@ -263,7 +263,7 @@ bool IpNetwork::execute_transfer(Call& call, ip::Sockets& sockets, bool is_last,
 bool IpNetwork::send(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
   if (call.data.empty() && call.moved_bytes == 0 && call.request.bytes > 0) {
     call.data.resize(static_cast<std::size_t>(call.request.bytes));
-    if (!run_.memory.read(call.rank, call.request.local_address, call.data)) {
+    if (!run_.memory.read(buffer_of(call), call.data)) {
       answer.result = -EFAULT;
       return true;
     }
@@ -302,8 +302,9 @@ bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::Soc
       return true;
     }
     const auto written = data.first(std::min<std::size_t>(data.size(), static_cast<std::size_t>(taken)));
-    const std::uint64_t to = call.request.local_address + static_cast<std::uint64_t>(call.moved_bytes);
-    if (!written.empty() && !run_.memory.write(call.rank, to, written)) {
+    ProcessMemory::Place to = buffer_of(call);
+    to.address += static_cast<std::uint64_t>(call.moved_bytes);
+    if (!written.empty() && !run_.memory.write(to, written)) {
       answer.result = -EFAULT;
       return true;
     }
@@ -322,7 +323,7 @@ bool IpNetwork::poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::Socket
   std::vector<ipc::SocketPoll>& polled = call.polled;
   if (polled.empty() && call.request.bytes > 0) {
     polled.resize(static_cast<std::size_t>(call.request.bytes) / sizeof(ipc::SocketPoll));
-    if (!run_.memory.read(call.rank, call.request.local_address, std::as_writable_bytes(std::span(polled)))) {
+    if (!run_.memory.read(buffer_of(call), std::as_writable_bytes(std::span(polled)))) {
       answer.result = -EFAULT;
       return true;
     }
@@ -338,8 +339,7 @@ bool IpNetwork::poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::Socket
   if (ready == 0 && !is_last) return false;
   answer.result = ready;
   const auto bytes = std::as_bytes(std::span(polled));
-  if (!polled.empty() && !run_.memory.write(call.rank, call.request.local_address, bytes))
-    answer.result = -EFAULT;
+  if (!polled.empty() && !run_.memory.write(buffer_of(call), bytes)) answer.result = -EFAULT;
   return true;
 }
 

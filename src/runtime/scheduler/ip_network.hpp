@@ -137,6 +137,9 @@ class IpNetwork final : private EventHandler {
            std::span<const std::byte> packet);
   void answer_calls(Node& node);
   void take_packet(Node& node, std::uint64_t id, Time interrupt);
+  [[nodiscard]] static ProcessMemory::Place buffer_of(const Call& call) {
+    return {.rank = call.rank, .process = call.call.process, .address = call.request.local_address};
+  }
   Node& node_of(std::uint32_t rank) { return nodes_[node_of_rank_[rank]]; }
 
   Run run_;

@@ -66,6 +66,30 @@ ProcessIds::~ProcessIds() {
   for (const Known& known : known_) {
     if (known.pidfd >= 0) close(known.pidfd);
   }
+  for (const auto& [process, pidfd] : started_) close(pidfd);
+}
+
+bool ProcessIds::is_started_by(std::uint32_t rank, std::uint32_t process_id) {
+  const auto runs = [](int pidfd) {
+    pollfd ended{.fd = pidfd, .events = POLLIN, .revents = 0};
+    return poll(&ended, 1, 0) == 0;
+  };
+  const auto known = started_.find({rank, process_id});
+  if (known != started_.end()) {
+    if (runs(known->second)) return true;
+    close(known->second);
+    started_.erase(known);
+  }
+  const int pidfd =
+      process_id <= most_process_id ? static_cast<int>(syscall(SYS_pidfd_open, process_id, 0)) : -1;
+  const bool is_held = tree_.holds(rank, static_cast<int>(process_id));
+  if (pidfd < 0) return is_held;
+  if (is_held && runs(pidfd)) {
+    started_[{rank, process_id}] = pidfd;
+    return true;
+  }
+  close(pidfd);
+  return false;
 }
 
 std::uint32_t ProcessIds::of(std::uint32_t rank) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,8 @@ class ProcessIds {
   std::vector<int> all_running();
   // The process of this rank, known to of(), has not ended. A system call, for each access to its memory.
   [[nodiscard]] bool still_runs(std::uint32_t rank) const;
+  // A process that was started for this rank, and has not ended. A system call, once it is known.
+  [[nodiscard]] bool is_started_by(std::uint32_t rank, std::uint32_t process_id);
 
  private:
   struct Known {
@@ -54,6 +57,7 @@ class ProcessIds {
   SharedMemory& shared_;
   ProcessTree tree_;
   std::vector<Known> known_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> started_;  // pidfds, by rank and process
 };
 
 }  // namespace apenet

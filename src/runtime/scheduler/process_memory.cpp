@@ -64,6 +64,19 @@ bool ProcessMemory::write(std::uint32_t rank, std::uint64_t address, std::span<c
   return true;
 }
 
+bool ProcessMemory::read(const Place& place, std::span<std::byte> to) {
+  if (place.process == 0) return read(place.rank, place.address, to);
+  if (!process_ids_.is_started_by(place.rank, place.process)) return false;
+  return transfer(process_vm_readv, place.process, to.data(), place.address, to.size()) == Access::done;
+}
+
+bool ProcessMemory::write(const Place& place, std::span<const std::byte> from) {
+  if (place.process == 0) return write(place.rank, place.address, from);
+  if (!process_ids_.is_started_by(place.rank, place.process)) return false;
+  auto* bytes = const_cast<std::byte*>(from.data());  // an iovec has no const
+  return transfer(process_vm_writev, place.process, bytes, place.address, from.size()) == Access::done;
+}
+
 bool ProcessMemory::move(std::uint32_t from_rank, std::uint64_t from, std::uint32_t to_rank, std::uint64_t to,
                          std::size_t bytes) {
   between_.resize(std::max(between_.size(), std::min(bytes, chunk_bytes)));

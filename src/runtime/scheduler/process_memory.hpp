@@ -25,6 +25,15 @@ class ProcessMemory {
   // process waits.
   bool read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to);
   bool write(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> from);
+  // Likewise for a process that a rank has started, and that waits for the answer of a request. process: 0:
+  // the rank's own.
+  struct Place {
+    std::uint32_t rank = 0;
+    std::uint32_t process = 0;
+    std::uint64_t address = 0;
+  };
+  bool read(const Place& place, std::span<std::byte> to);
+  bool write(const Place& place, std::span<const std::byte> from);
   // Copies from one process's memory to another's, or within one.
   bool move(std::uint32_t from_rank, std::uint64_t from, std::uint32_t to_rank, std::uint64_t to,
             std::size_t bytes);

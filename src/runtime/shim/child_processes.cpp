@@ -122,6 +122,7 @@ void note_signal_to(pid_t process, int signal, const OrderedThread& from) {
 }  // namespace
 
 NewProcess::NewProcess(bool is_followed) {
+  if (apenet_socket_process_begins != nullptr) apenet_socket_process_begins();
   ipc::Client* const client = is_followed ? clock_client() : nullptr;
   if (client == nullptr || is_in_call() || is_leaving) return;
   own_ = enter_order();
@@ -134,12 +135,19 @@ NewProcess::NewProcess(bool is_followed) {
   publish_own_files();
   thread_order().enter(*own_);
   entry_ = thread_order().create_process(*own_);
+  if (entry_ != nullptr) tell_sockets(ipc::SocketBoard::Process::not_started);
+}
+
+// The libraries that answer for simulated sockets share them with the process, or take them back.
+void NewProcess::tell_sockets(std::uint32_t process) const {
+  if (apenet_socket_process_started == nullptr) return;
+  apenet_socket_process_started(thread_order().place_of_process(*entry_), process);
 }
 
 NewProcess::~NewProcess() {
   if (own_ == nullptr) return;
   const int error = errno;
-  if (entry_ != nullptr) thread_order().note_process(*entry_, 0);
+  leave_to_host();
   thread_order().leave(*own_, true);
   errno = error;
 }
@@ -147,6 +155,7 @@ NewProcess::~NewProcess() {
 void NewProcess::note(pid_t child) {
   if (entry_ == nullptr || child <= 0) return;
   const int error = errno;
+  tell_sockets(static_cast<std::uint32_t>(child));
   thread_order().note_process(*entry_, static_cast<std::uint32_t>(child));
   entry_ = nullptr;
   errno = error;
@@ -161,7 +170,9 @@ void NewProcess::become() {
 }
 
 void NewProcess::leave_to_host() {
-  if (entry_ != nullptr) thread_order().note_process(*std::exchange(entry_, nullptr), 0);
+  if (entry_ == nullptr) return;
+  tell_sockets(0);
+  thread_order().note_process(*std::exchange(entry_, nullptr), 0);
 }
 
 void leave_order_for_program() {
@@ -202,6 +213,11 @@ void SignalAction::note_sent(pid_t process, int signal) const {
     if (one > 0 && is_sent) note_signal_to(one, signal, *own_);
   }
   errno = error;
+}
+
+APENET_EXPORT ipc::Block* apenet_member_block() {
+  ipc::Client* const client = ipc::Client::attached();
+  return client == nullptr || !client->is_own_block() ? nullptr : &client->block();
 }
 
 APENET_EXPORT pid_t fork() noexcept {

@@ -8,9 +8,18 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <cstdio>
 
 #include "runtime/ipc/client.hpp"
+
+// libapenet-sockets.so defines them, if it is loaded. Called before a process is started; within that action,
+// with the place of the process in the order, and its id, SocketBoard::Process::not_started, or 0: it has not
+// been; and before this process ends.
+extern "C" __attribute__((weak)) void apenet_socket_process_begins();
+extern "C" __attribute__((weak)) void apenet_socket_process_started(std::uint32_t place,
+                                                                    std::uint32_t process);
+extern "C" __attribute__((weak)) void apenet_socket_process_ends();
 
 namespace apenet::shim {
 
@@ -30,6 +39,8 @@ class NewProcess {
   void leave_to_host();
 
  private:
+  void tell_sockets(std::uint32_t process) const;
+
   ipc::OrderTable* table_ = nullptr;
   ipc::OrderedThread* own_ = nullptr;
   ipc::OrderedThread* entry_ = nullptr;

@@ -175,10 +175,16 @@ void find_process_manager(const ipc::Client& client) {
 
 void refuse_second_program() {
   if (!ipc::Client::is_of_run() || ipc::Client::is_fork()) return;
+  const ipc::Client* const client = ipc::Client::attached();
+  if (client != nullptr && client->is_own_block() && client->header().has_sockets != 0) {
+    refuse_library(
+        "began MPI in a process that another program has started: with --ip that one is the rank, and a "
+        "shell "
+        "or wrapper must start the program of MPI by exec");
+  }
   refuse_library(
       "began MPI in a second program of the rank: a rank has the MPI of one program, so run each program by "
-      "a "
-      "command of its own");
+      "a command of its own");
 }
 
 void note_abort(ipc::Client& client, int code) {

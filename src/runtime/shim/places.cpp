@@ -59,7 +59,10 @@ int split_by_node(Word comm, Word node, Word key, Word info, Word part) {
 // While Open MPI begins, that of its launcher; nullptr for the host's own.
 const char* known_host_name(ipc::Client* client) {
   if (client != nullptr) return client->block().place.host_name;
-  const ipc::Client* beginning = ipc::Client::attached();
+  ipc::Client* const beginning = ipc::Client::attached();
+  // A process that a rank with sockets has started.
+  if (beginning != nullptr && beginning->is_own_block() && beginning->header().has_sockets != 0)
+    return beginning->block().place.host_name;
   const bool begins = beginning != nullptr && !beginning->started() && has_launcher();
   return begins ? launcher_host_name : nullptr;
 }

@@ -28,6 +28,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/shim/child_processes.hpp"
 #include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
@@ -75,8 +76,13 @@ void note_exit() {
   errno = before;
 }
 
-[[noreturn]] void leave(int status) {
+void note_end() {
+  if (ipc::Client::is_member() && apenet_socket_process_ends != nullptr) apenet_socket_process_ends();
   note_exit();
+}
+
+[[noreturn]] void leave(int status) {
+  note_end();
   for (;;) ipc::host_call(SYS_exit_group, status, 0);
 }
 
@@ -91,7 +97,7 @@ void flush_streams() {
 
 __attribute__((destructor)) void note_end_of_program() {
   flush_streams();
-  note_exit();
+  note_end();
 }
 
 // The name of an object's file, in the folder of shared memory; empty if it is long.
@@ -135,7 +141,7 @@ void begin_records() {
   faults_at_begin = ipc::child_faults();
   record_own_image();
   if (has_own_mpi()) note_own_mpi();
-  at_quick_exit([] { note_exit(); });
+  at_quick_exit([] { note_end(); });
   pthread_atfork([] { note_library_start(); }, nullptr,
                  [] {
                    faults_at_begin = 0;
@@ -217,7 +223,7 @@ void note_own_mpi() {
 // The process ends with its last thread; mostly the first one is that.
 void leave_thread(int status) {
   if (ipc::host_call(SYS_gettid, 0, 0) == ipc::host_call(SYS_getpid, 0, 0)) {
-    note_exit();
+    note_end();
   } else {
     end_own_life();
   }
