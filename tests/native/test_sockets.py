@@ -135,6 +135,17 @@ def test_signals_and_files_end_waits_for_sockets():
 
 
 @needs_stack
+def test_sockets_in_messages_and_as_standard_streams(compile_native):
+    """Also in a program that is started without an environment: it would have the host's network."""
+    command = [PYTHON, str(PROGRAMS / "passed.py"), str(compile_native("sockets/streams.c"))]
+    first, second = (run([*command, ":", "-n", "1", *command], n=1) for _ in range(2))
+    told = "['1: one', '1: two', 'lo 127.0.0.1', 'eth0 10.0.0.1']"
+    lines = [line.rpartition(" ")[0] for line in first.stdout.decode().splitlines()]
+    assert lines == ["['the worker got one', 'two']", told, told]
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+
+
+@needs_stack
 def test_programs_inherit_sockets():
     command = [PYTHON, str(PROGRAMS / "heirs.py")]
     first, second = (run([*command, ":", "-n", "1", *command], n=1) for _ in range(2))

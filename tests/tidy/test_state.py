@@ -92,6 +92,7 @@ ALLOWED = {
     ("src/runtime/shim/heap.cpp", "memory"): "the heap of the process is one",
     ("src/api/sockets/names.cpp", "entry"): "gethostbyname() returns a pointer to it, as the C library's does",
     ("src/api/sockets/known_sockets.cpp", "value"): "the descriptors of the process: its own",
+    ("src/api/sockets/signals.cpp", "value"): "the handlers of the process: its own",
     ("src/api/sockets/simulated_socket.cpp", "value"): "a process has one way to the simulator",
     ("src/api/sockets/waits.cpp", "value"): "the epoll sets of the process: its own",
     ("src/runtime/shim/heap.cpp", "real"): "the C library's function",

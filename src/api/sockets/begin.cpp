@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "api/sockets/simulated_socket.hpp"
+#include "api/sockets/streams.hpp"
 
 namespace apenet::sockets {
 namespace {
@@ -63,6 +64,7 @@ void adopt_files() {
   }
   closedir(folder);
   caller->keep_only(known_numbers());
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO}) take_over_standard_stream(file);
 }
 
 __attribute__((constructor)) void begin() {

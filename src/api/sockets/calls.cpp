@@ -19,7 +19,9 @@
 
 #include "api/sockets/addresses.hpp"
 #include "api/sockets/epoll_sets.hpp"
+#include "api/sockets/passed_files.hpp"
 #include "api/sockets/simulated_socket.hpp"
+#include "api/sockets/streams.hpp"
 
 namespace apenet::sockets {
 namespace {
@@ -179,6 +181,10 @@ ssize_t receive_message(int file, msghdr* message, int flags) {
 }
 
 ssize_t send_message(int file, const msghdr* message, int flags) {
+  const cmsghdr* const control = CMSG_FIRSTHDR(message);
+  if (control != nullptr && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS)
+    return refused(EINVAL,
+                   "sendmsg() of descriptors by a socket of the network: only Unix sockets pass them");
   if (message->msg_controllen > 0) warn("sendmsg(): its control data is ignored");
   return send_parts(file, message->msg_iov, message->msg_iovlen, flags,
                     static_cast<const sockaddr*>(message->msg_name), message->msg_namelen);
@@ -338,6 +344,7 @@ APENET_SOCKETS_EXPORT int dup2(int file, int other) noexcept {
   if (file != other) before_close(other);
   const int result = real(file, other);
   if (file != other) note_duplicate(file, result);
+  if (file != other) take_over_standard_stream(result);
   return result;
 }
 
@@ -383,7 +390,10 @@ APENET_SOCKETS_EXPORT ssize_t recvfrom(int file, void* data, std::size_t bytes, 
 }
 APENET_SOCKETS_EXPORT ssize_t recvmsg(int file, msghdr* message, int flags) {
   APENET_REAL(recvmsg);
-  return is_simulated(file) ? receive_message(file, message, flags) : real(file, message, flags);
+  if (is_simulated(file)) return receive_message(file, message, flags);
+  const ssize_t result = real(file, message, flags);
+  if (result >= 0) note_received_files(*message);
+  return result;
 }
 APENET_SOCKETS_EXPORT ssize_t write(int file, const void* data, std::size_t bytes) {
   APENET_REAL(write);
@@ -407,7 +417,11 @@ APENET_SOCKETS_EXPORT ssize_t sendto(int file, const void* data, std::size_t byt
 }
 APENET_SOCKETS_EXPORT ssize_t sendmsg(int file, const msghdr* message, int flags) {
   APENET_REAL(sendmsg);
-  return is_simulated(file) ? send_message(file, message, flags) : real(file, message, flags);
+  if (is_simulated(file)) return send_message(file, message, flags);
+  note_files_to_send(*message, true);
+  const ssize_t result = real(file, message, flags);
+  if (result < 0) note_files_to_send(*message, false);
+  return result;
 }
 APENET_SOCKETS_EXPORT int sendmmsg(int file, mmsghdr* messages, unsigned count, int flags) {
   APENET_REAL(sendmmsg);

@@ -48,6 +48,7 @@ struct Known {
 // The abstract name of a stand-in: no two of a host have the same.
 struct StandInName {
   std::array<char, 16> mark{'\0', 'a', 'p', 'e', 'n', 'e', 't', '-', 's', 'o', 'c', 'k', 'e', 't'};
+  std::uint32_t rank = 0;
   std::uint32_t number = 0;
   std::uint32_t is_datagram = 0;
   std::uint32_t made_by = 0;  // the process
@@ -60,9 +61,15 @@ Known& known() {
   return value;
 }
 
+std::uint32_t own_rank() {
+  Caller* const caller = Caller::instance();
+  return caller == nullptr ? UINT32_MAX : caller->client().rank();
+}
+
 // Without a name, programs that inherit it do not know the socket.
 void name_stand_in(int file, const KnownSocket& socket) {
   StandInName name;
+  name.rank = own_rank();
   name.number = socket.number;
   name.is_datagram = socket.is_datagram ? 1 : 0;
   {
@@ -128,6 +135,10 @@ std::optional<KnownSocket> named_socket(int file) {
   if (length != begin + sizeof read) return {};
   std::memcpy(&read, name.sun_path, sizeof read);
   if (read.mark != StandInName{}.mark) return {};
+  if (read.rank != own_rank()) {
+    warn("a descriptor of a socket of another rank has come: only the processes of one rank can pass them");
+    return {};
+  }
   return KnownSocket{.number = read.number, .is_datagram = read.is_datagram != 0};
 }
 

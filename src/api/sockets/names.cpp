@@ -18,8 +18,6 @@
 namespace apenet::sockets {
 namespace {
 
-constexpr std::uint32_t first_address = 0x0a000001;  // IpNetwork::address_of(0)
-
 // Whether another node than these exists is the network's business.
 std::optional<std::uint32_t> node_number(std::string_view name) {
   constexpr std::string_view prefix = "node";
@@ -119,6 +117,8 @@ APENET_SOCKETS_EXPORT int getaddrinfo(const char* name, const char* service, con
   if (asked.ai_family == AF_INET6)  // as on a host without IPv6, whose socket() refuses the result
     return name == nullptr || std::strchr(name, ':') != nullptr ? real(name, service, &asked, result)
                                                                 : EAI_ADDRFAMILY;
+  if (asked.ai_family == AF_UNSPEC && name != nullptr && std::strchr(name, ':') != nullptr)
+    return real(name, service, &asked, result);  // a program may only read the number
   asked.ai_family = AF_INET;
   if (name == nullptr || is_numeric(name)) return real(name, service, &asked, result);
   if ((asked.ai_flags & AI_NUMERICHOST) != 0) return EAI_NONAME;

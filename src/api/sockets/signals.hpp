@@ -7,7 +7,7 @@ namespace apenet::sockets {
 
 struct SignalCounts {
   std::uint64_t handled = 0;
-  std::uint64_t interrupting = 0;  // of these, without SA_RESTART
+  std::uint64_t interrupting = 0;  // those without SA_RESTART
 };
 [[nodiscard]] SignalCounts signal_counts();
 

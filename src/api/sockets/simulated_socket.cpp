@@ -196,6 +196,17 @@ void Caller::share_with(std::uint32_t place, std::uint32_t process) {
   board().for_each_of(place_, [&](std::uint32_t number) { board().hold(place, process, number); });
 }
 
+void Caller::note_on_its_way(std::uint32_t number, bool is_sent) {
+  const ipc::Inside inside(card_.client());
+  board().sockets[number].holders += is_sent ? 1 : -1;
+}
+
+void Caller::note_received(std::uint32_t number) {
+  const ipc::Inside inside(card_.client());
+  board().hold(place_, process_, number);
+  --board().sockets[number].holders;
+}
+
 // Nobody waits for the answer.
 void Caller::post_close(std::uint32_t number) {
   post({.verb = ipc::SocketVerb::close, .socket = number}, nullptr, 0);

@@ -52,6 +52,9 @@ class Caller final : private native::Consumer {
   // Within an action: a process is started, which gets all that this one has. process: its id,
   // SocketBoard::Process::not_started, or 0: it has not been started.
   void share_with(std::uint32_t place, std::uint32_t process);
+  // A message with a descriptor of the socket is sent, or has not been; and has come to this process.
+  void note_on_its_way(std::uint32_t number, bool is_sent);
+  void note_received(std::uint32_t number);
   [[nodiscard]] ipc::SocketBoard& board() { return card_.client().socket_board(); }
 
  private:

@@ -68,7 +68,7 @@ inline bool is_last_library(std::string_view path) {
 }
 
 // Calls take(library) for each library of the right order, until it returns false. given: the user's
-// LD_PRELOAD, in which the shim may stand already.
+// LD_PRELOAD, in which the shim may stand already. shim: in a run with sockets two libraries.
 template <typename Take>
 void for_preloaded(std::string_view given, std::string_view shim, Take take) {
   bool goes_on = true;
@@ -78,11 +78,13 @@ void for_preloaded(std::string_view given, std::string_view shim, Take take) {
     return is_last_library(part) ? Group::last : Group::other;
   };
   for (const Group wanted : {Group::first, Group::other, Group::last}) {
-    if (wanted == Group::last) goes_on = take(shim);
+    if (wanted == Group::last)
+      for_parts(shim, preload_separators, [&](std::string_view part) { return goes_on = take(part); });
     for_parts(given, preload_separators, [&](std::string_view part) {
       const auto before = static_cast<std::size_t>(part.data() - given.data());
       const bool is_new = !has_part(given.substr(0, before), preload_separators, part);
-      if (goes_on && part != shim && is_new && group(part) == wanted) goes_on = take(part);
+      const bool is_own = has_part(shim, preload_separators, part);
+      if (goes_on && !is_own && is_new && group(part) == wanted) goes_on = take(part);
       return goes_on;
     });
     if (!goes_on) return;

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/child_processes.hpp"
 #include "runtime/shim/preload_order.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -106,7 +107,8 @@ class KnownVariables {
     }
   }
 
-  [[nodiscard]] std::string_view shim() const { return shim_; }  // its path; empty outside a run
+  // The path, behind that of the sockets if the run has them; empty outside a run.
+  [[nodiscard]] std::string_view shim() const { return shim_; }
   [[nodiscard]] std::span<const Kept> all() const {
     return std::span(kept_).first(count_.load(std::memory_order_acquire));
   }
@@ -120,6 +122,15 @@ class KnownVariables {
   void find_shim() {
     Dl_info info{};
     if (dladdr(reinterpret_cast<const void*>(&next_symbol), &info) != 0) shim_ = info.dli_fname;
+    if (apenet_socket_process_begins == nullptr ||
+        dladdr(reinterpret_cast<const void*>(&apenet_socket_process_begins), &info) == 0)
+      return;
+    const std::string_view sockets = info.dli_fname;  // stands before the shim
+    if (sockets.size() + 1 + shim_.size() > both_.size()) return;
+    char* end = std::copy(sockets.begin(), sockets.end(), both_.data());
+    *end++ = ' ';
+    end = std::copy(shim_.begin(), shim_.end(), end);
+    shim_ = {both_.data(), static_cast<std::size_t>(end - both_.data())};
   }
 
   // Apart from string_view, whose length would be counted for each pair of a variable and a name.
@@ -141,6 +152,7 @@ class KnownVariables {
   }
 
   std::string_view shim_;
+  std::array<char, 2048> both_{};
   std::array<Kept, most_kept> kept_{};
   std::atomic<std::size_t> count_{0};
   std::size_t lists_ = 0;
