@@ -124,6 +124,7 @@ def test_children_have_the_sockets_of_their_rank(how):
 def test_signals_and_files_end_waits_for_sockets():
     first, second = (run([PYTHON, str(PROGRAMS / "interrupted.py")], n=1) for _ in range(2))
     lines = first.stdout.decode().splitlines()
+    assert lines.pop() == "by a child of the handler"
     assert not [line for line in lines if "returned" in line]
     times = [float(line.split()[-1]) for line in lines]
     waits = [after - before for before, after in itertools.pairwise(times)][:14]

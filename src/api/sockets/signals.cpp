@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -34,8 +36,30 @@ std::array<std::atomic<bool>, NSIG>& interrupting() {
 
 constinit thread_local SignalCounts counts __attribute__((tls_model("initial-exec")));
 
+struct Deferred {
+  int number = 0;
+  siginfo_t info{};
+};
+struct DeferredSignals {
+  int depth = 0;  // HandlersWait
+  std::size_t count = 0;
+  std::array<Deferred, 16> signals{};
+};
+constinit thread_local DeferredSignals deferred __attribute__((tls_model("initial-exec")));
+
+// An instruction of the thread itself has raised it.
+bool is_fault(int number) {
+  return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL || number == SIGTRAP ||
+         number == SIGSYS || number == SIGABRT;
+}
+
 void run(int number, siginfo_t* info, void* context) {
   const Handling& handling = handlings()[static_cast<std::size_t>(number)];
+  if (deferred.depth > 0 && deferred.count < deferred.signals.size() && !is_fault(number)) {
+    deferred.signals[deferred.count] = {number, *info};
+    ++deferred.count;
+    return;
+  }
   ++counts.handled;
   if ((handling.flags.load() & SA_RESTART) == 0) ++counts.interrupting;
   handling.function.load()(number, info, context);
@@ -49,6 +73,45 @@ bool is_function(const struct sigaction& action) {
 
 SignalCounts signal_counts() {
   return counts;
+}
+
+HandlersWait::HandlersWait() {
+  ++deferred.depth;
+}
+
+HandlersWait::~HandlersWait() {
+  --deferred.depth;
+}
+
+SignalCounts waiting_handlers() {
+  SignalCounts found{.handled = deferred.count};
+  for (std::size_t i = 0; i < deferred.count; ++i) {
+    const Handling& handling = handlings()[static_cast<std::size_t>(deferred.signals[i].number)];
+    if ((handling.flags & SA_RESTART) == 0) ++found.interrupting;
+  }
+  return found;
+}
+
+void run_waiting_handlers() {
+  while (deferred.depth == 0 && deferred.count > 0) {
+    sigset_t every{};
+    sigset_t before{};
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    Deferred first = deferred.signals[0];
+    std::copy(deferred.signals.begin() + 1, deferred.signals.end(), deferred.signals.begin());
+    --deferred.count;
+    sigset_t during = before;
+    struct sigaction action {};
+    sigaction(first.number, nullptr, &action);
+    sigorset(&during, &before, &action.sa_mask);
+    if ((action.sa_flags & SA_NODEFER) == 0) sigaddset(&during, first.number);
+    pthread_sigmask(SIG_SETMASK, &during, nullptr);
+    ucontext_t context{};
+    getcontext(&context);
+    run(first.number, &first.info, &context);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
 }
 
 APENET_SOCKETS_EXPORT int sigaction(int number, const struct sigaction* action,

@@ -107,6 +107,9 @@ ipc::SocketAnswer Caller::answer_of(std::string_view name, const ipc::SocketCall
   const bool restarts = call.verb != ipc::SocketVerb::poll && call.most_ps < 0;
   const auto is_interrupted = [&] {
     const SignalCounts now = signal_counts();
+    const SignalCounts waiting = waiting_handlers();
+    if (call.verb == ipc::SocketVerb::connect && call.most_ps < 0) return waiting.interrupting > 0;
+    if (waiting.handled > 0) return true;
     return restarts ? now.interrupting != before.interrupting : now.handled != before.handled;
   };
   ipc::SocketBoard::Wait* const wait = board().add_wait(process_);
@@ -131,8 +134,10 @@ ipc::SocketAnswer Caller::answer_of(std::string_view name, const ipc::SocketCall
   return answer;
 }
 
-ipc::SocketAnswer Caller::call(std::string_view name, const ipc::SocketCall& call, const void* buffer,
-                               std::size_t bytes, const CallCost& cost, const std::function<bool()>& stops) {
+ipc::SocketAnswer Caller::call_once(std::string_view name, const ipc::SocketCall& call, const void* buffer,
+                                    std::size_t bytes, const CallCost& cost,
+                                    const std::function<bool()>& stops) {
+  const HandlersWait handlers;
   const ipc::Inside inside(card_.client());
   if (card_.has_left()) return {.result = -ENETDOWN};
   close_of_ended();
@@ -160,7 +165,22 @@ ipc::SocketAnswer Caller::call(std::string_view name, const ipc::SocketCall& cal
   return answer;
 }
 
+ipc::SocketAnswer Caller::call(std::string_view name, const ipc::SocketCall& call, const void* buffer,
+                               std::size_t bytes, const CallCost& cost, const std::function<bool()>& stops) {
+  ipc::SocketAnswer answer = call_once(name, call, buffer, bytes, cost, stops);
+  while (waiting_handlers().handled > 0) {
+    const bool begins_again = answer.result == -EINTR && waiting_handlers().interrupting == 0 &&
+                              call.verb != ipc::SocketVerb::poll && call.most_ps < 0;
+    run_waiting_handlers();
+    if (!begins_again) break;
+    const CallCost further{.before = {}, .after = cost.after, .is_further_part = true};
+    answer = call_once(name, call, buffer, bytes, further, stops);
+  }
+  return answer;
+}
+
 void Caller::close(std::uint32_t number) {
+  const HandlersWait handlers;
   const ipc::Inside inside(card_.client());
   if (card_.has_left()) return;
   close_of_ended();
@@ -172,6 +192,7 @@ void Caller::close(std::uint32_t number) {
 }
 
 void Caller::keep_only(const std::vector<std::uint32_t>& numbers) {
+  const HandlersWait handlers;
   const ipc::Inside inside(card_.client());
   if (card_.has_left()) return;
   std::vector<std::uint32_t> others;
@@ -185,6 +206,7 @@ void Caller::keep_only(const std::vector<std::uint32_t>& numbers) {
 }
 
 void Caller::share_with(std::uint32_t place, std::uint32_t process) {
+  const HandlersWait handlers;
   const ipc::Inside inside(card_.client());
   ipc::SocketBoard::Process& fresh = board().processes[place];
   if (process == 0) return release_all(place);
@@ -197,11 +219,13 @@ void Caller::share_with(std::uint32_t place, std::uint32_t process) {
 }
 
 void Caller::note_on_its_way(std::uint32_t number, bool is_sent) {
+  const HandlersWait handlers;
   const ipc::Inside inside(card_.client());
   board().sockets[number].holders += is_sent ? 1 : -1;
 }
 
 void Caller::note_received(std::uint32_t number) {
+  const HandlersWait handlers;
   const ipc::Inside inside(card_.client());
   board().hold(place_, process_, number);
   --board().sockets[number].holders;

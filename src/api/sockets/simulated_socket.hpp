@@ -62,6 +62,8 @@ class Caller final : private native::Consumer {
   static Caller* begin_member(ipc::Client& client);
   void take(const ipc::Event& event) noexcept override;
   std::uint64_t post(const ipc::SocketCall& call, const void* buffer, std::size_t bytes);
+  ipc::SocketAnswer call_once(std::string_view name, const ipc::SocketCall& call, const void* buffer,
+                              std::size_t bytes, const CallCost& cost, const std::function<bool()>& stops);
   ipc::SocketAnswer answer_of(std::string_view name, const ipc::SocketCall& call, const void* buffer,
                               std::size_t bytes, const std::function<bool()>& stops);
   void post_close(std::uint32_t number);

@@ -86,3 +86,17 @@ child = in_child(lambda: socket.create_connection(("localhost", 70)))
 server.accept()
 note("accepted")
 os.waitpid(child, 0)
+
+# A handler may start processes and use sockets: it runs once the call that it has interrupted is over.
+
+
+def start_from_handler(*_):
+    if os.fork() == 0:
+        socket.create_connection(("localhost", 70)).sendall(b"by a child of the handler")
+        os._exit(0)
+
+
+signal.signal(signal.SIGALRM, start_from_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+print(server.accept()[0].recv(99).decode(), flush=True)
+os.wait()
