@@ -17,6 +17,7 @@ void bind_schema(nanobind::module_& module);
 void bind_links(nanobind::module_& module);
 void bind_machine(nanobind::module_& module);
 void bind_card_tests(nanobind::module_& module);
+void bind_gateway(nanobind::module_& module);
 void bind_workloads(nanobind::module_& module);
 void bind_perf(nanobind::module_& module);
 void bind_replay(nanobind::module_& module);

@@ -35,6 +35,7 @@ NB_MODULE(_core, module) {
   apenet::bind_perf(module);
   apenet::bind_session(module);
   apenet::bind_traffic(module);
+  apenet::bind_gateway(module);
   apenet::bind_workloads(module);
   apenet::bind_replay(module);
 }

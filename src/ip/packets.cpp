@@ -18,6 +18,10 @@ unsigned octet(std::span<const std::byte> packet, std::size_t at) {
 
 }  // namespace
 
+bool is_version_4(std::span<const std::byte> packet) {
+  return packet.size() >= ip_header_bytes && octet(packet, 0) >> 4U == 4;
+}
+
 std::uint32_t target_of(std::span<const std::byte> packet) {
   std::uint32_t target = 0;
   if (packet.size() < ip_header_bytes) return 0;

@@ -8,6 +8,7 @@
 
 namespace apenet::ip {
 
+[[nodiscard]] bool is_version_4(std::span<const std::byte> packet);
 // The address to which a packet goes; 0: it is too short.
 [[nodiscard]] std::uint32_t target_of(std::span<const std::byte> packet);
 [[nodiscard]] bool is_tcp(std::span<const std::byte> packet);

@@ -66,6 +66,7 @@ _PLACES = {
     "machine": _Place("machine"),
     "partition": _Place("partition"),
     "cluster": _Place("cluster"),
+    "ip": _Place("ip"),
     "doctor": _Place("doctor", "doctor"),
     "perf": _Place("perf", "perf"),
     "examples": _Place("examples"),

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 
 #include "ip/packets.hpp"
 #include "kernel/refuse.hpp"
+#include "machine/ip_packet.hpp"
 #include "machine/node_name.hpp"
 
 namespace apenet {
@@ -20,8 +20,6 @@ constexpr std::int64_t send_buffer_bytes = 256 * 1024;
 constexpr std::int64_t most_polled = 65536;
 // Beyond the numbers of the machine's components.
 constexpr std::uint32_t first_source = 1U << 24U;
-constexpr std::uint64_t loss_stream =
-    0x6c6f7373'00000000;  // "loss": distinct from other draws with the same seed
 
 ip::Endpoint to_ip(ipc::SocketEndpoint endpoint) {
   return {.address = endpoint.address, .port = static_cast<std::uint16_t>(endpoint.port)};
@@ -37,19 +35,10 @@ message::DatagramCosts costs_of(const MachineDescription& machine) {
   return costs;
 }
 
-// A draw of 64 bits below it is a loss.
-std::uint64_t threshold_of(double probability) {
-  constexpr double most = 18446744073709549568.0;  // the largest double below 2^64
-  return static_cast<std::uint64_t>(std::min(std::ldexp(probability, 64), most));
-}
-
 }  // namespace
 
 IpNetwork::IpNetwork(Run run, Setup setup)
-    : run_(std::move(run)),
-      costs_(costs_of(run_.machine.description())),
-      loss_threshold_(threshold_of(run_.machine.description().ip_software.loss_probability)),
-      first_kernel_(setup.first_kernel) {
+    : run_(std::move(run)), costs_(costs_of(run_.machine.description())), first_kernel_(setup.first_kernel) {
   const std::vector<Place>& places = setup.places;
   std::vector<ip::PacketCapture::Interface> interfaces;
   std::map<NodeId, std::uint32_t> numbers;
@@ -68,7 +57,8 @@ IpNetwork::IpNetwork(Run run, Setup setup)
                                      .receive_buffer_bytes = receive_buffer_bytes,
                                      .send_buffer_bytes = send_buffer_bytes});
     node.source = {EventKind::process, first_source + index, 0};
-    node.losses = SplitMix64(run_.simulation.seed(), loss_stream + number);
+    node.loss.emplace(run_.machine.description().ip_software.loss_probability, run_.simulation.seed(),
+                      number);
     interfaces.push_back({node.address, node_name(run_.machine.description(), id)});
     node_at_[node.address] = index;
     nodes_.push_back(std::move(node));
@@ -376,18 +366,12 @@ void IpNetwork::send_to_card(Node& node, std::uint32_t target, std::uint64_t id)
   const std::vector<std::byte>& packet = packets_.at(id);
   see(node, ip::PacketCapture::Direction::out, node.works_until, packet);
   const auto found = node_at_.find(target);
-  const bool is_lost = loss_threshold_ > 0 && node.losses.next() < loss_threshold_;
-  if (found == node_at_.end() || is_lost) {
+  if (node.loss->next() || found == node_at_.end()) {
     packets_.erase(id);
     return;
   }
-  Descriptor descriptor;
-  descriptor.verb = Verb::send;
-  descriptor.source = node.kernel;
-  descriptor.target = nodes_[found->second].kernel;
-  descriptor.channel = run_.machine.channel_between(descriptor.source, descriptor.target);
-  descriptor.bytes = static_cast<std::int64_t>(packet.size()) + costs_.header_bytes;
-  descriptor.message = id;
+  const Descriptor descriptor =
+      packet_descriptor(run_.machine, node.kernel, nodes_[found->second].kernel, packet.size(), id);
   run_.machine.post(node.works_until, descriptor);
   run_.sent(descriptor.bytes);
 }

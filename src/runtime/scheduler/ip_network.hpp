@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "ip/capture.hpp"
+#include "ip/loss.hpp"
 #include "ip/sockets.hpp"
-#include "kernel/random.hpp"
 #include "kernel/simulation.hpp"
 #include "machine/machine.hpp"
 #include "runtime/ipc/protocol.hpp"
@@ -109,7 +109,7 @@ class IpNetwork final : private EventHandler {
     ProcessId kernel = 0;
     std::unique_ptr<ip::Sockets> sockets;
     EventSource source;
-    SplitMix64 losses{0};
+    std::optional<ip::PacketLoss> loss;
     Time works_until;
     Time due = Time::never();            // when the event stack_is_due that counts comes
     std::vector<std::uint64_t> waiting;  // calls that wait, in the order in which they began to
@@ -144,7 +144,6 @@ class IpNetwork final : private EventHandler {
 
   Run run_;
   const message::DatagramCosts costs_;
-  const std::uint64_t loss_threshold_;
   std::vector<std::uint32_t> node_of_rank_;  // index into nodes_
   std::vector<Node> nodes_;
   std::vector<EventSource> rank_sources_;
