@@ -42,6 +42,7 @@ def up(
     first, *_, last = [*network.addresses(), *network.addresses()]
     names = f"{len(network.nodes)} nodes, {first[0]} ({first[1]}) to {last[0]} ({last[1]})"
     messages().print(f"{network.machine}: {names}. A shell there: ip netns exec {last[0]} sh", markup=False)
+    messages().print("In real time: it does not repeat, and the host's delays are in all times.", markup=False)
 
 
 @app.command(cls=HelpfulCommand)
