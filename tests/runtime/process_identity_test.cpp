@@ -54,6 +54,30 @@ class Child {
   pid_t id_;
 };
 
+// A shell that becomes the rank's program.
+TEST(ProcessIdentity, AProcessThatHasJustExecutedAProgramIsAwaited) {
+  SharedMemory shared(1);
+  auto* const base = reinterpret_cast<std::byte*>(&shared.header());
+  const std::size_t bytes = ipc::Layout{1}.total_bytes();
+  const auto file = static_cast<int>(shared.header().parts_fd);
+  std::array<int, 2> pipe_ends{};
+  ASSERT_EQ(pipe(pipe_ends.data()), 0);
+  const Child child([&] {
+    munmap(base, bytes);
+    const char has_left = 1;
+    [[maybe_unused]] const ssize_t written = write(pipe_ends[1], &has_left, 1);
+    usleep(50'000);
+    mmap(base, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0);
+  });
+  char has_left = 0;
+  ASSERT_EQ(read(pipe_ends[0], &has_left, 1), 1);
+  ProcessIds ids(shared);
+  ids.set_tree(ProcessTree(getpid(), {child.id()}));
+  shared.block(0).identity.process_id = static_cast<std::uint32_t>(child.id());
+  EXPECT_EQ(ids.of(0), static_cast<std::uint32_t>(child.id()));
+  for (const int end : pipe_ends) close(end);
+}
+
 // Each of them has the mapping: this process has made it.
 TEST(ProcessIdentity, NoOtherProcessThatHasTheMappingRepresentsARank) {
   SharedMemory shared(5);

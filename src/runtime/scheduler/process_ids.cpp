@@ -52,6 +52,18 @@ Mapped has_mapped(std::uint32_t process_id, std::uint64_t inode) {
   return any && again.peek() != std::ifstream::traits_type::eof() ? Mapped::no : Mapped::ends;
 }
 
+// A process that has just executed another program has yet to map the simulation again.
+Mapped await_mapped(std::uint32_t process_id, std::uint64_t inode) {
+  constexpr int most_tries = 250;
+  constexpr useconds_t pause_us = 2000;
+  Mapped mapped = has_mapped(process_id, inode);
+  for (int tries = 1; mapped == Mapped::no && tries < most_tries; ++tries) {
+    usleep(pause_us);
+    mapped = has_mapped(process_id, inode);
+  }
+  return mapped;
+}
+
 }  // namespace
 
 bool has_ended(std::uint32_t process_id) {
@@ -104,7 +116,7 @@ std::uint32_t ProcessIds::of(std::uint32_t rank) {
   if (is_number && known.pidfd < 0) known.started_at = start_time(claimed);
   known.process_id = claimed;
   const Mapped mapped = is_number && tree_.holds(rank, static_cast<int>(claimed))
-                            ? has_mapped(claimed, shared_.inode())
+                            ? await_mapped(claimed, shared_.inode())
                             : Mapped::no;
   const bool has_gone =
       mapped == Mapped::ends || (is_number && has_ended(claimed)) || (is_number && !still_runs(rank));
