@@ -112,7 +112,7 @@ WRAPPERS = {
         Wrapper("processes", "unshare --pid --fork", ("unshare", "--pid", "--fork"), "unshare", needs_root=True),
         Wrapper("user", "unshare --map-root-user", ("unshare", "--map-root-user"), "unshare"),
         Wrapper("bwrap", "bwrap --dev-bind / /", ("bwrap", "--dev-bind", "/", "/"), "bwrap"),
-        Wrapper("tmux", "tmux new-session -d", ("sh", "-c", _TMUX, "{lock}"), "tmux"),
+        Wrapper("tmux", "tmux new-session -d", ("sh", "-c", _TMUX, "{socket}"), "tmux"),
         Wrapper("vfork", "a launcher in C, vfork and execvpe", ("{forks}",)),
         Wrapper("container", "a sandbox without ptrace and memfd_create", ("{box}",)),
         Wrapper("static", "a static launcher that passes its environment on", ("{drops}", "keep")),
@@ -175,8 +175,8 @@ class Bench:
                 values[word] = str(self.launcher(word.strip("{}")))
             elif word == "{go}":
                 values[word] = str(self._made("clears", ["go", "build"], [SOURCES / "clears.go"]))
-            elif word == "{lock}":
-                values[word] = str(self._folder / "lock")
+            elif word in ("{lock}", "{socket}"):
+                values[word] = str(self._folder / word.strip("{}"))
             elif word == "{makefile}":
                 path = self._folder / f"Makefile-{abs(hash(tuple(program)))}"
                 path.write_text(_MAKEFILE.format(" ".join(program)), encoding="utf-8")
