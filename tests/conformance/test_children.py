@@ -101,9 +101,10 @@ def test_signals_end_waits_beside_children_in_virtual_time(apenet, build):
         ("exec 3< <(sleep 3); read -u 3 -t 1 line", 1, 142),
         ("coproc sleep 3; read -u ${COPROC[0]} -t 1 line", 1, 142),
         ("read -t 5 line < <(sleep 3; echo here)", 3, 0),
+        ("(kill -STOP $BASHPID; exit 4) & sleep 0.5; kill -CONT $!; sleep 0.5; wait $!", 1, 4),
     ],
 )
-def test_a_limit_of_the_shell_is_virtual(apenet, script, real_s, status):
+def test_waits_of_the_shell_are_virtual(apenet, script, real_s, status):
     program = "import subprocess, sys, mpi4py.MPI; sys.stdout.write(subprocess.check_output(sys.argv[1:], text=True))"
     timed = f"TIMEFORMAT=%3R; {{ time {{ {script}; echo $? $line; }}; }} 2>&1"
     done = apenet("run", "-n", "1", "--", "python", "-c", program, "bash", "-c", timed)

@@ -89,6 +89,13 @@ bool deals_with(pid_t process, int signal) {
          has_signal(status, "SigCgt:\t", signal);
 }
 
+// kill() of this process stops this one.
+bool stops_itself(pid_t process, int signal) {
+  const pid_t own = getpid();
+  const bool is_sent = process == own || process == 0 || process == -1 || -process == getpgid(0);
+  return is_sent && effect_of(signal) == SignalEffect::stops && !deals_with(own, signal);
+}
+
 bool is_stopped(pid_t process) {
   ProcessText buffer;
   return stat_field(read_of(process, process, "stat", buffer), 3).starts_with('T');
@@ -182,9 +189,12 @@ void leave_order_for_program() {
   if (OrderedThread* const entry = thread_order().find_process(own)) thread_order().forget_process(*entry);
 }
 
-SignalAction::SignalAction() : own_(ordered_thread()) {
+SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()) {
   if (own_ != nullptr && !thread_order().has_processes()) own_ = nullptr;
-  if (own_ != nullptr) thread_order().enter(*own_);
+  if (own_ == nullptr) return;
+  thread_order().enter(*own_);
+  if (!stops_itself(process, signal)) return;
+  thread_order().leave(*std::exchange(own_, nullptr), !is_in_call());
 }
 
 SignalAction::~SignalAction() {

@@ -85,7 +85,7 @@ int queue_signal_to_thread(pid_t process, pid_t thread, siginfo_t& info) {
 APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   static const auto real = next<int (*)(pid_t, int)>("kill");
   if (send_to_rank(process, described(signal, SI_USER))) return 0;
-  const SignalAction action;
+  const SignalAction action(process, signal);
   const int result = real(process, signal);
   if (result == 0) action.note_sent(process, signal);
   if (action.is_of_order(process)) return result;
@@ -109,7 +109,7 @@ APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) {
 APENET_EXPORT int sigqueue(pid_t process, int signal, const sigval value) noexcept {
   static const auto real = next<int (*)(pid_t, int, sigval)>("sigqueue");
   if (send_to_rank(process, described(signal, SI_QUEUE, value))) return 0;
-  const SignalAction action;
+  const SignalAction action(process, signal);
   const int result = real(process, signal, value);
   if (result == 0) action.note_sent(process, signal);
   return result;
