@@ -1,6 +1,7 @@
 """Processes that a rank starts act in its order: their clocks and sleeps are virtual, and their end has a time."""
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -94,6 +95,10 @@ def test_signals_end_waits_beside_children_in_virtual_time(apenet, build):
     ]
 
 
+# An alarm goes on in the program that its process executes.
+ALARMED = 'import os, signal; signal.alarm(1); os.execlp("sleep", "sleep", "5")'
+
+
 @pytest.mark.parametrize(
     ("script", "real_s", "status"),
     [
@@ -101,7 +106,11 @@ def test_signals_end_waits_beside_children_in_virtual_time(apenet, build):
         ("exec 3< <(sleep 3); read -u 3 -t 1 line", 1, 142),
         ("coproc sleep 3; read -u ${COPROC[0]} -t 1 line", 1, 142),
         ("read -t 5 line < <(sleep 3; echo here)", 3, 0),
+        ("timeout 1 sh -c 'sleep 3 & wait'", 1, 124),
+        ("sh -c 'sleep 3 & wait; exit 5'", 3, 5),
+        (f"(python -c '{ALARMED}'; exit $?) 2> /dev/null", 1, 142),
         ("(kill -STOP $BASHPID; exit 4) & sleep 0.5; kill -CONT $!; sleep 0.5; wait $!", 1, 4),
+        ("(kill -STOP $BASHPID; exit $(date +%1N)) & sleep 0.5; kill -CONT $!; sleep 0.5; wait $!", 1, 5),
     ],
 )
 def test_waits_of_the_shell_are_virtual(apenet, script, real_s, status):
@@ -217,10 +226,15 @@ HOST_MEETINGS = (
     "fcntl",
     "sigwait",
     "signalfd",
-    "sigsuspend",
-    "pause",
     "pidfd",
 )
+
+
+@pytest.mark.parametrize("kind", ["sigsuspend", "pause"])
+def test_a_wait_for_a_signal_of_a_process_is_in_order(apenet, build, kind):
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "meetings.c"), kind, ".")
+    assert done.stdout.splitlines() == ["child: 30.0", "rank: 30.0"], done.stderr
+    assert "this run may not repeat exactly" not in done.stderr
 
 
 @pytest.mark.parametrize("kind", HOST_MEETINGS)
@@ -294,3 +308,25 @@ def test_what_a_program_does_at_the_begin_of_a_child_harms_neither(apenet, build
     program = build(PROGRAMS / "fork_handlers.c")
     done = apenet("run", "-n", "2", "--", program)
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["0: 0 0", "1: 0 0"]), done.stderr
+
+
+@pytest.mark.parametrize("tool", ["a stand-in", "strace", "gdb"])
+def test_a_tracer_as_a_child_is_left_to_the_host(apenet, tmp_path, tool):
+    """What it traces stops and goes on as it says: the order of processes would wait for ever."""
+    found = shutil.which(tool)
+    commands = {
+        "strace": ["strace", "-f", "-o", "/dev/null", "sleep", "0.1"],
+        "gdb": ["gdb", "-batch", "-ex", "run", "--args", "sleep", "0.1"],
+        "a stand-in": [tmp_path / "ltrace", "sleep", "0.1"],
+    }
+    if tool == "a stand-in":
+        found = str(commands[tool][0])
+        Path(found).write_text('#!/bin/sh\n"$@"\n', encoding="utf-8")
+        Path(found).chmod(0o755)
+    if found is None:
+        pytest.skip(f"{tool} is not installed")
+    program = "import subprocess, sys, mpi4py.MPI; print(subprocess.run(sys.argv[1:]).returncode)"
+    done = apenet("run", "-n", "1", "--", "python", "-c", program, *commands[tool])
+    assert done.stdout.splitlines()[-1] == "0", done.stderr
+    told = f"'{found}', which traces processes, which act in the host's time as it does: it saw the clocks of the host"
+    assert f"apenet: warning: rank 0: {told}\n" in done.stderr

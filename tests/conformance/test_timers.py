@@ -76,3 +76,22 @@ def test_timers_end_calls_in_the_host_and_outlive_exec(apenet, build, tmp_path, 
     program = build(HERE / "timers" / "timers_in_host.c")
     done = apenet("run", "-n", "1", "--machine", "ape16", "--", program, after, tmp_path)
     assert (done.returncode, done.stdout) == (status, "passed\n"), done.stderr
+
+
+def test_a_timer_goes_on_in_the_program_that_a_rank_executes(apenet):
+    handles = (
+        "import signal, time; seen = [0.0]; signal.signal(signal.SIGALRM, lambda *_: seen.append(time.time()));"
+        "time.sleep(2); print(*(f'{at % 60:.2f}' for at in (*seen, time.time())))"
+    )
+    program = (
+        "import os, signal, sys, mpi4py.MPI; signal.signal(signal.SIGALRM, signal.SIG_IGN);"
+        "signal.setitimer(signal.ITIMER_REAL, 0.25, 1.5); os.execlp('python', 'python', '-c', sys.argv[1])"
+    )
+    done = apenet("run", "-n", "2", "--", "python", "-c", program, handles)
+    assert done.stdout.splitlines() == ["0.00 0.25 1.75 2.00"] * 2, done.stderr
+
+
+def test_a_rank_that_executes_another_program_keeps_its_clock_for_its_children(apenet):
+    program = "import os, time, mpi4py.MPI; time.sleep(2); os.execlp('sh', 'sh', '-c', 'date +%s; sleep 1; date +%s')"
+    done = apenet("run", "-n", "1", "--", "python", "-c", program)
+    assert done.stdout.split() == ["1122249602", "1122249603"], done.stderr

@@ -20,6 +20,8 @@ extern "C" __attribute__((weak)) void apenet_rank_named();
 // when its clock has reached Block::timer_due_ps. The second may run handlers of signals: not with the lock.
 extern "C" __attribute__((weak)) void apenet_time_begins();
 extern "C" __attribute__((weak)) void apenet_timers_due();
+// Likewise. Called when a program that the process has executed in its place goes on in virtual time.
+extern "C" __attribute__((weak)) void apenet_goes_on(const apenet::ipc::LeftAlarm* alarm);
 
 // The shim defines it (shim/threads.cpp). Whether the thread, by its id of the host, serves a library, and
 // does nothing for which the program waits.
@@ -369,6 +371,7 @@ class Client {
   const Event* on_empty_poll(Time cost, std::uint32_t least_events);
   void note_moved();
   void note_resumed();
+  void go_on();
   const Event* test(bool spins, Time cost);
   const Event* skip_ahead();
   [[nodiscard]] const Event* front() const;
@@ -427,6 +430,7 @@ class Client {
   std::uint32_t rank_;
   std::uint32_t process_id_;
   bool is_member_ = false;
+  bool has_claimed_ = false;      // the block, in this program
   std::int64_t run_made_at_s_;    // a copy, because forks of a rank cannot read the mapping
   std::uint32_t resumes_at_ = 0;  // event_tail at the last of Grant::least_events
 };

@@ -201,7 +201,15 @@ Client* Client::find_attached() {
   const std::uint32_t owner = client->block_->identity.process_id.load(std::memory_order_relaxed);
   if (owner != client->process_id_) return owner == 0 ? nullptr : join_order(*client);
   attached_.store(client, std::memory_order_release);
+  if (!client->has_claimed_ && client->started()) client->go_on();
   return client;
+}
+
+// The rank has executed this program. What the one before it has started stays in its order.
+void Client::go_on() {
+  const OrderTable* const table = order_table();
+  if (table != nullptr && table->processes.load() == 0) begin_order();
+  if (apenet_goes_on != nullptr) apenet_goes_on(&block_->left_alarm);
 }
 
 bool Client::is_of_run() {
@@ -238,6 +246,7 @@ Client* Client::instance() {
   if (!client->block_->identity.process_id.compare_exchange_strong(owner, client->process_id_)) {
     return owner == client->process_id_ ? client : nullptr;
   }
+  client->has_claimed_ = true;
   client->require_shim();
   // If yama restricts process_vm_* to descendants, this names the simulator. The call fails only where there
   // is no yama.
@@ -372,7 +381,10 @@ Client* Client::join_order(Client& process) {
   if (threads == nullptr || has_tried.exchange(true)) return nullptr;
   auto* const table =
       reinterpret_cast<OrderTable*>(process.base_ + process.layout_.order_offset(process.rank_));
-  if (const OrderedThread* const own = threads->join(*table)) make_member(*own);
+  const OrderedThread* const own = threads->join(*table);
+  if (own == nullptr) return nullptr;
+  make_member(*own);
+  if (member_client() != nullptr && apenet_goes_on != nullptr) apenet_goes_on(&own->left_alarm);
   return member_client();
 }
 

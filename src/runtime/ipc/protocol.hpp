@@ -215,6 +215,7 @@ struct Block {
   // The clock at which the first of the process's timers is due, or of the signals that ranks have sent it;
   // see shim/virtual_timers.hpp. Owner: the process; the simulator lowers it while the process waits.
   std::atomic<std::int64_t> timer_due_ps{never_ps};
+  LeftAlarm left_alarm;
   SignalRing signals;
   ProgramMessages program_messages;
   EventConsumer consumers[interface_count];  // private to the process, as is the next

@@ -88,6 +88,12 @@ struct OrderObject {
   [[nodiscard]] bool is_shared() const { return process == 0 && (at & shared_mark) != 0; }
 };
 
+// The timer of setitimer() that a process leaves to the program which it executes.
+struct LeftAlarm {
+  std::int64_t due_ps = 0;  // since virtual time began; 0: does not run
+  std::int64_t interval_ps = 0;
+};
+
 struct OrderedThread {
   static constexpr std::int64_t no_deadline_ps = INT64_MAX;
 
@@ -95,7 +101,9 @@ struct OrderedThread {
   std::uint32_t process = 0;  // its id in the host; 0: is about to be started
   std::uint32_t parent = 0;   // the process that has started this one, whose first thread it is; 0: the rank
   bool leads = false;         // the first thread of a process that another one has started
-  bool is_stopped = false;    // by a signal of another process of the order: nobody waits for it
+  LeftAlarm left_alarm;
+  bool is_stopped = false;          // by a signal of a process of the order: nobody waits for it
+  bool has_stopped_itself = false;  // likewise: it goes on at the time of the signal that lets it
   ThreadActs acts = ThreadActs::free;
   Woken woken = Woken::no;
   WaitEnds ends = WaitEnds::by_thread;
@@ -279,8 +287,11 @@ class ThreadOrder {
   void ask_process(std::uint32_t process, int signal, const OrderedThread& from);
   // Likewise: it has ended in the host by that signal.
   void note_killed(std::uint32_t process, const OrderedThread& from);
-  // Likewise: it has been stopped, or goes on.
-  void note_stopped(std::uint32_t process, bool is_stopped);
+  // Likewise: it has been stopped, or will be at once.
+  void note_stopped(std::uint32_t process, bool by_itself);
+  [[nodiscard]] bool has_stopped(std::uint32_t process);
+  // Likewise: it is about to go on.
+  void note_continued(std::uint32_t process, const OrderedThread& from);
   // At which threads are blocked that wait for files which only processes of this order make ready.
   [[nodiscard]] const void* files() const { return &table_->files; }
   // Within an action that is about to change such a file: threads that the host has blocked there may go on

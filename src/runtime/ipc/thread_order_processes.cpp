@@ -127,8 +127,10 @@ OrderedThread* ThreadOrder::join(OrderTable& table) {
   if (is_acting(*own)) table_->acting = 0;
   const ActionKey key = own->key;
   const std::uint32_t of = own->parent;
+  const LeftAlarm alarm = own->left_alarm;
   std::construct_at(own);
   own->key = key;
+  own->left_alarm = alarm;
   own->process = own_id;
   own->parent = of;
   own->leads = true;
@@ -315,10 +317,33 @@ void ThreadOrder::note_killed(std::uint32_t process, const OrderedThread& from) 
   note_process_ended(process, &from.key);
 }
 
-void ThreadOrder::note_stopped(std::uint32_t process, bool is_stopped) {
+void ThreadOrder::note_stopped(std::uint32_t process, bool by_itself) {
   Guard guard(*this);
   for_each([&](OrderedThread& thread) {
-    if (thread.process == process) thread.is_stopped = is_stopped;
+    if (thread.process != process) return;
+    thread.is_stopped = true;
+    thread.has_stopped_itself = by_itself;
+  });
+  dispatch();
+}
+
+bool ThreadOrder::has_stopped(std::uint32_t process) {
+  Guard guard(*this);
+  bool has = false;
+  for_each(
+      [&](const OrderedThread& thread) { has = has || (thread.process == process && thread.is_stopped); });
+  return has;
+}
+
+void ThreadOrder::note_continued(std::uint32_t process, const OrderedThread& from) {
+  Guard guard(*this);
+  for_each([&](OrderedThread& thread) {
+    if (thread.process != process || !thread.is_stopped) return;
+    thread.is_stopped = false;
+    if (!thread.has_stopped_itself || thread.acts != ThreadActs::running) return;
+    const std::uint32_t number = thread.key.number;
+    thread.key = std::max(thread.key, from.key);
+    thread.key.number = number;
   });
   dispatch();
 }

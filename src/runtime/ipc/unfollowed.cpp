@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -133,6 +134,20 @@ const char* why_unfollowed(const char* path) {
     if (path == nullptr) return nullptr;
   }
   return nullptr;
+}
+
+// What a tracer traces goes on when it says so, after calls that it makes in the host's time.
+bool is_tracer(const char* path) {
+  static constexpr std::array<std::string_view, 7> tracers = {"strace", "ltrace",      "gdb", "gdbserver",
+                                                              "lldb",   "lldb-server", "rr"};
+  return std::find(tracers.begin(), tracers.end(), name_of(path)) != tracers.end() &&
+         host_call(SYS_access, path, X_OK) == 0;
+}
+
+const char* why_unfollowed_child(const char* path) {
+  const char* const why = why_unfollowed(path);
+  return why == nullptr && is_tracer(path) ? "traces processes, which act in the host's time as it does"
+                                           : why;
 }
 
 void describe_unfollowed(char (&text)[unfollowed_bytes], const char* path, const char* why) {

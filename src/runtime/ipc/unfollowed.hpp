@@ -14,6 +14,10 @@ inline constexpr std::size_t unfollowed_bytes = 256;
 // its script. Makes only system calls.
 [[nodiscard]] const char* why_unfollowed(const char* path);
 
+// Likewise, of a program that a process starts in virtual time: of one that traces others, too.
+[[nodiscard]] const char* why_unfollowed_child(const char* path);
+[[nodiscard]] bool is_tracer(const char* path);
+
 // Writes the path and the reason, as much as there is room for.
 void describe_unfollowed(char (&text)[unfollowed_bytes], const char* path, const char* why);
 

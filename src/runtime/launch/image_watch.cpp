@@ -41,7 +41,7 @@ bool may_use_mpi(const std::string& path) {
 }
 
 std::string describe_unfollowed(const std::string& path) {
-  const char* why = ipc::why_unfollowed(path.c_str());
+  const char* why = ipc::why_unfollowed_child(path.c_str());
   return quoted(path) + ", " +
          (why == nullptr ? "into which no shim was loaded" : "which " + std::string(why));
 }

@@ -89,11 +89,15 @@ bool deals_with(pid_t process, int signal) {
          has_signal(status, "SigCgt:\t", signal);
 }
 
-// kill() of this process stops this one.
-bool stops_itself(pid_t process, int signal) {
+// Whether kill(to) sends to the process.
+bool is_sent_to(pid_t to, pid_t process) {
+  if (to > 0) return to == process;
+  return to == -1 || getpgid(process) == (to == 0 ? getpgid(0) : -to);
+}
+
+bool stops_itself(pid_t to, int signal) {
   const pid_t own = getpid();
-  const bool is_sent = process == own || process == 0 || process == -1 || -process == getpgid(0);
-  return is_sent && effect_of(signal) == SignalEffect::stops && !deals_with(own, signal);
+  return effect_of(signal) == SignalEffect::stops && is_sent_to(to, own) && !deals_with(own, signal);
 }
 
 bool is_stopped(pid_t process) {
@@ -114,7 +118,6 @@ void note_signal_to(pid_t process, int signal, const OrderedThread& from) {
   const auto number = static_cast<std::uint32_t>(process);
   const bool is_dealt_with = deals_with(process, signal);
   const SignalEffect effect = effect_of(signal);
-  if (effect == SignalEffect::continues) thread_order().note_stopped(number, false);
   if (is_dealt_with) {
     thread_order().ask_process(number, signal, from);
   } else if (effect == SignalEffect::ends) {
@@ -122,7 +125,18 @@ void note_signal_to(pid_t process, int signal, const OrderedThread& from) {
     if (ipc::has_process_ended(number)) thread_order().note_killed(number, from);
   } else if (effect == SignalEffect::stops) {
     await_soon([&] { return is_stopped(process); });
-    thread_order().note_stopped(number, is_stopped(process));
+    if (is_stopped(process)) thread_order().note_stopped(number, false);
+  }
+}
+
+// Calls use(process) for each other process of the order to which kill(to) sends.
+template <typename Use>
+void for_each_sent_to(pid_t to, Use use) {
+  ipc::ThreadOrder::Processes processes{};
+  const std::size_t count = thread_order().list_processes(processes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto one = static_cast<pid_t>(processes[i]);
+    if (one > 0 && is_sent_to(to, one)) use(one);
   }
 }
 
@@ -192,9 +206,20 @@ void leave_order_for_program() {
 SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()) {
   if (own_ != nullptr && !thread_order().has_processes()) own_ = nullptr;
   if (own_ == nullptr) return;
+  const int error = errno;
   thread_order().enter(*own_);
-  if (!stops_itself(process, signal)) return;
-  thread_order().leave(*std::exchange(own_, nullptr), !is_in_call());
+  if (stops_itself(process, signal)) {
+    thread_order().note_stopped(own_->process, true);
+    thread_order().leave(*std::exchange(own_, nullptr), !is_in_call());
+  } else if (effect_of(signal) == SignalEffect::continues) {
+    for_each_sent_to(process, [this](pid_t one) {
+      const auto number = static_cast<std::uint32_t>(one);
+      if (!thread_order().has_stopped(number)) return;
+      await_soon([&] { return is_stopped(one); });
+      thread_order().note_continued(number, *own_);
+    });
+  }
+  errno = error;
 }
 
 SignalAction::~SignalAction() {
@@ -211,17 +236,7 @@ bool SignalAction::is_of_order(pid_t process) const {
 void SignalAction::note_sent(pid_t process, int signal) const {
   if (own_ == nullptr || signal == 0) return;
   const int error = errno;
-  ipc::ThreadOrder::Processes processes{};
-  const std::size_t count = thread_order().list_processes(processes);
-  const pid_t own_group = getpgid(0);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto one = static_cast<pid_t>(processes[i]);
-    const bool is_sent = process > 0     ? one == process
-                         : process == 0  ? getpgid(one) == own_group
-                         : process == -1 ? true
-                                         : getpgid(one) == -process;
-    if (one > 0 && is_sent) note_signal_to(one, signal, *own_);
-  }
+  for_each_sent_to(process, [&](pid_t one) { note_signal_to(one, signal, *own_); });
   errno = error;
 }
 

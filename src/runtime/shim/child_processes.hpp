@@ -52,7 +52,8 @@ void leave_order_for_program();
 // A signal of the calling thread to processes, or a check of one: an action, if processes act in its order.
 class SignalAction {
  public:
-  // In no action while the host sends a signal that stops this process, too: it would stop in the action.
+  // A signal that stops this process, too, is sent after the action: the others go on. One that continues
+  // another is sent when that one has stopped in the host.
   SignalAction(pid_t process, int signal);
   ~SignalAction();
   SignalAction(const SignalAction&) = delete;

@@ -203,6 +203,14 @@ void record_image(ImageRecord& image, std::uint32_t process_id, ImageState state
   errno = before;
 }
 
+void note_tracer(const ImageRecord& image) {
+  const std::uint32_t rank = own_rank();
+  if (!records.is_found() || rank == UINT32_MAX) return;
+  ipc::StartFinding finding{.kind = ipc::StartFindingKind::unfollowed};
+  ipc::copy_end(finding.path, image.path);
+  records.note(rank, finding);
+}
+
 void record_own_image() {
   if (!records.is_found()) return;
   own_process = ipc::host_call(SYS_getpid, 0, 0);

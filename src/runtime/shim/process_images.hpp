@@ -20,6 +20,8 @@ void note_library_start();
 [[nodiscard]] ipc::ImageRecord describe_image(const char* path);
 // The process is about to become such a program, or is it already.
 void record_image(ipc::ImageRecord& image, std::uint32_t process_id, ipc::ImageState state);
+// The process starts such a program, which traces processes.
+void note_tracer(const ipc::ImageRecord& image);
 // This process goes on as it is.
 void record_own_image();
 // This process brings an MPI of its own (own_mpi.hpp).

@@ -29,6 +29,7 @@
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/ipc/unfollowed.hpp"
 #include "runtime/shim/child_processes.hpp"
+#include "runtime/shim/clocks.hpp"
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/preload_order.hpp"
@@ -157,6 +158,10 @@ class StartNote {
   bool record_of(std::uint32_t process_id, const RunEnvironment& environment, Arguments arguments) {
     const bool is_outside = environment.is_outside() || only_asks_loader(arguments);
     if (!is_outside && !is_written_) return false;
+    if (!is_outside && is_tracer_) {
+      note_tracer(image_);
+      return false;
+    }
     record_image(image_, process_id, is_outside ? ipc::ImageState::outside : ipc::ImageState::unfollowed);
     return true;
   }
@@ -164,8 +169,10 @@ class StartNote {
   [[gnu::noinline]] void check_file(const char* path) {
     if (is_null(path) || kept_value(ipc::mapping_variable) == nullptr) return;
     const int error = errno;
-    if (const char* why = ipc::why_unfollowed(path)) {
-      write(path, why);
+    const bool is_child = clock_client() != nullptr;
+    if (const char* why = is_child ? ipc::why_unfollowed_child(path) : ipc::why_unfollowed(path)) {
+      is_tracer_ = ipc::is_tracer(path);
+      if (!is_tracer_) write(path, why);
       is_written_ = true;
       image_ = describe_image(path);
     }
@@ -193,30 +200,31 @@ class StartNote {
 
   bool is_written_ = false;
   bool is_recorded_ = false;
+  bool is_tracer_ = false;
   ipc::ImageRecord image_;
 };
 
 // The process itself becomes another program, unless it is the child of a vfork, which uses its memory.
 class Replacement {
  public:
-  Replacement() {
+  explicit Replacement(bool is_followed) {
     ipc::Client* client = pacing_client();
     const auto process = static_cast<std::uint32_t>(ipc::host_call(SYS_getpid, 0, 0));
     if (client == nullptr || client->block().identity.process_id != process) return;
-    VirtualTimers::of_process().leave_to_host(*client);
-    has_left_ = true;
+    VirtualTimers::of_process().leave(*client, is_followed);
+    left_ = client;
   }
   ~Replacement() {
-    if (!has_left_) return;
+    if (left_ == nullptr) return;
     const int error = errno;
-    VirtualTimers::of_process().take_back();
+    VirtualTimers::of_process().take_back(*left_);
     errno = error;
   }
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
 
  private:
-  bool has_left_ = false;
+  ipc::Client* left_ = nullptr;
 };
 
 // The start of a program.
@@ -236,7 +244,7 @@ int execute(const char* path, Arguments arguments, Arguments variables) {
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
-  const Replacement replacement;
+  const Replacement replacement(note.is_followed(environment));
   return real().execve(path, arguments, environment.get());
 }
 
@@ -245,7 +253,7 @@ int execute_searched(const char* file, Arguments arguments, Arguments variables)
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
-  const Replacement replacement;
+  const Replacement replacement(note.is_followed(environment));
   return real().execvpe(file, arguments, environment.get());
 }
 
@@ -267,7 +275,7 @@ int execute_descriptor(int descriptor, Arguments arguments, Arguments variables)
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
-  const Replacement replacement;
+  const Replacement replacement(note.is_followed(environment));
   return real().fexecve(descriptor, arguments, environment.get());
 }
 
@@ -286,7 +294,7 @@ int execute_at(int folder, const char* name, Arguments arguments, Arguments vari
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
-  const Replacement replacement;
+  const Replacement replacement(note.is_followed(environment));
   return ipc::host_call(SYS_execveat, folder, name, reinterpret_cast<std::uint64_t>(arguments),
                         environment.get(), static_cast<std::uint64_t>(flags));
 }

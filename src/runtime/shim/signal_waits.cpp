@@ -14,6 +14,8 @@
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/family.hpp"
+#include "runtime/shim/ordered_files.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/signal_gate.hpp"
@@ -92,18 +94,33 @@ int suspend(const sigset_t& blocked) {
   return -1;
 }
 
+// The same without a timer, beside processes that act in the order of this one and may send the signal.
+// Returns false if it comes from the host.
+bool suspend_in_order(const sigset_t& blocked) {
+  ipc::Client* const client = clock_client();
+  if (client == nullptr || !thread_order().has_processes() || !ipc::is_single_threaded()) return false;
+  pollfd none{.fd = -1, .events = 0, .revents = 0};
+  const OrderedFiles wait(*client, {&none, 1}, ipc::OrderedThread::no_deadline_ps, OrderedFiles::Use::check,
+                          &blocked);
+  if (wait.outcome() != OrderedFiles::Outcome::interrupted) return false;
+  errno = EINTR;
+  return true;
+}
+
 }  // namespace
 
 APENET_EXPORT int pause() {
-  if (pacing_client() == nullptr) return next<int (*)()>("pause")();
   sigset_t blocked;
   pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-  return suspend(blocked);
+  if (pacing_client() != nullptr) return suspend(blocked);
+  return suspend_in_order(blocked) ? -1 : next<int (*)()>("pause")();
 }
 
 APENET_EXPORT int sigsuspend(const sigset_t* blocked) {
-  const bool runs_timer = pacing_client() != nullptr && !is_null(blocked);
-  return runs_timer ? suspend(*blocked) : next<int (*)(const sigset_t*)>("sigsuspend")(blocked);
+  static const auto real = next<int (*)(const sigset_t*)>("sigsuspend");
+  if (is_null(blocked)) return real(blocked);
+  if (pacing_client() != nullptr) return suspend(*blocked);
+  return suspend_in_order(*blocked) ? -1 : real(blocked);
 }
 
 APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {

@@ -1,5 +1,6 @@
 #include "runtime/shim/virtual_timers.hpp"
 
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +39,12 @@ std::int64_t left_ps(ipc::Client& client, const VirtualTimer& timer) {
 void pass_ends(VirtualTimer& timer, std::int64_t count) {
   timer.due_ps = timer.interval_ps == 0 ? never_ps : timer.due_ps + count * timer.interval_ps;
   if (timer.kind == TimerKind::file) timer.ends += static_cast<std::uint64_t>(count);
+}
+
+// What the program that the process executes finds.
+ipc::LeftAlarm& left_alarm(ipc::Client& client) {
+  ipc::OrderedThread* const own = client.is_own_block() ? thread_order().find_process(getpid()) : nullptr;
+  return own != nullptr ? own->left_alarm : client.block().left_alarm;
 }
 
 bool is_first_thread() {
@@ -310,17 +317,30 @@ std::int64_t VirtualTimers::take_from_host(VirtualTimer& timer, bool stops) {
   return ends > 0 ? last_ps : -1;
 }
 
-void VirtualTimers::leave_to_host(ipc::Client& client) {
+void VirtualTimers::inherit(ipc::Client& client, const ipc::LeftAlarm& alarm) {
   const Guard guard(*this);
+  has_adopted_ = true;
+  itimer(ITIMER_REAL).due_ps = alarm.due_ps == 0 ? never_ps : alarm.due_ps;
+  itimer(ITIMER_REAL).interval_ps = alarm.interval_ps;
+  refresh(client);
+}
+
+void VirtualTimers::leave(ipc::Client& client, bool is_followed) {
+  const Guard guard(*this);
+  const VirtualTimer& alarm = itimer(ITIMER_REAL);
+  const std::int64_t due_ps = alarm.due_ps == never_ps ? 0 : alarm.due_ps;
+  if (is_followed) left_alarm(client) = {.due_ps = due_ps, .interval_ps = alarm.interval_ps};
   for_each([&](VirtualTimer& timer) {
+    if (is_followed && &timer == &alarm) return;
     const bool is_kept = timer.kind == TimerKind::process || timer.kind == TimerKind::file;
     if (is_kept && timer.due_ps != never_ps)
       set_host_timer(timer, {.left_ps = left_ps(client, timer), .interval_ps = timer.interval_ps});
   });
 }
 
-void VirtualTimers::take_back() {
+void VirtualTimers::take_back(ipc::Client& client) {
   const Guard guard(*this);
+  left_alarm(client) = {};
   for_each([](VirtualTimer& timer) {
     const bool is_kept =
         timer.kind == TimerKind::process || (timer.kind == TimerKind::file && timer.ends == 0);
@@ -399,6 +419,10 @@ APENET_EXPORT void apenet_time_begins() {
   follow_direct_calls();
   if (ipc::Client* client = ipc::Client::attached()) VirtualTimers::of_process().adopt(*client);
   end_early_waits();
+}
+
+APENET_EXPORT void apenet_goes_on(const ipc::LeftAlarm* alarm) {
+  VirtualTimers::of_process().inherit(*ipc::Client::known(), *alarm);
 }
 
 APENET_EXPORT void apenet_timers_due() {

@@ -110,9 +110,11 @@ class VirtualTimers {
   void keep_time(ipc::Client& client);
 
   // Before the process executes another program, which inherits the timers of setitimer() and the
-  // descriptors: they run in the host from the time that is left. And after that has failed.
-  void leave_to_host(ipc::Client& client);
-  void take_back();
+  // descriptors: they run in the host from the time that is left. If its clocks are virtual (is_followed),
+  // the timer of real time does not: it calls inherit(). And after that has failed.
+  void leave(ipc::Client& client, bool is_followed);
+  void take_back(ipc::Client& client);
+  void inherit(ipc::Client& client, const ipc::LeftAlarm& alarm);
 
   // HostPace's.
   void begin_pace(ipc::Client& client);
