@@ -95,6 +95,8 @@ def test_signals_end_waits_beside_children_in_virtual_time(apenet, build):
     ]
 
 
+# What is left of an alarm after a wait for a child.
+LEFT = 'import os, signal; signal.alarm(3); os.system("sleep 1"); os._exit(signal.alarm(0))'
 # An alarm goes on in the program that its process executes.
 ALARMED = 'import os, signal; signal.alarm(1); os.execlp("sleep", "sleep", "5")'
 
@@ -108,6 +110,7 @@ ALARMED = 'import os, signal; signal.alarm(1); os.execlp("sleep", "sleep", "5")'
         ("read -t 5 line < <(sleep 3; echo here)", 3, 0),
         ("timeout 1 sh -c 'sleep 3 & wait'", 1, 124),
         ("sh -c 'sleep 3 & wait; exit 5'", 3, 5),
+        (f"python -c '{LEFT}'", 1, 2),
         (f"(python -c '{ALARMED}'; exit $?) 2> /dev/null", 1, 142),
         ("(kill -STOP $BASHPID; exit 4) & sleep 0.5; kill -CONT $!; sleep 0.5; wait $!", 1, 4),
         ("(kill -STOP $BASHPID; exit $(date +%1N)) & sleep 0.5; kill -CONT $!; sleep 0.5; wait $!", 1, 5),

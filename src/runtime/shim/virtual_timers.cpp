@@ -32,7 +32,8 @@ std::int64_t time_of(ipc::Client& client, const VirtualTimer& timer) {
 
 std::int64_t left_ps(ipc::Client& client, const VirtualTimer& timer) {
   if (timer.due_ps == never_ps) return 0;
-  return std::max(timer.due_ps - time_of(client, timer), ps_per_ns);
+  const std::int64_t now_ps = timer.is_cpu ? time_of(client, timer) : client.time_ps();
+  return std::max(timer.due_ps - now_ps, ps_per_ns);
 }
 
 // Moves the timer on by so many of its ends.
