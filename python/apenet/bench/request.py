@@ -203,6 +203,13 @@ class MachineRequest(Request[Result]):
 class ProgramRequest(MachineRequest[Result], Runs[Result]):
     """A test of one machine that may run programs."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.measured_layer == CARD:
+            for name, given, unset in (("mpi", self.mpi, "auto"), ("pin", self.pin, None)):
+                if given != unset:
+                    raise InputError(name, given, f"none at layer {CARD}, which runs no program")
+
     def require_program_soon(self, nodes: Sequence[int], at_once: int = 1) -> None:
         """Refuses iterations that a program cannot count, and those that would take hours. Raises InputError.
 

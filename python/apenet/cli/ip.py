@@ -54,6 +54,9 @@ def down(folder: DirOption = _FOLDER) -> None:
 
 
 @app.command(hidden=True)
-def serve(folder: DirOption = _FOLDER, pcap: str = typer.Option("", "--pcap")) -> None:
-    """Carry the packets."""
+def serve(
+    folder: DirOption = _FOLDER,
+    pcap: Annotated[str, typer.Option("--pcap", metavar="FILE", help="Write all packets.")] = "",
+) -> None:
+    """Carry the packets of a network: the process that apenet ip up starts."""
     namespaces.serve(folder, pcap)

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from apenet.bench.random_access import UPDATES_A_WORD, WORD_BYTES, RandomAccessResult
 from apenet.machine import machine as read_machine
+from apenet.machine.assumptions import matters
 from apenet.machine.quantity import quantities
 from apenet.reproduce.sweeps import Sweep
 from apenet.reproduce.tasks import measure_all
@@ -130,7 +131,8 @@ def _runs() -> list[Access]:
 
 def parameters_digest(machine: str) -> str:
     """A digest of the machine's numbers, which decide the rates together with the models."""
-    parameters = [(key, one.value) for key, one in quantities(read_machine(machine).file)]
+    given = quantities(read_machine(machine).file)
+    parameters = [(key, one.value) for key, one in given if matters(key, with_sockets=False)]
     return hashlib.sha256(json.dumps(parameters).encode()).hexdigest()[:16]
 
 

@@ -31,7 +31,7 @@ def completed(apenet, tmp_path_factory):
     ("words", "offered"),
     [
         (["apenet", "ru"], ["run"]),
-        (["apenet", "machine", ""], ["show", "check", "new", "keys", "-h", "--help"]),
+        (["apenet", "machine", ""], ["show", "export", "check", "new", "keys", "-h", "--help"]),
         (["apenet", "run", "--limit-"], ["--limit-wall", "--limit-virtual"]),
         (["apenet", "run", "--engine", ""], ["packet", "flit", "both"]),
         (["apenet", "run", "--engine", "both", "-m", "qp"], ["qpace", "qpace-8x16x16"]),

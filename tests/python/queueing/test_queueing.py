@@ -202,7 +202,7 @@ def test_scattered_jobs_slow_each_other_as_simulated_together():
 
 
 def test_a_study_repeats_and_random_depends_on_the_seed(tmp_path):
-    file = drawn(tmp_path / "drawn.swf", 40)
+    file = drawn(tmp_path / "drawn.swf", 20)
     first, second = (queueing.simulate(file, seed=1).to_json() for _ in range(2))
     assert json.dumps(first) == json.dumps(second)
     other = queueing.simulate(file, seed=2, policies=["random", "contiguous"])
@@ -212,7 +212,7 @@ def test_a_study_repeats_and_random_depends_on_the_seed(tmp_path):
     assert after["contiguous"] == before["contiguous"]
     for one in queueing.simulate(file).policies:
         assert one.at_work + one.slowed + one.padded + one.lost <= 1 + 1e-9
-        assert len(one.runs) == 40
+        assert len(one.runs) == 20
         # No node has two jobs at a time.
         events = sorted(
             (at, begins, node)
