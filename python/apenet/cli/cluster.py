@@ -187,10 +187,10 @@ def _print_policies(result: QueueResult) -> None:
             f"{one.makespan_s / 3600:.1f} h",
         )
     print_tables(table)
-    left_out = "".join(f"; left out: {count} {reason}" for reason, count in result.left_out.items())
+    skipped = "".join(f"; skipped: {count} {reason}" for reason, count in result.skipped.items())
     exchange = f"{result.pattern} of {result.size_bytes} bytes, {result.communication:.0%} of the run time"
     output().print(
-        f"{result.machine}: {result.jobs} jobs of {result.workload}, queue {result.queue}; {exchange}{left_out}",
+        f"{result.machine}: {result.jobs} jobs of {result.workload}, queue {result.queue}; {exchange}{skipped}",
         markup=False,
     )
 

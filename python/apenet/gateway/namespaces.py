@@ -17,7 +17,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,12 +46,11 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True)
 class Network:
-    """A network that runs: the names of its nodes, which are those of the namespaces, and the process that carries."""
+    """A network that runs: the names of its nodes, which are those of the namespaces."""
 
     folder: Path
     machine: str
     nodes: tuple[str, ...]
-    process: int
 
     def addresses(self) -> Iterator[tuple[str, str]]:
         """Each node's name and address."""
@@ -62,7 +61,7 @@ def opened(folder: Path) -> Network:
     """The network of a folder. Raises InputError if there is none."""
     try:
         state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
-        return Network(folder.absolute(), state["machine"], tuple(state["nodes"]), int(state["process"]))
+        return Network(folder.absolute(), state["machine"], tuple(state["nodes"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("dir", folder, "the folder of a network that apenet ip up has started") from error
 
@@ -94,12 +93,11 @@ def up(machine: Machine, folder: Path, nodes: int | None = None, pcap: Path | No
         raise InputError("machine", machine.name, f"no network namespace {taken[0]} on this host: ip netns delete")
     folder.mkdir(mode=0o700, parents=True)
     try:
+        # First, so that `down` knows the folder whenever this process is killed.
+        (folder / _STATE).write_text(json.dumps({"machine": machine.name, "nodes": names}), encoding="utf-8")
         for name, content in machine.saved().items():
             (folder / name).write_bytes(content)
-        _keep(folder, machine.name, names, 0)
-        process = _start(folder, pcap)
-        _keep(folder, machine.name, names, process.pid)
-        _wait_until_ready(folder, process)
+        _wait_until_ready(folder, _start(folder, pcap))
     except BaseException:
         down(folder)
         raise
@@ -109,7 +107,11 @@ def up(machine: Machine, folder: Path, nodes: int | None = None, pcap: Path | No
 def down(folder: Path) -> list[int]:
     """Ends the network and removes all of it. Returns the processes in its namespaces that had to be ended."""
     network = opened(folder)
-    _end(network.process)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in _carriers(network.folder):
+            _send(process, number)
+        if _wait(lambda: not _carriers(network.folder)):
+            break
     there = _namespaces()
     ended = [process for name in network.nodes if name in there for process in _processes(name)]
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -176,13 +178,8 @@ def _interface(name: str, address: str, mtu: int) -> int:
     return descriptor
 
 
-def _keep(folder: Path, machine: str, names: Sequence[str], process: int) -> None:
-    state = {"machine": machine, "nodes": names, "process": process}
-    (folder / _STATE).write_text(json.dumps(state), encoding="utf-8")
-
-
 def _start(folder: Path, pcap: Path | None) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "apenet", "ip", "serve", "--dir", str(folder)]
+    command = [sys.executable, "-m", "apenet", "ip", "serve", "--dir", str(folder.absolute())]
     if pcap is not None:
         command += ["--pcap", str(pcap)]
     with (folder / _LOG).open("wb") as log:
@@ -221,24 +218,15 @@ def _ip(*arguments: str) -> None:
         raise HostError(f"ip {' '.join(arguments)}: {done.stderr.strip() or f'status {done.returncode}'}")
 
 
-def _end(process: int) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if not _lives(process):
-            return
-        _send(process, number)
-        _wait(lambda: not _lives(process))
-
-
-def _lives(process: int) -> bool:
-    """Whether it is the process that carries the packets; numbers of processes are used again."""
-    if process <= 0:
-        return False
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(process, os.WNOHANG)
-    try:
-        return b"apenet\0ip\0serve" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
+def _carriers(folder: Path) -> list[int]:
+    """The process that carries the packets, found by its arguments: whoever started it may have been killed."""
+    wanted = f"\0ip\0serve\0--dir\0{folder.absolute()}\0".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdigit() and wanted in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+    return found
 
 
 def _send(process: int, number: signal.Signals) -> None:

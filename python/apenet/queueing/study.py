@@ -66,7 +66,7 @@ class QueueResult:
     machine: str
     workload: str
     jobs: int
-    left_out: dict[str, int]
+    skipped: dict[str, int]
     queue: str
     pattern: str
     size_bytes: int
@@ -129,7 +129,7 @@ def simulate(
         progress(one.name)
         results.append(_result(one.name, Queue(one, sharing, count, queue).run(jobs)))
     return QueueResult(
-        chosen.name, read.name, len(jobs), read.left_out, queue, pattern, size_bytes, communication, tuple(results)
+        chosen.name, read.name, len(jobs), read.skipped, queue, pattern, size_bytes, communication, tuple(results)
     )
 
 

@@ -35,11 +35,11 @@ class BatchJob:
 
 @dataclass(frozen=True)
 class Workload:
-    """Jobs in the order in which they are submitted, and how many lines were left out, by reason."""
+    """Jobs in the order in which they are submitted, and how many lines were skipped, by reason."""
 
     name: str
     jobs: tuple[BatchJob, ...]
-    left_out: dict[str, int]
+    skipped: dict[str, int]
 
 
 def read_workload(path: Path, most_jobs: int | None = None) -> Workload:
@@ -49,22 +49,22 @@ def read_workload(path: Path, most_jobs: int | None = None) -> Workload:
     except UnreadableError as error:
         raise InputError("workload", path, f"a file in the Standard Workload Format ({error})") from error
     jobs: list[BatchJob] = []
-    left_out: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     for number, line in enumerate(text.splitlines(), 1):
         content = line.partition(";")[0].split()
         if not content:
             continue
         job = _job_of(content, f"{path}, line {number}")
-        reason = _left_out(job)
+        reason = _why_skipped(job)
         if reason:
-            left_out[reason] += 1
+            skipped[reason] += 1
         else:
             jobs.append(job)
         if len(jobs) == (MOST_JOBS if most_jobs is None else most_jobs):
             break
     if not jobs:
         raise InputError("workload", path, "at least one job that has run")
-    return Workload(path.name, tuple(sorted(jobs, key=lambda job: (job.submitted_s, job.number))), dict(left_out))
+    return Workload(path.name, tuple(sorted(jobs, key=lambda job: (job.submitted_s, job.number))), dict(skipped))
 
 
 def _job_of(content: list[str], where: str) -> BatchJob:
@@ -84,7 +84,7 @@ def _job_of(content: list[str], where: str) -> BatchJob:
     return BatchJob(int(values[_NUMBER]), values[_SUBMITTED], run_s, max(limit_s, run_s), int(processes))
 
 
-def _left_out(job: BatchJob) -> str:
+def _why_skipped(job: BatchJob) -> str:
     if job.submitted_s < 0:
         return "without a time of submission"
     if job.run_s <= 0:

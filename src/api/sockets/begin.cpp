@@ -1,6 +1,6 @@
-// Virtual time of a rank with sockets begins with its program. In these it begins later, with the first
-// socket: programs that start another one, what they start (a `sleep` in a script is not the rank's program),
-// and programs of MPI, unless MPI_Init() comes first.
+// Virtual time of a rank with sockets begins with its program. In these it begins later: in shells and other
+// programs that start one, with the first process that they start; in programs of MPI, with the first socket,
+// unless MPI_Init() comes first.
 #include <dirent.h>
 #include <errno.h>
 #include <link.h>

@@ -130,8 +130,8 @@ ssize_t receive_bytes(int file, void* data, std::size_t bytes, int flags, sockad
       *length = 0;
     }
   }
-  const auto room = static_cast<std::int64_t>(bytes);
-  if (answer.result > room && (flags & MSG_TRUNC) == 0) answer.result = room;
+  const auto capacity = static_cast<std::int64_t>(bytes);
+  if (answer.result > capacity && (flags & MSG_TRUNC) == 0) answer.result = capacity;
   return returned(answer);
 }
 
@@ -154,10 +154,10 @@ ssize_t send_parts(int file, const iovec* parts, std::size_t count, int flags, c
 ssize_t receive_parts(int file, const iovec* parts, std::size_t count, int flags, sockaddr* address,
                       socklen_t* length) {
   if (count == 1) return receive_bytes(file, parts[0].iov_base, parts[0].iov_len, flags, address, length);
-  std::size_t room = 0;
-  for (std::size_t i = 0; i < count; ++i) room += parts[i].iov_len;
-  std::vector<std::byte> bytes(room);
-  const ssize_t taken = receive_bytes(file, bytes.data(), room, flags, address, length);
+  std::size_t capacity = 0;
+  for (std::size_t i = 0; i < count; ++i) capacity += parts[i].iov_len;
+  std::vector<std::byte> bytes(capacity);
+  const ssize_t taken = receive_bytes(file, bytes.data(), capacity, flags, address, length);
   std::size_t from = 0;
   for (std::size_t i = 0; taken > 0 && i < count && from < static_cast<std::size_t>(taken); ++i) {
     const std::size_t part = std::min(parts[i].iov_len, static_cast<std::size_t>(taken) - from);
@@ -169,15 +169,15 @@ ssize_t receive_parts(int file, const iovec* parts, std::size_t count, int flags
 
 ssize_t receive_message(int file, msghdr* message, int flags) {
   socklen_t length = message->msg_namelen;
-  std::size_t room = 0;
-  for (std::size_t i = 0; i < message->msg_iovlen; ++i) room += message->msg_iov[i].iov_len;
+  std::size_t capacity = 0;
+  for (std::size_t i = 0; i < message->msg_iovlen; ++i) capacity += message->msg_iov[i].iov_len;
   const ssize_t taken = receive_parts(file, message->msg_iov, message->msg_iovlen, flags | MSG_TRUNC,
                                       static_cast<sockaddr*>(message->msg_name), &length);
   if (taken < 0) return taken;
   message->msg_namelen = message->msg_name == nullptr ? 0 : length;
   message->msg_controllen = 0;
-  message->msg_flags = static_cast<std::size_t>(taken) > room ? MSG_TRUNC : 0;
-  return (flags & MSG_TRUNC) != 0 ? taken : std::min(taken, static_cast<ssize_t>(room));
+  message->msg_flags = static_cast<std::size_t>(taken) > capacity ? MSG_TRUNC : 0;
+  return (flags & MSG_TRUNC) != 0 ? taken : std::min(taken, static_cast<ssize_t>(capacity));
 }
 
 ssize_t send_message(int file, const msghdr* message, int flags) {
@@ -458,17 +458,17 @@ APENET_SOCKETS_EXPORT ssize_t sendfile64(int file, int from, off64_t* offset, st
 #define APENET_SOCKETS_CHECKED(name, parameters, arguments, result)               \
   APENET_SOCKETS_EXPORT ssize_t name parameters {                                 \
     static const auto real = next<std::add_pointer_t<ssize_t parameters>>(#name); \
-    return !is_simulated(file) || bytes > room ? real arguments : (result);       \
+    return !is_simulated(file) || bytes > capacity ? real arguments : (result);   \
   }
-APENET_SOCKETS_CHECKED(__read_chk, (int file, void* data, std::size_t bytes, std::size_t room),
-                       (file, data, bytes, room), receive_bytes(file, data, bytes, 0, nullptr, nullptr))
-APENET_SOCKETS_CHECKED(__recv_chk, (int file, void* data, std::size_t bytes, std::size_t room, int flags),
-                       (file, data, bytes, room, flags),
+APENET_SOCKETS_CHECKED(__read_chk, (int file, void* data, std::size_t bytes, std::size_t capacity),
+                       (file, data, bytes, capacity), receive_bytes(file, data, bytes, 0, nullptr, nullptr))
+APENET_SOCKETS_CHECKED(__recv_chk, (int file, void* data, std::size_t bytes, std::size_t capacity, int flags),
+                       (file, data, bytes, capacity, flags),
                        receive_bytes(file, data, bytes, flags, nullptr, nullptr))
 APENET_SOCKETS_CHECKED(__recvfrom_chk,
-                       (int file, void* data, std::size_t bytes, std::size_t room, int flags,
+                       (int file, void* data, std::size_t bytes, std::size_t capacity, int flags,
                         sockaddr* address, socklen_t* length),
-                       (file, data, bytes, room, flags, address, length),
+                       (file, data, bytes, capacity, flags, address, length),
                        receive_bytes(file, data, bytes, flags, address, length))
 
 }  // namespace apenet::sockets

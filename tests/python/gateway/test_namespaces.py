@@ -93,19 +93,15 @@ def test_what_no_node_has_and_what_is_lost_is_counted(gateway):
         first.send(stranger)
     for number in range(200):
         first.send(packet(FIRST, FIRST + 1, bytes([number])))
-    first.send(packet(FIRST, FIRST + 2, b"end"))
-    second.settimeout(1)
+    for _ in range(64):  # one of them arrives, behind all others
+        first.send(packet(FIRST, FIRST + 1, b"end"))
     got = 0
-    while True:
-        try:
-            second.recv(65536)
-            got += 1
-        except TimeoutError:
-            break
+    while second.recv(65536)[20:] != b"end":
+        got += 1
     gateway.end()
     assert carried.counters.unreachable == 3
     assert 60 < got < 140
-    assert got + carried.counters.lost in (200, 201)  # the last one may be lost, too
+    assert carried.counters.lost >= 200 - got
 
 
 def test_a_machine_without_interfaces_is_refused(gateway):
@@ -208,7 +204,8 @@ def test_programs_of_the_host_talk_over_the_simulated_network(network, apenet, t
 @needs_namespaces
 def test_nothing_is_left_after_the_carrier_was_killed(network, apenet):
     found = namespaces.opened(network)
-    os.kill(found.process, signal.SIGKILL)
+    (carrier,) = namespaces._carriers(found.folder)
+    os.kill(carrier, signal.SIGKILL)
     done = apenet("ip", "down", "--dir", network, timeout_s=100)
     assert done.returncode == 0, done.stderr
     assert not set(found.nodes) & namespaces._namespaces()

@@ -55,7 +55,7 @@ def test_a_workload_is_read_as_the_format_says(tmp_path):
     packed.write_bytes(gzip.compress(content.encode()))
     found = read_workload(packed)
     assert [(job.number, job.limit_s, job.processes) for job in found.jobs] == [(2, 10, 4), (1, 20, 4), (5, 7, 6)]
-    assert found.left_out == {
+    assert found.skipped == {
         "that never ran": 1,
         "without a time of submission": 1,
         "without a number of processes": 1,
@@ -233,7 +233,7 @@ def test_the_command_prints_a_table_and_draws_a_figure(tmp_path):
     done = CliRunner().invoke(app, ["cluster", "simulate", str(file), *options])
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[1].startswith("random")
-    assert "2 jobs of three.swf, queue easy; halo of 16384 bytes, 20% of the run time; left out: 1 that never ran" in (
+    assert "2 jobs of three.swf, queue easy; halo of 16384 bytes, 20% of the run time; skipped: 1 that never ran" in (
         " ".join(done.stdout.split())
     )
     assert picture.read_text().count("split:2x4x4") >= 1
