@@ -40,7 +40,7 @@ auto column(Value RankActivity::*field) {
   };
 }
 
-// A program in Python. What it raises comes out of MessagePassing.run().
+// A program in Python. What it raises comes out of ProgramRanks.run().
 class PythonProgram final : public RankProgram {
  public:
   NB_TRAMPOLINE(RankProgram, 2);
@@ -48,6 +48,22 @@ class PythonProgram final : public RankProgram {
   void ended(ProcessId rank, std::uint32_t operation, Time time, const Envelope& message) override {
     NB_OVERRIDE_PURE(ended, rank, operation, time, message);
   }
+};
+
+// Ranks of a program, and their machine.
+struct ProgramRanks {
+  ProgramRanks(const MachineDescription& description, std::vector<NodeId> node_of_rank, RankProgram& program)
+      : machine(description, std::move(node_of_rank)),
+        messages(machine.simulation(), machine.machine(), 0,
+                 std::vector<std::uint16_t>(machine.machine().process_count(), 1), program) {}
+
+  void run() {
+    machine.run(messages, [this] { messages.begin(Time::zero()); });
+  }
+  RanksReport report() { return machine.report(messages.totals()); }
+
+  RankMachine machine;
+  MessagePassing messages;
 };
 
 void bind_ranks(nb::module_& module) {
@@ -75,48 +91,43 @@ void bind_ranks(nb::module_& module) {
       .def_ro("network", &RanksReport::network)
       .def_ro("warnings", &RanksReport::warnings);
   // Its program is kept by whoever calls run(): the program knows it, and a cycle would never be freed.
-  nb::class_<MessagePassing>(module, "MessagePassing")
-      .def(
-          "__init__",
-          [](MessagePassing* self, const MachineDescription& description, std::vector<NodeId> node_of_rank,
-             RankProgram& program) {
-            const std::vector<std::uint16_t> cpus(node_of_rank.size(), 1);
-            new (self) MessagePassing(description, std::move(node_of_rank), cpus, program);
-          },
-          nb::arg("description"), nb::arg("node_of_rank"), nb::arg("program"))
+  nb::class_<ProgramRanks>(module, "ProgramRanks")
+      .def(nb::init<const MachineDescription&, std::vector<NodeId>, RankProgram&>(), nb::arg("description"),
+           nb::arg("node_of_rank"), nb::arg("program"))
       .def(
           "send",
-          [](MessagePassing& self, ProcessId rank, std::uint32_t operation, ProcessId target,
+          [](ProgramRanks& self, ProcessId rank, std::uint32_t operation, ProcessId target,
              std::int64_t bytes, std::uint32_t tag, std::uint64_t address) {
-            self.send(rank, 0, Time::zero(), operation, {rank, tag, bytes}, target, address);
+            self.messages.send(rank, 0, Time::zero(), operation, {rank, tag, bytes}, target, address);
           },
           nb::arg("rank"), nb::arg("operation"), nb::arg("target"), nb::arg("bytes"), nb::arg("tag"),
           nb::arg("address"))
       .def(
           "receive",
-          [](MessagePassing& self, ProcessId rank, std::uint32_t operation, ProcessId source,
-             std::uint32_t tag,
-             std::uint64_t address) { self.receive(rank, 0, Time::zero(), operation, source, tag, address); },
+          [](ProgramRanks& self, ProcessId rank, std::uint32_t operation, ProcessId source, std::uint32_t tag,
+             std::uint64_t address) {
+            self.messages.receive(rank, 0, Time::zero(), operation, source, tag, address);
+          },
           nb::arg("rank"), nb::arg("operation"), nb::arg("source"), nb::arg("tag"), nb::arg("address"))
       .def(
           "compute",
-          [](MessagePassing& self, ProcessId rank, std::uint32_t operation, std::int64_t ps) {
-            self.compute(rank, 0, Time::zero(), operation, Time::from_ps(ps));
+          [](ProgramRanks& self, ProcessId rank, std::uint32_t operation, std::int64_t ps) {
+            self.messages.compute(rank, 0, Time::zero(), operation, Time::from_ps(ps));
           },
           nb::arg("rank"), nb::arg("operation"), nb::arg("span_ps"))
-      .def("run", &MessagePassing::run)
+      .def("run", &ProgramRanks::run)
       .def(
-          "clock_ps", [](const MessagePassing& self, ProcessId rank) { return self.clock(rank).ps(); },
+          "clock_ps", [](const ProgramRanks& self, ProcessId rank) { return self.messages.clock(rank).ps(); },
           nb::arg("rank"))
       .def(
           "unreceived",
-          [](MessagePassing& self, ProcessId rank) -> std::optional<Envelope> {
+          [](ProgramRanks& self, ProcessId rank) -> std::optional<Envelope> {
             Envelope message;
-            if (!self.unreceived(rank, message)) return std::nullopt;
+            if (!self.messages.unreceived(rank, message)) return std::nullopt;
             return message;
           },
           nb::arg("rank"))
-      .def("report", &MessagePassing::report);
+      .def("report", &ProgramRanks::report);
 }
 
 nb::tuple traffic_of(const GoalSchedule& schedule) {
@@ -295,19 +306,20 @@ void bind_replay(nb::module_& module) {
       .def_ro("deadlock", &JobReport::deadlock)
       .def_ro("warnings", &JobReport::warnings);
   nb::class_<JobsReport, RanksReport>(module, "JobsReport").def_ro("jobs", &JobsReport::jobs);
+  nb::class_<GoalJob>(module, "GoalJob")
+      .def(
+          "__init__",
+          [](GoalJob* self, const GoalSchedule& schedule, std::vector<NodeId> node_of_rank,
+             std::int64_t start_ps) {
+            new (self) GoalJob{&schedule, std::move(node_of_rank), Time::from_ps(start_ps)};
+          },
+          nb::arg("schedule"), nb::arg("node_of_rank"), nb::arg("start_ps"), nb::keep_alive<1, 2>());
   module.def(
       "replay_jobs",
-      [](const MachineDescription& description, const std::vector<const GoalSchedule*>& schedules,
-         const std::vector<std::vector<NodeId>>& nodes, const std::vector<std::int64_t>& starts_ps) {
-        if (nodes.size() != schedules.size() || starts_ps.size() != schedules.size())
-          throw std::invalid_argument("schedules, nodes, starts_ps: expected the same length");
-        std::vector<GoalJob> jobs;
-        for (std::size_t i = 0; i < schedules.size(); ++i)
-          jobs.push_back({schedules[i], nodes[i], Time::from_ps(starts_ps[i])});
+      [](const MachineDescription& description, const std::vector<GoalJob>& jobs) {
         return replay_jobs(description, jobs);
       },
-      nb::arg("description"), nb::arg("schedules"), nb::arg("nodes"), nb::arg("starts_ps"),
-      nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("description"), nb::arg("jobs"), nb::call_guard<nb::gil_scoped_release>());
   module.def("count_goal_packet_hops",
              nb::overload_cast<const MachineDescription&, const std::vector<NodeId>&, const GoalSchedule&>(
                  &count_packet_hops),

@@ -246,14 +246,21 @@ void bind_session(nb::module_& module) {
             new (self) StartedJob{std::move(ranks), {.process_id = supervisor_id, .channel = supervisor_fd}};
           },
           nb::arg("ranks"), nb::arg("supervisor_id"), nb::arg("supervisor_fd"));
+  nb::class_<TracesReport>(module, "TracesReport")
+      .def_ro("traces", &TracesReport::traces)
+      .def_prop_ro("messages", [](const TracesReport& self) { return self.totals.messages; })
+      .def_prop_ro("bytes", [](const TracesReport& self) { return self.totals.bytes; })
+      .def_prop_ro("trace_hash", [](const TracesReport& self) { return self.totals.trace_hash; });
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const MachineDescription&, const std::vector<SessionJob>&, const ObservationOptions&>(),
-           nb::arg("description"), nb::arg("jobs"), nb::arg("observation"))
+      .def(nb::init<const MachineDescription&, const std::vector<SessionJob>&, const std::vector<GoalJob>&,
+                    const ObservationOptions&>(),
+           nb::arg("description"), nb::arg("jobs"), nb::arg("traces"), nb::arg("observation"))
       .def("mapping_path", &Session::mapping_path, nb::arg("job"))
       .def_prop_ro("progress", &Session::progress)
       // The interpreter is free while the run lasts; nanobind takes it for each call of `interrupted`.
       .def("run", &Session::run, nb::arg("jobs"), nb::arg("interrupted"),
-           nb::call_guard<nb::gil_scoped_release>());
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("report_on_traces", &Session::report_on_traces);
 }
 
 }  // namespace apenet

@@ -140,14 +140,19 @@ struct Session::Job {
 
 struct Session::Parts {
   Parts(const MachineDescription& description, const std::vector<SessionJob>& given,
-        const ObservationOptions& options)
+        const std::vector<GoalJob>& given_traces, const ObservationOptions& options)
       : simulation(description.seed),
-        machine(simulation, description, nodes_of_processes(description, given)),
+        machine(simulation, description, nodes_of_processes(description, given, given_traces)),
         observation(simulation, machine, with_call_names(options)),
         model(simulation, machine) {
     machine.fill_receive_rings();
     for (const SessionJob& job : given)
-      jobs.push_back(std::make_unique<Job>(model, job, given.size() > 1, !options.trace_path.empty()));
+      jobs.push_back(std::make_unique<Job>(model, job, given.size() + given_traces.size() > 1,
+                                           !options.trace_path.empty()));
+    if (given_traces.empty()) return;
+    const auto first = static_cast<ProcessId>(machine.process_count() - nodes_of(given_traces).size());
+    traces.emplace(simulation, machine, first, given_traces);
+    model.set_ranks(first, traces->sink(), [this](Time now) { traces->begin(now); });
   }
 
   void report_on_machine(std::vector<SessionReport>& reports);
@@ -157,6 +162,7 @@ struct Session::Parts {
   Observation observation;
   SharedModel model;
   std::vector<std::unique_ptr<Job>> jobs;
+  std::optional<GoalRanks> traces;
 };
 
 void Session::Job::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
@@ -207,8 +213,8 @@ void Session::Job::begin(const StartedJob& started) {
 }
 
 Session::Session(const MachineDescription& description, const std::vector<SessionJob>& jobs,
-                 const ObservationOptions& observation)
-    : parts_(std::make_unique<Parts>(description, jobs, observation)) {}
+                 const std::vector<GoalJob>& traces, const ObservationOptions& observation)
+    : parts_(std::make_unique<Parts>(description, jobs, traces, observation)) {}
 
 Session::~Session() = default;
 
@@ -224,6 +230,7 @@ std::vector<SessionReport> Session::run(const std::vector<StartedJob>& jobs,
     loops.push_back(&*parts_->jobs[i]->loop);
   }
   run_jobs(loops, parts_->model, interrupted);
+  parts_->model.run_to_end(interrupted);
   std::vector<SessionReport> reports(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) parts_->jobs[i]->loop->report_on(reports[i]);
   parts_->machine.settle();
@@ -231,6 +238,14 @@ std::vector<SessionReport> Session::run(const std::vector<StartedJob>& jobs,
   parts_->report_on_machine(reports);
   for (std::size_t i = 0; i < jobs.size(); ++i) parts_->jobs[i]->report_on_path(reports[i]);
   return reports;
+}
+
+TracesReport Session::report_on_traces() {
+  TracesReport report;
+  if (!parts_->traces) return report;
+  report.traces = parts_->traces->reports();
+  report.totals = parts_->traces->totals();
+  return report;
 }
 
 SessionProgress Session::progress() const {

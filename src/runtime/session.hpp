@@ -1,5 +1,5 @@
 // Session: one or several jobs on a simulated machine, each a real program, from the start of their processes
-// to their end.
+// to their end; beside them, traces.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "machine/machine.hpp"
 #include "runtime/launch/session_options.hpp"
+#include "runtime/scripted/goal_ranks.hpp"
 
 namespace apenet {
 
@@ -26,6 +27,12 @@ struct SessionJob {
   SessionOptions options;
 };
 
+// What the traces beside the jobs did.
+struct TracesReport {
+  std::vector<JobReport> traces;
+  RankTotals totals;
+};
+
 // The processes of a job.
 struct StartedJob {
   std::vector<RankProcess> ranks;
@@ -34,10 +41,11 @@ struct StartedJob {
 
 class Session {
  public:
-  // Throws std::invalid_argument for an invalid description, and std::system_error if the host refuses. A
-  // trace (ObservationOptions) is of one job.
+  // `traces` run beside the jobs, from the beginning of virtual time on. Throws std::invalid_argument for an
+  // invalid description, and std::system_error if the host refuses. ObservationOptions::trace_path is for one
+  // job without traces.
   Session(const MachineDescription& description, const std::vector<SessionJob>& jobs,
-          const ObservationOptions& observation = {});
+          const std::vector<GoalJob>& traces = {}, const ObservationOptions& observation = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -45,11 +53,14 @@ class Session {
   // The value of ipc::mapping_variable for the environment of a job's ranks.
   [[nodiscard]] std::string mapping_path(std::size_t job = 0) const;
 
-  // Runs until all processes have ended; `jobs` and the reports are in the order of the session's. A job that
-  // fails ends alone. Calls `interrupted` about fifty times a second; if it returns true, all processes are
-  // terminated and their output so far is forwarded.
+  // Runs until all processes and traces have ended; `jobs` and the reports are in the order of the session's.
+  // A job that fails ends alone. Calls `interrupted` about fifty times a second; if it returns true, all
+  // processes are terminated and their output so far is forwarded. Throws std::invalid_argument for a trace
+  // that computes beyond the limit of the clocks.
   std::vector<SessionReport> run(const std::vector<StartedJob>& jobs,
                                  const std::function<bool()>& interrupted);
+  // Call after run().
+  [[nodiscard]] TracesReport report_on_traces();
   // How far the run is. Call it from within `interrupted`.
   [[nodiscard]] SessionProgress progress() const;
 

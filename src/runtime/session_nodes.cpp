@@ -62,11 +62,13 @@ ipc::Grid grid_of(const TopologyDescription& topology, const TopologyDescription
   return grid;
 }
 
-std::vector<NodeId> nodes_of_processes(const MachineDescription& machine,
-                                       const std::vector<SessionJob>& jobs) {
+std::vector<NodeId> nodes_of_processes(const MachineDescription& machine, const std::vector<SessionJob>& jobs,
+                                       const std::vector<GoalJob>& traces) {
   std::vector<NodeId> nodes = nodes_of(jobs);
+  const std::vector<NodeId> of_traces = nodes_of(traces);
+  nodes.insert(nodes.end(), of_traces.begin(), of_traces.end());
   if (jobs.empty() || !jobs.front().options.has_sockets) return nodes;
-  if (jobs.size() > 1) refuse_value("ip", "true", "one job alone on the machine");
+  if (jobs.size() + traces.size() > 1) refuse_value("ip", "true", "one job alone on the machine");
   if (machine.ip_software.costs.mtu_bytes == 0)
     refuse_value("software.ip", "absent", "the costs of the kernel's TCP/IP, for sockets");
   require_ports_for_kernels(machine, nodes);

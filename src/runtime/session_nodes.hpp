@@ -17,8 +17,10 @@ namespace apenet {
 [[nodiscard]] ipc::Grid grid_of(const TopologyDescription& topology, const TopologyDescription& first,
                                 const PartitionView& partition);
 
-// The nodes of the machine's processes: the ranks, and behind them the kernels of IpNetwork.
+// The nodes of the machine's processes: the ranks of the jobs, and behind them the ranks of the traces, or
+// the kernels of IpNetwork.
 [[nodiscard]] std::vector<NodeId> nodes_of_processes(const MachineDescription& machine,
-                                                     const std::vector<SessionJob>& jobs);
+                                                     const std::vector<SessionJob>& jobs,
+                                                     const std::vector<GoalJob>& traces);
 
 }  // namespace apenet

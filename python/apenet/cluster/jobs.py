@@ -1,4 +1,4 @@
-"""Runs the programs of several jobs, or replays their traces: together, each alone, and in pairs."""
+"""Runs the programs of several jobs and replays their traces: together, each alone, and in pairs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from apenet.machine.partition import Partition
 from apenet.machine.partition_links import CheckedPartition, PartitionCheck, require_apart
 from apenet.run.limits import virtual_time_ps
 from apenet.run.long_runs import require_soon
+from apenet.run.program_result import RunResult
 from apenet.run.replay import read_trace
 from apenet.run.results import PS_PER_US, Result, Totals, common_results
 
@@ -193,11 +194,11 @@ def run(
     allow_long: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ClusterResult:
-    """Runs the programs of all jobs together, then each alone from the same start, then each pair; or replays traces.
+    """Runs the programs and traces of all jobs together, then each alone from the same start, then each pair.
 
     `matrix`: false leaves the pairs out. A job that fails or deadlocks ends alone. Raises InputError for jobs that do
-    not fit the machine or share a node, for programs beside traces, and for traces that would take hours unless
-    `allow_long`; PartitionError if faults leave no path of a trace.
+    not fit the machine or share a node, and for traces that would take hours unless `allow_long`; PartitionError if
+    faults leave no path of a trace.
     """
     began = time.monotonic()
     chosen = read_machine(machine) if isinstance(machine, str) else machine
@@ -233,29 +234,36 @@ def run(
 def _simulated(
     machine: Machine, description: _core.MachineDescription, plans: Sequence[_Planned], is_kept: bool
 ) -> _Simulated:
-    schedules = [one.schedule for one in plans if one.schedule is not None]
-    if schedules:
-        nodes, starts = [one.nodes for one in plans], [one.start_ps for one in plans]
+    traces = [_core.GoalJob(one.schedule, one.nodes, one.start_ps) for one in plans if one.schedule is not None]
+    programs = [one.program for one in plans if one.program is not None]
+    totals: _core.JobsReport | Totals
+    if programs:
+        results, replayed, totals = run_programs(machine, description, programs, traces, is_kept=is_kept)
+    else:
         try:
-            report = _core.replay_jobs(description, schedules, nodes, starts)
+            totals = _core.replay_jobs(description, traces)
         except ValueError as error:
             raise machine.refused(error) from error
-        runs = [
-            _JobRun(one.finish_ps, "deadlock" if one.deadlock else "completed", one.deadlock, tuple(one.warnings))
-            for one in report.jobs
-        ]
-        return _Simulated(runs, report)
-    programs = [one.program for one in plans if one.program is not None]
-    results, totals = run_programs(machine, description, programs, is_kept=is_kept)
-    runs = []
-    for plan, result in zip(plans, results, strict=True):
-        ends_us = np.array([rank.virtual_time_us for rank in result.ranks])
-        finish_ps = plan.start_ps + np.rint(ends_us * PS_PER_US).astype(np.int64)
-        outcome = result.outcome if result.ok or result.outcome != "completed" else "failed"
-        message = result.message or ("" if result.ok else f"status {result.exit_status}")
-        output = (result.stdout or b"", result.stderr or b"")
-        runs.append(_JobRun(finish_ps, outcome, message, result.warnings, *output))
+        results, replayed = [], totals.jobs
+    of_programs, of_traces = iter(results), iter(replayed)
+    runs = [
+        _of_trace(next(of_traces)) if plan.program is None else _of_program(next(of_programs), plan.start_ps)
+        for plan in plans
+    ]
     return _Simulated(runs, totals)
+
+
+def _of_trace(report: _core.JobReport) -> _JobRun:
+    outcome = "deadlock" if report.deadlock else "completed"
+    return _JobRun(report.finish_ps, outcome, report.deadlock, tuple(report.warnings))
+
+
+def _of_program(result: RunResult, start_ps: int) -> _JobRun:
+    ends_us = np.array([rank.virtual_time_us for rank in result.ranks])
+    finish_ps = start_ps + np.rint(ends_us * PS_PER_US).astype(np.int64)
+    outcome = result.outcome if result.ok or result.outcome != "completed" else "failed"
+    message = result.message or ("" if result.ok else f"status {result.exit_status}")
+    return _JobRun(finish_ps, outcome, message, result.warnings, result.stdout or b"", result.stderr or b"")
 
 
 def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int) -> list[_Planned]:
@@ -275,10 +283,6 @@ def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int) -> l
         own = tuple(dict.fromkeys(plans[-1].nodes)) if on.partition is None else on.partition.nodes
         places.append(Partition(job.name, own))
     require_apart(places)
-    of_programs = [one.job.name for one in plans if one.program is not None]
-    if of_programs and len(of_programs) < len(plans):
-        others = ", ".join(one.job.name for one in plans if one.program is None)
-        raise InputError("jobs", f"programs {', '.join(of_programs)} beside traces {others}", "all of one kind")
     return plans
 
 

@@ -1,4 +1,4 @@
-"""Runs the programs of several jobs in one simulation."""
+"""Runs the programs of several jobs, and traces beside them, in one simulation."""
 
 from __future__ import annotations
 
@@ -95,9 +95,17 @@ def plan_program(
 
 
 def run_programs(
-    machine: Machine, description: _core.MachineDescription, plans: Sequence[PlannedProgram], *, is_kept: bool
-) -> tuple[list[RunResult], Totals]:
-    """Runs the programs together. `is_kept`: their folders are written. Raises Interrupted if a signal ends them."""
+    machine: Machine,
+    description: _core.MachineDescription,
+    plans: Sequence[PlannedProgram],
+    traces: Sequence[_core.GoalJob],
+    *,
+    is_kept: bool,
+) -> tuple[list[RunResult], list[_core.JobReport], Totals]:
+    """Runs the programs and the traces together. `is_kept`: the programs' folders are written.
+
+    Raises Interrupted if a signal ends them.
+    """
     began = time.monotonic()
     with ExitStack() as stack:
         outputs, jobs, computations = [], [], []
@@ -116,14 +124,14 @@ def run_programs(
             jobs.append(_session_job(plan, folder, {**plan.environment, **computations[-1].environment}))
         observation = outputs[0].observation
         observation.network_history = any(one.observation.network_history for one in outputs)
-        outcomes, is_interrupted = run_session(machine, description, jobs, observation, is_to_end=lambda: False)
-        if is_interrupted:
+        end = run_session(machine, description, jobs, observation, traces=traces, is_to_end=lambda: False)
+        if end.is_interrupted:
             raise Interrupted
         results = [
             computed(plan.choice, computation, program_result(plan.request, outcome, began))
-            for plan, computation, outcome in zip(plans, computations, outcomes, strict=True)
+            for plan, computation, outcome in zip(plans, computations, end.outcomes, strict=True)
         ]
-        mark = (OF_SEVERAL_JOBS,) if len(plans) > 1 else ()
+        mark = (OF_SEVERAL_JOBS,) if len(plans) + len(traces) > 1 else ()
         results = [
             replace(
                 one.keep(replace(result, warnings=(*result.warnings, *mark)), computation), warnings=result.warnings
@@ -136,19 +144,19 @@ def run_programs(
     of_all = set.intersection(*(set(result.warnings) for result in results))
     general = tuple(text for text in results[0].warnings if text in of_all)
     own = [replace(one, warnings=tuple(text for text in one.warnings if text not in of_all)) for one in results]
-    first = outcomes[0].report
-    hashes = " ".join(result.trace_hash for result in results)
+    first = end.outcomes[0].report
+    hashes = [result.trace_hash for result in results] + [f"{end.traces.trace_hash:016x}"] * bool(traces)
     totals = Totals(
-        messages=sum(result.messages for result in results),
-        bytes=sum(result.bytes for result in results),
-        trace_hash=int(hashlib.sha256(hashes.encode()).hexdigest()[:16], 16),
+        messages=sum(result.messages for result in results) + end.traces.messages,
+        bytes=sum(result.bytes for result in results) + end.traces.bytes,
+        trace_hash=int(hashlib.sha256(" ".join(hashes).encode()).hexdigest()[:16], 16),
         links=first.links,
         ports=first.ports,
         faults=first.faults,
         network=None,
         warnings=general,
     )
-    return own, totals
+    return own, end.traces.traces, totals
 
 
 def _session_job(plan: PlannedProgram, folder: OutputFolder | None, extra: Mapping[str, str]) -> SessionJob:

@@ -125,10 +125,9 @@ class LinkSharing:
 
     def _times_ps(self, jobs: tuple[Exchange, ...]) -> list[int]:
         if jobs not in self._together_ps:
-            schedules = [self._schedule(job.extents) for job in jobs]
-            nodes = [list(job.nodes) for job in jobs]
+            traces = [_core.GoalJob(self._schedule(job.extents), list(job.nodes), 0) for job in jobs]
             try:
-                report = _core.replay_jobs(self._description, schedules, nodes, [0] * len(jobs))
+                report = _core.replay_jobs(self._description, traces)
             except ValueError as error:
                 raise self._machine.refused(error) from error
             self._together_ps[jobs] = [int(one.finish_ps.max()) for one in report.jobs]

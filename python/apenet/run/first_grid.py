@@ -27,7 +27,7 @@ def map_by_first_grid(request: Request, job: SessionJob, is_over: Callable[[], b
         grid[:] = reached.grid
         is_known = bool(grid)
 
-    (outcome,), is_interrupted = run_session(
+    end = run_session(
         request.machine,
         request.description(),
         [job],
@@ -35,8 +35,9 @@ def map_by_first_grid(request: Request, job: SessionJob, is_over: Callable[[], b
         is_to_end=lambda: is_known or is_over(),
         progress=note,
     )
-    if is_interrupted:
+    if end.is_interrupted:
         raise Interrupted
+    (outcome,) = end.outcomes
     extents = [extent for extent in outcome.report.grid if extent > 1]
     if not outcome.report.grid or math.prod(extents) != len(job.nodes):
         return LINEAR

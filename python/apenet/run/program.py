@@ -478,11 +478,9 @@ def _run(
         if progress is not None:
             progress(reached.virtual_ps / PS_PER_US, reached.messages)
 
-    (outcome,), is_interrupted = run_session(
-        request.machine, request.description(), [job], observation, is_to_end=is_to_end, progress=tell
-    )
-    result = program_result(request, outcome, began)
-    return result if is_interrupted else limit.judge(result)
+    end = run_session(request.machine, request.description(), [job], observation, is_to_end=is_to_end, progress=tell)
+    result = program_result(request, end.outcomes[0], began)
+    return result if end.is_interrupted else limit.judge(result)
 
 
 def _uncharged_cpu_s(report: _core.SessionReport) -> float:

@@ -1,4 +1,4 @@
-"""Runs the programs of one or several jobs in a session of the core."""
+"""Runs the programs of one or several jobs, and traces beside them, in a session of the core."""
 
 from __future__ import annotations
 
@@ -47,24 +47,31 @@ class SessionOutcome:
     stderr: bytes | None = field(repr=False)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SessionEnd:
+    """The outcomes of the jobs, what the traces did, and whether a signal ended them."""
+
+    outcomes: list[SessionOutcome]
+    traces: _core.TracesReport
+    is_interrupted: bool
+
+
 def run_session(
     machine: Machine,
     description: _core.MachineDescription,
     jobs: Sequence[SessionJob],
     observation: _core.ObservationOptions,
     *,
+    traces: Sequence[_core.GoalJob] = (),
     is_to_end: Callable[[], bool],
     progress: Callable[[_core.SessionProgress], None] | None = None,
-) -> tuple[list[SessionOutcome], bool]:
-    """The outcomes of the jobs, and whether a signal ended them.
-
-    Calls `is_to_end` many times a second; if it returns true, all jobs are ended.
-    """
+) -> SessionEnd:
+    """Runs all to their end. Calls `is_to_end` many times a second; if it returns true, all are ended."""
     with ExitStack() as stack:
         prepared = [_Prepared(job, stack) for job in jobs]
         try:
             described = [_core.SessionJob(list(job.nodes), job.options) for job in jobs]
-            session = _core.Session(description, described, observation)
+            session = _core.Session(description, described, list(traces), observation)
         except ValueError as error:
             raise machine.refused(error) from error
         except RuntimeError as error:  # the core's system_error: memory, or descriptors
@@ -82,12 +89,14 @@ def run_session(
 
         try:
             reports = session.run(started, is_interrupted)
+        except ValueError as error:
+            raise machine.refused(error) from error
         except RuntimeError as error:
             if not is_of_host(error):
                 raise
             raise refused_by_host(error) from error
         outcomes = [one.outcome(report) for one, report in zip(prepared, reports, strict=True)]
-        return outcomes, bool(seen)
+        return SessionEnd(outcomes=outcomes, traces=session.report_on_traces(), is_interrupted=bool(seen))
 
 
 class _Prepared:

@@ -75,7 +75,7 @@ class Rank:
     `address` says where the buffer lies, for cards that translate addresses; all buffers without one share a page.
     """
 
-    def __init__(self, core: _core.MessagePassing, rank: int, count: int, machine: Machine) -> None:
+    def __init__(self, core: _core.ProgramRanks, rank: int, count: int, machine: Machine) -> None:
         self._core = core
         self._machine = machine
         self._last = 0
@@ -172,7 +172,7 @@ class _Programs(_core.RankProgram):
     def __init__(self) -> None:
         super().__init__()
         self.states: list[_State] = []
-        self.core: _core.MessagePassing
+        self.core: _core.ProgramRanks
 
     def proceed(self, rank: int) -> bool:
         state = self.states[rank]
@@ -256,7 +256,7 @@ def workload(
     began = time.monotonic()
     programs = _Programs()
     try:
-        core = _core.MessagePassing(chosen.description(seed, engine), nodes, programs)
+        core = _core.ProgramRanks(chosen.description(seed, engine), nodes, programs)
     except ValueError as error:
         raise chosen.refused(error) from error
     programs.core = core
@@ -276,7 +276,7 @@ def _name_of(program: Program) -> str:
     return getattr(program, "__name__", type(program).__name__)
 
 
-def _require_ends(core: _core.MessagePassing, states: list[_State]) -> None:
+def _require_ends(core: _core.ProgramRanks, states: list[_State]) -> None:
     most_shown = 8
     lines = []
     for rank, state in enumerate(states):

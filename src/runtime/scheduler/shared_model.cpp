@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <utility>
 
 #include "runtime/observe/process_trace.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -28,13 +29,54 @@ void SharedModel::leave(Scheduler& job) {
   const auto found = std::find(jobs_.begin(), jobs_.end(), &job);
   if (found == jobs_.end()) return;
   jobs_.erase(found);
-  if (!jobs_.empty()) job.delivery_.end();
+  if (!jobs_.empty() || begin_ranks_) job.delivery_.end();
 }
 
 void SharedModel::begin(Time now) {
   has_begun_ = true;
   simulation_.trace(process_record(ProcessTrace::began, now));
   machine_.begin(now);
+  if (begin_ranks_) begin_ranks_(now);
+}
+
+void SharedModel::set_kernels(ProcessId first, std::function<void(const Completion&)> arrived) {
+  first_behind_ = first;
+  arrival_behind_ = [this, arrived = std::move(arrived)](const Completion& completion) {
+    guarded(*all_.front(), [&] { arrived(completion); });
+  };
+}
+
+// An error ends the ranks, and the jobs go on.
+void SharedModel::set_ranks(ProcessId first, CompletionSink& sink, std::function<void(Time)> begin) {
+  const auto unless_ended = [this](auto act) {
+    if (ranks_error_) return;
+    try {
+      act();
+    } catch (...) {
+      ranks_error_ = std::current_exception();
+    }
+  };
+  first_behind_ = first;
+  arrival_behind_ = [&sink, unless_ended](const Completion& completion) {
+    unless_ended([&] { sink.complete(completion); });
+  };
+  begin_ranks_ = [begin = std::move(begin), unless_ended](Time now) { unless_ended([&] { begin(now); }); };
+}
+
+void SharedModel::run_to_end(const std::function<bool()>& interrupted) {
+  if (!begin_ranks_) return;
+  if (!has_begun_) {
+    simulation_.run();
+    begin(simulation_.now());
+  }
+  constexpr std::uint32_t steps_per_question = 1 << 14;
+  std::uint32_t steps = 0;
+  for (std::size_t left = simulation_.pending_count(); left > 0 && !machine_.is_quiet_until_faults(left);
+       left = simulation_.pending_count()) {
+    if (++steps % steps_per_question == 0 && interrupted()) return;
+    simulation_.step();
+  }
+  if (ranks_error_) std::rethrow_exception(ranks_error_);
 }
 
 // An error is the job's of which a process has caused it, and the others go on.
@@ -50,8 +92,8 @@ void SharedModel::guarded(Scheduler& job, Work work) {
 }
 
 void SharedModel::complete(const Completion& completion) {
-  if (completion.process >= first_kernel_) {
-    guarded(*all_.front(), [&] { kernel_arrival_(completion); });
+  if (completion.process >= first_behind_) {
+    arrival_behind_(completion);
     return;
   }
   const std::uint32_t job = job_of_[completion.process];
@@ -61,7 +103,7 @@ void SharedModel::complete(const Completion& completion) {
 }
 
 void SharedModel::deliver_payload(ProcessId source, std::uint64_t message) {
-  if (source >= first_kernel_) return;  // IpNetwork has the bytes
+  if (source >= first_behind_) return;  // IpNetwork has the bytes, and ranks in the simulator have none
   const std::uint32_t job = job_of_[source];
   guarded(*all_[job], [&] { sinks_[job]->deliver_payload(source - first_process_[job], message); });
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@ class Scheduler;
 // model: the others go on when it acts again or has left, so that nothing depends on how long the host takes.
 //
 // The ranks of a job are consecutive processes of the machine, in the order in which the jobs are added.
+// Behind them may be processes that no host process stands for: the kernels of the nodes, or ranks in the
+// simulator, which act in its events.
 class SharedModel final : private CompletionSink {
  public:
   SharedModel(Simulation& simulation, Machine& machine);
@@ -35,17 +38,21 @@ class SharedModel final : private CompletionSink {
   void step();
   // The job takes part no longer; what it has sent goes on, and reaches nobody. Further calls have no effect.
   void leave(Scheduler& job);
-  // At most one job takes part.
-  [[nodiscard]] bool is_alone() const { return jobs_.size() <= 1; }
+  // At most one job takes part, and no ranks in the simulator.
+  [[nodiscard]] bool is_alone() const { return jobs_.size() <= 1 && !begin_ranks_; }
+  // Call when the jobs have ended: runs until the ranks in the simulator can do no more. Calls `interrupted`
+  // now and then; if it returns true, ends. Rethrows what the ranks have thrown.
+  void run_to_end(const std::function<bool()>& interrupted);
+
+  // The processes from `first` on are ranks in the simulator. `sink` takes what reaches them, and `begin`
+  // starts them when virtual time begins.
+  void set_ranks(ProcessId first, CompletionSink& sink, std::function<void(Time)> begin);
 
   // For the schedulers. Returns the first of the job's processes.
   ProcessId add(Scheduler& job, std::uint32_t count);
   void set_sink(ProcessId first, Delivery& sink) { sinks_[job_of_[first]] = &sink; }
   // The processes from `first` on are kernels of the only job's nodes (IpNetwork).
-  void set_kernels(ProcessId first, std::function<void(const Completion&)> arrived) {
-    first_kernel_ = first;
-    kernel_arrival_ = std::move(arrived);
-  }
+  void set_kernels(ProcessId first, std::function<void(const Completion&)> arrived);
   // Lowers the time up to which the model runs in this step.
   void lower_bound(std::int64_t time_ps) { bound_ps_ = std::min(bound_ps_, time_ps); }
   // Virtual time has begun at `now`, for all jobs.
@@ -69,9 +76,11 @@ class SharedModel final : private CompletionSink {
   std::vector<Scheduler*> all_;
   std::vector<Delivery*> sinks_;
   std::vector<ProcessId> first_process_;
-  std::vector<std::uint32_t> job_of_;  // by process
-  ProcessId first_kernel_ = UINT32_MAX;
-  std::function<void(const Completion&)> kernel_arrival_;
+  std::vector<std::uint32_t> job_of_;    // by process
+  ProcessId first_behind_ = UINT32_MAX;  // the first process behind those of the jobs
+  std::function<void(const Completion&)> arrival_behind_;
+  std::function<void(Time)> begin_ranks_;
+  std::exception_ptr ranks_error_;
   std::int64_t bound_ps_ = 0;
   bool has_begun_ = false;
 };

@@ -28,13 +28,15 @@ CardRun::CardRun(const MachineDescription& description, const message::SoftwareC
               .simulation = simulation_},
       processes_(machine_.process_count()),
       scripts_(machine_.process_count()) {
+  machine_.set_sink(*this);
   for (ProcessId id = 0; id < machine_.process_count(); ++id) processes_.emplace_back(id, shared_);
 }
 
 void CardRun::trace_wait_for(const Completion& completion) const {
   const CardProcess& process = processes_[completion.process];
   if (!process.is_waiting_for(completion) || completion.time <= process.clock()) return;
-  trace_wait(completion.process, process.clock(), completion.time);
+  simulation_.trace(
+      process_record(ProcessTrace::waited, process.clock(), completion.time, completion.process));
 }
 
 void CardRun::run() {

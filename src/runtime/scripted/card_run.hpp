@@ -9,7 +9,7 @@
 
 namespace apenet {
 
-class CardRun final : public ScriptedMachine {
+class CardRun final : public ScriptedMachine, private CompletionSink {
  public:
   // Throws std::invalid_argument like Machine.
   CardRun(const MachineDescription& description, const message::SoftwareCosts& software,
@@ -29,6 +29,8 @@ class CardRun final : public ScriptedMachine {
     if (simulation_.is_traced()) trace_wait_for(completion);
     processes_[completion.process].complete(completion);
   }
+  // The processes have no memory: no bytes are moved.
+  void deliver_payload(ProcessId /*source*/, std::uint64_t /*message*/) override {}
   void prepare(ProcessId process) const override { prefetch(processes_[process]); }
   void trace_wait_for(const Completion& completion) const;
 

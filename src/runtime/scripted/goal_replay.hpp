@@ -11,7 +11,8 @@
 #include "machine/message_work.hpp"
 #include "runtime/observe/observation.hpp"
 #include "runtime/scripted/goal.hpp"
-#include "runtime/scripted/message_passing.hpp"
+#include "runtime/scripted/goal_ranks.hpp"
+#include "runtime/scripted/rank_machine.hpp"
 
 namespace apenet {
 
@@ -26,26 +27,11 @@ class ReplayDeadlock : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Runs each operation as soon as its dependencies are met and its CPU is free. Of several such operations,
-// the one that is first in the file runs first. `log`, if given, is filled. Throws ReplayDeadlock, which
-// lists the waiting ranks, and std::invalid_argument like Machine.
+// See GoalRanks. `log`, if given, is filled. Throws ReplayDeadlock, which lists the waiting ranks, and
+// std::invalid_argument like Machine.
 [[nodiscard]] ReplayReport replay_goal(const MachineDescription& description,
                                        std::vector<NodeId> node_of_rank, const GoalSchedule& schedule,
                                        const ObservationOptions& observed = {}, ReplayLog* log = nullptr);
-
-// One of several traces with ranks of its own, none of which acts before `start`.
-struct GoalJob {
-  const GoalSchedule* schedule = nullptr;  // must outlive the replay
-  std::vector<NodeId> node_of_rank;
-  Time start;
-};
-
-struct JobReport {
-  std::vector<Time> finish;  // per rank: the end of its last operation, or the start of the job
-  std::uint64_t operations = 0;
-  std::string deadlock;  // which ranks wait forever or leave messages unreceived, and for what; else empty
-  std::vector<std::string> warnings;
-};
 
 // Its ranks are those of all jobs, one job after another.
 struct JobsReport : RanksReport {

@@ -11,6 +11,7 @@
 #include "machine/message_costs.hpp"
 #include "machine/message_requests.hpp"
 #include "machine/validate.hpp"
+#include "runtime/observe/process_trace.hpp"
 
 namespace apenet {
 
@@ -27,31 +28,32 @@ std::uint64_t pair_of(ProcessId source, ProcessId target) {
 
 }  // namespace
 
-MessagePassing::MessagePassing(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                               const std::vector<std::uint16_t>& cpus, RankProgram& program,
-                               const ObservationOptions& observed)
-    : ScriptedMachine(description, std::move(node_of_rank), observed),
+MessagePassing::MessagePassing(Simulation& simulation, Machine& machine, ProcessId first,
+                               const std::vector<std::uint16_t>& cpus, RankProgram& program)
+    : simulation_(simulation),
+      machine_(machine),
+      first_(first),
       program_(program),
-      costs_(message_costs(description)),
-      card_(message_limits(machine_)),
-      packet_interval_(description.mpi_software.send_packet) {
+      costs_(message_costs(machine.description())),
+      card_(message_limits(machine)),
+      packet_interval_(machine.description().mpi_software.send_packet) {
   require_sends_of(message::control_bytes, machine_.capabilities());
   if (!machine_.capabilities().put) {
     throw std::invalid_argument(
         "card = without put: expected one that can write remote memory, for rendezvous");
   }
-  APENET_CHECK(cpus.size() == rank_count(), "CPUs of %zu ranks for %u", cpus.size(), rank_count());
-  for (ProcessId rank = 0; rank < rank_count(); ++rank) {
+  APENET_CHECK(first + cpus.size() <= machine_.process_count(), "CPUs of %zu ranks from process %u of %u",
+               cpus.size(), first, machine_.process_count());
+  for (ProcessId rank = 0; rank < cpus.size(); ++rank) {
     ranks_.emplace_back(*this, stores_, rank, cpus[rank]);
-    sources_.push_back({EventKind::process, rank, 0});
+    sources_.push_back({EventKind::process, first_ + rank, 0});
   }
-  machine_.fill_receive_rings();
 }
 
-void MessagePassing::run() {
-  run_to_end([this] {
-    for (ProcessId rank = 0; rank < ranks_.size(); ++rank) program_.proceed(rank);
-  });
+void MessagePassing::begin(Time now) {
+  epoch_ = now;
+  for (Rank& rank : ranks_) rank.transport.begin(now);
+  for (ProcessId rank = 0; rank < ranks_.size(); ++rank) program_.proceed(rank);
 }
 
 Time MessagePassing::compute(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
@@ -104,7 +106,7 @@ Time MessagePassing::receive(ProcessId rank, std::uint16_t cpu, Time earliest, s
 
 void MessagePassing::note_wait(ProcessId rank, Time from, Time until) {
   ranks_[rank].activity.waited += until - from;
-  trace_wait(rank, from, until);
+  simulation_.trace(process_record(ProcessTrace::waited, from, until, first_ + rank));
   if (log_ == nullptr) return;
   cause_.from = from;
   cause_.until = until;
@@ -112,9 +114,11 @@ void MessagePassing::note_wait(ProcessId rank, Time from, Time until) {
   log_->waits.push_back(cause_);
 }
 
-void MessagePassing::log_waits(ReplayLog& log) {
+void MessagePassing::log_waits(ReplayLog& log, Observation& observation) {
+  APENET_CHECK(rank_count() == machine_.process_count(), "a log of %u of %u processes", rank_count(),
+               machine_.process_count());
   log_ = &log;
-  observation_.add(stages_);
+  observation.add(stages_);
 }
 
 // Sums the stages between post and completion.
@@ -166,7 +170,9 @@ void MessagePassing::ended(ProcessId rank, std::uint32_t operation, const Envelo
   program_.ended(rank, operation, transport.clock(transport.cpu()), message);
 }
 
-void MessagePassing::complete(const Completion& completion) {
+void MessagePassing::complete(const Completion& of_process) {
+  Completion completion = of_process;
+  completion.process -= first_;
   Rank& rank = ranks_[completion.process];
   const message::Event event = event_of(completion);
   rank.transport.begin_event(completion.time);
@@ -175,7 +181,7 @@ void MessagePassing::complete(const Completion& completion) {
   if (completion.mailbox_packets > 0) {
     // A CPU other than the first may have taken it, but the times of one process must not decrease.
     const Time taken = std::max(rank.transport.clock(0), completion.time);
-    machine_.give_back(taken + costs_.after_receive, completion.process);
+    machine_.give_back(taken + costs_.after_receive, of_process.process);
   }
   if (program_.proceed(completion.process)) rank.transport.poll();
 }
@@ -183,7 +189,7 @@ void MessagePassing::complete(const Completion& completion) {
 message::Event MessagePassing::event_of(const Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.message & index_mask);
   Pending& pending = pending_[index];
-  hash_.record(completion_record(completion, Time::zero(), pending.source, pending.target, pending.bytes));
+  hash_.record(completion_record(completion, epoch_, pending.source, pending.target, pending.bytes));
   if (log_ != nullptr) log_cause(completion, pending);
   message::Event event;
   event.time_ps = completion.time.ps();
@@ -221,11 +227,14 @@ std::uint32_t MessagePassing::add_pending(ProcessId rank, const message::Request
 }
 
 std::uint64_t MessagePassing::post(ProcessId rank, const message::Request& request, Time when) {
-  Descriptor descriptor = descriptor_of(request, rank, request.target, machine_, packet_interval_);
+  Descriptor descriptor =
+      descriptor_of(request, first_ + rank, first_ + request.target, machine_, packet_interval_);
   descriptor.message = descriptors_++ << 32;
   const Time posted = std::max(when, simulation_.now());
   if (descriptor.verb != Verb::credit) {
     const std::uint32_t index = add_pending(rank, request);
+    ++posted_messages_;
+    posted_bytes_ += static_cast<std::uint64_t>(request.bytes);
     pending_[index].posted = posted;
     if (log_ != nullptr) stages_.posted(index, posted);
     descriptor.message |= index;
@@ -235,7 +244,7 @@ std::uint64_t MessagePassing::post(ProcessId rank, const message::Request& reque
 }
 
 void MessagePassing::post_in_turn(const Descriptor& descriptor, Time when) {
-  if (ranks_[descriptor.source].transport.cpu_count() == 1) {
+  if (ranks_[descriptor.source - first_].transport.cpu_count() == 1) {
     machine_.post(when, descriptor);
     return;
   }
@@ -247,7 +256,7 @@ void MessagePassing::post_in_turn(const Descriptor& descriptor, Time when) {
     free_delayed_.pop_back();
     delayed_[index] = descriptor;
   }
-  simulation_.schedule(sources_[descriptor.source], when, *this, index);
+  simulation_.schedule(sources_[descriptor.source - first_], when, *this, index);
 }
 
 void MessagePassing::handle_event(const Event& event) {
@@ -266,21 +275,13 @@ void MessagePassing::number_in_turn(const Descriptor& descriptor) {
   std::memcpy(bytes, &header, sizeof(header));
 }
 
-RanksReport MessagePassing::report() {
-  RanksReport report;
-  for (const Rank& rank : ranks_) report.ranks.push_back(rank.activity);
-  for (const Counter& counter : machine_.counters()) {
-    if (counter.name == "messages") report.messages = counter.value;
-    if (counter.name == "payload_bytes") report.bytes = counter.value;
-  }
-  report.trace_hash = hash_.value();
-  report.links = machine_.link_use();
-  report.ports = machine_.port_use();
-  report.faults = machine_.fault_use();
-  report.network = observation_.network_history();
-  report.warnings = machine_.warnings();
-  for (std::string& warning : observation_.finish()) report.warnings.push_back(std::move(warning));
-  return report;
+RankTotals MessagePassing::totals() const {
+  RankTotals totals;
+  for (const Rank& rank : ranks_) totals.ranks.push_back(rank.activity);
+  totals.messages = posted_messages_;
+  totals.bytes = posted_bytes_;
+  totals.trace_hash = hash_.value();
+  return totals;
 }
 
 bool MessagePassing::unreceived(ProcessId rank, Envelope& envelope) {

@@ -9,10 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "kernel/simulation.hpp"
 #include "kernel/trace.hpp"
+#include "machine/machine.hpp"
+#include "runtime/observe/observation.hpp"
 #include "runtime/scripted/rank_transport.hpp"
 #include "runtime/scripted/replay_log.hpp"
-#include "runtime/scripted/scripted_machine.hpp"
 #include "runtime/scripted/stage_log.hpp"
 
 namespace apenet {
@@ -50,28 +52,26 @@ struct RankActivity {
   std::uint64_t sent_bytes = 0;
 };
 
-// Totals of all ranks and of the machine.
-struct RanksReport {
+struct RankTotals {
   std::vector<RankActivity> ranks;
   std::uint64_t messages = 0;  // posted to the cards, including protocol messages
   std::uint64_t bytes = 0;     // sum over these messages
   std::uint64_t trace_hash = 0;
-  std::vector<LinkUse> links;
-  std::vector<PortUse> ports;
-  FaultUse faults;
-  std::optional<NetworkHistory> network;
-  std::vector<std::string> warnings;
 };
 
-// A rank's CPU executes operations in the order in which the program starts them, ahead of the simulation.
-// When no operation can start, it takes arrivals in order. A rank may have several CPUs, each with its own
-// clock. The CPU of an operation executes the steps of its message.
-class MessagePassing final : public ScriptedMachine, private EventHandler {
+// Its ranks are consecutive processes of a machine, the completions of which it takes; a rank's number counts
+// from the first. A rank's CPU executes operations in the order in which the program starts them, ahead of
+// the simulation. When no operation can start, it takes arrivals in order. A rank may have several CPUs, each
+// with its own clock. The CPU of an operation executes the steps of its message.
+class MessagePassing final : public CompletionSink, private EventHandler {
  public:
-  // cpus[r]: number of CPUs of rank r, at least one. Throws std::invalid_argument like Machine.
-  MessagePassing(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                 const std::vector<std::uint16_t>& cpus, RankProgram& program,
-                 const ObservationOptions& observed = {});
+  // `first`: the process of rank 0. cpus[r]: number of CPUs of rank r, at least one. All must outlive it.
+  // Throws std::invalid_argument for a machine whose first card cannot carry the protocol's messages.
+  MessagePassing(Simulation& simulation, Machine& machine, ProcessId first,
+                 const std::vector<std::uint16_t>& cpus, RankProgram& program);
+  ~MessagePassing() = default;
+  MessagePassing(const MessagePassing&) = delete;
+  MessagePassing& operator=(const MessagePassing&) = delete;
 
   // Each begins when the CPU is free, but not before `earliest`, and returns the time at which it began.
   // `address`: of the buffer in the rank's memory, for cards that translate addresses; 0 if unknown.
@@ -83,17 +83,23 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   Time receive(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation, ProcessId source,
                std::uint32_t tag, std::uint64_t address = 0, Memory memory = Memory::host);
 
-  // Lists the waits in `log`, which must outlive the run. Call before it.
-  void log_waits(ReplayLog& log);
+  // Lists the waits in `log`, which must outlive the run. Call before it. The ranks must be the machine's
+  // only processes.
+  void log_waits(ReplayLog& log, Observation& observation);
 
-  // Runs from time zero until no event is left.
-  void run();
+  // Starts the ranks, whose clocks are at `now`.
+  void begin(Time now);
 
-  [[nodiscard]] std::uint32_t rank_count() const { return machine_.process_count(); }
+  // For the machine.
+  void complete(const Completion& completion) override;
+  // The ranks have no memory: no bytes are moved.
+  void deliver_payload(ProcessId /*source*/, std::uint64_t /*message*/) override {}
+
+  [[nodiscard]] std::uint32_t rank_count() const { return static_cast<std::uint32_t>(ranks_.size()); }
   [[nodiscard]] const NicCapabilities& capabilities() const { return machine_.capabilities(); }
   // The clock of the rank's first CPU.
   [[nodiscard]] Time clock(ProcessId rank) const { return ranks_[rank].transport.clock(0); }
-  [[nodiscard]] RanksReport report();
+  [[nodiscard]] RankTotals totals() const;
   // Sets `message` to the oldest one that `rank` has not received. Returns false if there is none.
   [[nodiscard]] bool unreceived(ProcessId rank, Envelope& message);
 
@@ -101,7 +107,7 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   [[nodiscard]] const message::SoftwareCosts& costs() const { return costs_; }
   [[nodiscard]] const message::CardLimits& card() const { return card_; }
   [[nodiscard]] bool are_near(ProcessId one, ProcessId other) const {
-    return machine_.node_of(one) == machine_.node_of(other);
+    return machine_.node_of(first_ + one) == machine_.node_of(first_ + other);
   }
   [[nodiscard]] RankEngine& engine(ProcessId rank) { return ranks_[rank].engine; }
   [[nodiscard]] message::Inbox& inbox(ProcessId rank) { return ranks_[rank].inbox; }
@@ -120,7 +126,7 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   };
   // A descriptor from its post to its last completion. Its index is the low half of its number.
   struct Pending {
-    ProcessId source = 0;
+    ProcessId source = 0;  // ranks
     ProcessId target = 0;
     std::int64_t bytes = 0;
     std::uint64_t immediate = 0;
@@ -132,7 +138,6 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
     std::byte inline_data[message::control_bytes];  // send: the header, and the body of a control message
   };
 
-  void complete(const Completion& completion) override;
   void handle_event(const Event& event) override;
 
   [[nodiscard]] std::uint32_t add_pending(ProcessId rank, const message::Request& request);
@@ -142,6 +147,9 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   void post_in_turn(const Descriptor& descriptor, Time when);
   void number_in_turn(const Descriptor& descriptor);
 
+  Simulation& simulation_;
+  Machine& machine_;
+  ProcessId first_;
   RankProgram& program_;
   message::SoftwareCosts costs_;
   message::CardLimits card_;
@@ -151,6 +159,9 @@ class MessagePassing final : public ScriptedMachine, private EventHandler {
   std::vector<Pending> pending_;
   std::vector<std::uint32_t> free_pending_;
   std::uint64_t descriptors_ = 0;
+  std::uint64_t posted_messages_ = 0;
+  std::uint64_t posted_bytes_ = 0;
+  Time epoch_;
   // Posts of ranks with several CPUs, until their time has come. The clocks of the CPUs overtake each other,
   // so the order of the rank's messages is known only then.
   std::vector<Descriptor> delayed_;

@@ -9,6 +9,10 @@ namespace apenet {
 
 static_assert(message::Transport<RankTransport>);
 
+void RankTransport::begin(Time now) {
+  for (RankCpu& one : cpus_) one.clock = now;
+}
+
 void RankTransport::begin_event(Time time) {
   event_time_ = time;
   takes_event_ = true;

@@ -30,6 +30,8 @@ class RankTransport : public message::MessagesOnly {
   [[nodiscard]] std::uint16_t cpu() const { return cpu_; }              // the CPU that works now
   [[nodiscard]] std::uint32_t operation() const { return operation_; }  // for which it works
 
+  // Sets the clocks of the CPUs.
+  void begin(Time now);
   // Call before and after the engine takes an event.
   void begin_event(Time time);
   void end_event();

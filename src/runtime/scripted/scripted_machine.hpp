@@ -1,6 +1,6 @@
 // ScriptedMachine: a machine whose users are in the simulator, and what observes it: ranks with a message
-// engine (MessagePassing: GOAL, ranks in Python), or processes that use their cards directly (CardRun: the
-// tests of cards, and workloads at the layer of the card).
+// engine (RankMachine: GOAL, ranks in Python), or processes that use their cards directly (CardRun: the tests
+// of cards, and workloads at the layer of the card).
 #pragma once
 
 #include <utility>
@@ -13,7 +13,7 @@
 
 namespace apenet {
 
-class ScriptedMachine : protected CompletionSink {
+class ScriptedMachine {
  public:
   ScriptedMachine(const ScriptedMachine&) = delete;
   ScriptedMachine& operator=(const ScriptedMachine&) = delete;
@@ -28,9 +28,7 @@ class ScriptedMachine : protected CompletionSink {
                   const ObservationOptions& observed)
       : simulation_(description.seed),
         machine_(simulation_, description, std::move(node_of_rank)),
-        observation_(simulation_, machine_, observed) {
-    machine_.set_sink(*this);
-  }
+        observation_(simulation_, machine_, observed) {}
   ~ScriptedMachine() = default;
 
   // Runs from time zero, where start() begins the ranks, until no event is left.
@@ -41,12 +39,6 @@ class ScriptedMachine : protected CompletionSink {
     start();
     machine_.run_to_end();
   }
-  void trace_wait(ProcessId rank, Time from, Time until) const {
-    simulation_.trace(process_record(ProcessTrace::waited, from, until, rank));
-  }
-
-  // The ranks have no memory: no bytes are moved.
-  void deliver_payload(ProcessId /*source*/, std::uint64_t /*message*/) final {}
 
   Simulation simulation_;
   Machine machine_;

@@ -248,12 +248,6 @@ def test_a_limit_of_virtual_time_counts_from_the_start_of_the_job_and_ends_it_al
     assert lives.time_us == ends.time_us == alone
 
 
-def test_programs_and_traces_are_refused_together(exchange, tmp_path):
-    (tmp_path / "one.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 10\n}\n")
-    with pytest.raises(InputError, match="all of one kind"):
-        run([job("program", exchange, 1), Job("trace", tmp_path / "one.goal", map=[9])], machine="ape16")
-
-
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
