@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,6 +207,14 @@ def write_goal(plan: Plan, path: Path) -> None:
         for process in range(count):
             file.write(streams.goal_of(process).encode())
         file.keep()
+
+
+def schedule_of(plan: Plan, name: str) -> _core.GoalSchedule:
+    """What each process does at the plan's first size; `name` is that of the trace in messages."""
+    with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
+        path = Path(folder) / "workload.goal"
+        write_goal(plan, path)
+        return _core.read_goal(str(path), name)
 
 
 def _moved(plan: Plan, size: int, sent: float) -> float:

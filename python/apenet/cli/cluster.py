@@ -64,7 +64,7 @@ def run(
     allow_long: AllowLongOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the programs of several jobs, or replay their traces, together, and say what they cost each other."""
+    """Run the programs, traces and workloads of several jobs together, and say what they cost each other."""
     if figure is not None:
         check_picture_file(FIGURE, figure)
     with progress_bar(str(file), None) as progress:

@@ -1,10 +1,10 @@
-"""Runs the programs of several jobs and replays their traces: together, each alone, and in pairs."""
+"""Runs the programs, traces and workloads of several jobs: together, each alone, and in pairs."""
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ from apenet import _core
 from apenet.base.errors import InputError
 from apenet.base.numbers import checked_seed
 from apenet.cluster.programs import PlannedProgram, plan_program, run_programs
+from apenet.cluster.workloads import plan_workload
 from apenet.host.mpi_library import MpiChoice
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
-from apenet.machine.mapping import Mapping, map_ranks
+from apenet.machine.mapping import Mapping as RankMapping
+from apenet.machine.mapping import map_ranks
 from apenet.machine.partition import Partition
 from apenet.machine.partition_links import CheckedPartition, PartitionCheck, require_apart
 from apenet.run.limits import virtual_time_ps
@@ -34,19 +36,21 @@ MOST_JOBS = 128
 
 @dataclass(frozen=True)
 class Job:
-    """A program or a trace in the GOAL format, with ranks of its own, on a partition or on nodes of its own.
+    """A program, a GOAL trace or a workload, with ranks of its own, on a partition or on nodes of its own.
 
-    `trace`: the file of a trace. `command`: a program and its arguments, with `ranks` ranks, and the MPI library `mpi`
-    as in `apenet.run`; so are `compute`, `size`, `environment` and `limit_virtual`, which counts from `start`. `out` is
-    the run's folder, `output` a folder for what the ranks print. `map` places the ranks as in `apenet.run`, within the
-    `partition` if there is one. None of them acts before `start`, in seconds or as `10us`.
+    `trace`: the file of a trace. `workload`: a test of `apenet bench` with its options, such as `{"test": "halo",
+    "sizes": "4K"}`; its ranks are on all nodes of the partition, or on its option `nodes`. `command`: a program and its
+    arguments, with `ranks` ranks, and the MPI library `mpi` as in `apenet.run`; so are `compute`, `size`, `environment`
+    and `limit_virtual`, which counts from `start`. `out` is the run's folder, `output` a folder for what the ranks
+    print. `map` places the ranks as in `apenet.run`, within the `partition` if there is one. None of them acts before
+    `start`, in seconds or as `10us`.
     """
 
     name: str
     trace: str | Path | None = None
     partition: str | None = None
     start: str | float = 0
-    map: Mapping = "linear"
+    map: RankMapping = "linear"
     ranks_per_node: int = 1
     command: Sequence[str] | None = None
     ranks: int | None = None
@@ -57,6 +61,7 @@ class Job:
     limit_virtual: str | float | None = None
     out: str | Path | None = None
     output: str | Path | None = None
+    workload: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,7 @@ class JobResult:
     name: str
     trace: str | None
     command: tuple[str, ...] | None
+    workload: dict[str, object] | None
     outcome: str
     message: str
     nodes: tuple[int, ...]
@@ -101,6 +107,7 @@ class JobResult:
             "name": self.name,
             "trace": self.trace,
             "command": None if self.command is None else list(self.command),
+            "workload": self.workload,
             "outcome": self.outcome,
             "message": self.message,
             "nodes": list(self.nodes),
@@ -194,11 +201,11 @@ def run(
     allow_long: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ClusterResult:
-    """Runs the programs and traces of all jobs together, then each alone from the same start, then each pair.
+    """Runs all jobs together, then each alone from the same start, then each pair.
 
     `matrix`: false leaves the pairs out. A job that fails or deadlocks ends alone. Raises InputError for jobs that do
-    not fit the machine or share a node, and for traces that would take hours unless `allow_long`; PartitionError if
-    faults leave no path of a trace.
+    not fit the machine or share a node, and for traces and workloads that would take hours unless `allow_long`;
+    PartitionError if faults leave no path of a trace.
     """
     began = time.monotonic()
     chosen = read_machine(machine) if isinstance(machine, str) else machine
@@ -206,7 +213,7 @@ def run(
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     seed = checked_seed(seed)
-    plans = _planned(chosen, list(jobs), engine, seed)
+    plans = _planned(chosen, list(jobs), engine, seed, allow_long)
     description = chosen.description(seed, engine)
     if not allow_long:
         times = len(plans) + 1 if matrix else 2
@@ -266,7 +273,7 @@ def _of_program(result: RunResult, start_ps: int) -> _JobRun:
     return _JobRun(finish_ps, outcome, message, result.warnings, result.stdout or b"", result.stderr or b"")
 
 
-def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int) -> list[_Planned]:
+def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int, allow_long: bool) -> list[_Planned]:
     if not 1 <= len(jobs) <= MOST_JOBS:
         raise InputError("jobs", len(jobs), f"1 to {MOST_JOBS} jobs")
     names = [job.name for job in jobs]
@@ -277,7 +284,7 @@ def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int) -> l
     for job in jobs:
         try:
             on = machine.with_partition(job.partition)
-            plans.append(_planned_job(on, job, engine, seed))
+            plans.append(_planned_job(on, job, engine, seed, allow_long))
         except InputError as error:
             raise InputError(f"job {job.name}: {error.name}", error.value, error.expected) from error
         own = tuple(dict.fromkeys(plans[-1].nodes)) if on.partition is None else on.partition.nodes
@@ -286,16 +293,24 @@ def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int) -> l
     return plans
 
 
-def _planned_job(on: Machine, job: Job, engine: str, seed: int) -> _Planned:
+def _planned_job(on: Machine, job: Job, engine: str, seed: int, allow_long: bool) -> _Planned:
     start_ps = virtual_time_ps("start", job.start)
-    if (job.trace is None) == (job.command is None):
-        raise InputError("trace, command", "both" if job.trace is not None else "neither", "one of them")
-    if job.trace is not None:
+    kinds = [name for name in ("command", "trace", "workload") if getattr(job, name) is not None]
+    if len(kinds) != 1:
+        raise InputError("command, trace, workload", " and ".join(kinds) or "none of them", "one of them")
+    if job.command is None:
         for name in ("ranks", "size", "environment", "limit_virtual", "out", "output"):
             if getattr(job, name) is not None:
-                raise InputError(name, getattr(job, name), "only with a command: a trace has its own ranks")
+                raise InputError(name, getattr(job, name), f"only with a command: a {kinds[0]} has its own ranks")
         if job.compute != "none":
-            raise InputError("compute", job.compute, "only with a command: a trace has its own computation")
+            raise InputError("compute", job.compute, f"only with a command: a {kinds[0]} has its own computation")
+    if job.workload is not None:
+        for name, default in (("map", "linear"), ("ranks_per_node", 1)):
+            if getattr(job, name) != default:
+                raise InputError(name, getattr(job, name), "none for a workload: it has a rank on each of its nodes")
+        schedule, nodes = plan_workload(job.workload, on, engine, seed, allow_long=allow_long)
+        return _Planned(job, nodes, start_ps, schedule)
+    if job.trace is not None:
         schedule = read_trace(job.trace)
         return _Planned(job, map_ranks(on, schedule.rank_count, job.ranks_per_node, job.map), start_ps, schedule)
     if job.command is None or job.ranks is None:
@@ -334,6 +349,7 @@ def _results(plans: Sequence[_Planned], together: _Simulated, alone: Sequence[_S
                 name=plan.job.name,
                 trace=None if plan.job.trace is None else str(plan.job.trace),
                 command=None if plan.job.command is None else tuple(map(str, plan.job.command)),
+                workload=None if plan.job.workload is None else dict(plan.job.workload),
                 outcome=report.outcome,
                 message=report.message,
                 nodes=tuple(plan.nodes),

@@ -29,6 +29,7 @@ _KEYS = {
 }
 _JOB_KEYS = {
     "trace": _TEXT,
+    "workload": 'a table such as {test = "halo", sizes = "4K"}',
     "partition": _TEXT,
     "start": "a time such as 10us",
     "map": "a text, or a list of nodes",
@@ -74,10 +75,11 @@ def _job(file: Path, name: str, table: object) -> Job:
     if not isinstance(table, dict) or not re.fullmatch(PARTITION_NAME, name):
         raise MachineError(file, f"job.{name}", table, "a table [job.NAME], NAME of letters, digits, _ and -")
     _check(file, f"job.{name}.", table, _JOB_KEYS)
-    if ("trace" in table) == ("command" in table):
-        raise MachineError(
-            file, f"job.{name}.trace", table.get("trace", ABSENT), "a GOAL trace or a command, and not both of them"
-        )
+    kinds = [kind for kind in ("command", "trace", "workload") if kind in table]
+    if not kinds:
+        raise MachineError(file, f"job.{name}.trace", ABSENT, "a GOAL trace, or a command or a workload")
+    if len(kinds) > 1:
+        raise MachineError(file, f"job.{name}.{kinds[1]}", table[kinds[1]], f"none beside the {kinds[0]}")
     if "command" in table and "ranks" not in table:
         raise MachineError(file, f"job.{name}.ranks", ABSENT, "the number of the program's ranks")
     return Job(name, **table)
@@ -101,7 +103,7 @@ def _is(value: object, expected: str) -> bool:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
     if expected == _VARIABLES:
         return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
-    if expected == _KEYS["job"]:
+    if expected in (_KEYS["job"], _JOB_KEYS["workload"]):
         return isinstance(value, dict)
     if expected == _JOB_KEYS["map"] and isinstance(value, list):
         return all(isinstance(one, int) and not isinstance(one, bool) for one in value)

@@ -1,4 +1,4 @@
-"""Programs and traces in one simulation: the same times as alone on links of their own, and each ends alone."""
+"""Programs, traces and workloads in one simulation: the same times as alone on links of their own; each ends alone."""
 
 import subprocess
 import sys
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from apenet.base.errors import InputError
-from apenet.cluster import Job, run
+import apenet
+from apenet.base.errors import InputError, MachineError
+from apenet.cluster import Job, run, run_file
 
 BIN = Path(sys.executable).parent
 
@@ -140,3 +141,51 @@ def test_a_program_and_a_trace_on_one_node_are_refused(ring, tmp_path):
     trace = ring_trace(tmp_path / "ring.goal", 1)
     with pytest.raises(InputError, match="without a common node; both have node 3"):
         run([program(ring, 1), Job("trace", trace, map=[3, 4, 5, 6])], machine="ape16")
+
+
+def test_a_workload_is_the_trace_that_bench_writes(ring, tmp_path):
+    """In a partition its ranks are on all nodes."""
+    options = {"sizes": "4K", "iterations": 4}
+    apenet.bench.halo(
+        apenet.machine("ape16").with_settings("network.dims=[4,1,1]"), goal=tmp_path / "halo.goal", **options
+    )
+    jobs = [
+        Job("workload", workload={"test": "halo", **options}, partition="4x1x1@0,1,0"),
+        Job("trace", tmp_path / "halo.goal", partition="4x1x1@0,0,1"),
+        program(ring, 3),
+    ]
+    workload, trace, of_program = run(jobs, machine="ape16", matrix=False).jobs
+    assert workload.time_us == workload.alone_us == trace.time_us
+    assert workload.nodes == (4, 5, 6, 7)
+    assert workload.to_json()["workload"] == {"test": "halo", **options}
+    assert of_program.time_us == of_program.alone_us
+
+
+@pytest.mark.parametrize(
+    ("workload", "said"),
+    [
+        ('"halo"', "a table such as"),
+        ('{sizes = "4K"}', "workload.test = nothing: expected one of halo, allreduce"),
+        ('{test = "pingpong"}', 'workload.test = "pingpong": expected one of halo, allreduce'),
+        ('{test = "halo"}', "workload.sizes = nothing: expected one size"),
+        ('{test = "halo", sizes = "4K:8K"}', "expected one size"),
+        ('{test = "halo", sizes = "4K", goal = "x"}', 'workload.goal = "x": expected one of test, sizes'),
+        ('{test = "halo", sizes = "4K", n = 99}', "workload.n = 99: expected at least 2 nodes, at most the 16"),
+        ('{test = "halo", sizes = "4K", algorithm = "ring"}', "none for halo: it belongs to allreduce, alltoall"),
+        ('{test = "halo", sizes = "4M", iterations = 1000000}', "or wait with --allow-long"),
+    ],
+)
+def test_what_is_wrong_with_a_workload_is_said(tmp_path, workload, said):
+    path = tmp_path / "jobs.toml"
+    path.write_text(f'machine = "ape16"\n[job.a]\nworkload = {workload}\n')
+    with pytest.raises((InputError, MachineError)) as refused:
+        run_file(path)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["map = [0, 1]", "ranks_per_node = 2", "ranks = 4", 'compute = "measured"'])
+def test_a_workload_has_its_own_ranks(tmp_path, key):
+    path = tmp_path / "jobs.toml"
+    path.write_text(f'machine = "ape16"\n[job.a]\nworkload = {{test = "halo", sizes = "4K"}}\n{key}\n')
+    with pytest.raises(InputError, match=f"job a: {key.split()[0]}"):
+        run_file(path)

@@ -251,7 +251,7 @@ def test_a_limit_of_virtual_time_counts_from_the_start_of_the_job_and_ends_it_al
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ('command = ["true"]\ntrace = "x.goal"', "not both of them"),
+        ('command = ["true"]\ntrace = "x.goal"', 'job.a.trace = "x.goal": expected none beside the command'),
         ('command = ["true"]', "job.a.ranks"),
         ('command = "true"\nranks = 1', "a list of texts"),
         ('trace = "x.goal"\nranks = 1', "only with a command"),
