@@ -37,6 +37,7 @@ from apenet.run.results import show_time
 app = typer.Typer(help="Run several jobs on one machine.", no_args_is_help=True)
 app.command(cls=HelpfulCommand)(slurm.up)
 app.command(cls=HelpfulCommand)(slurm.down)
+app.command(cls=HelpfulCommand)(slurm.steps)
 app.command(context_settings={"allow_interspersed_args": False})(slurm.step)
 
 

@@ -1,4 +1,4 @@
-"""apenet cluster up, down and step: the machine under Slurm."""
+"""apenet cluster up, down, step and steps: the machine under Slurm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import typer
 from apenet.base.errors import HostError
 from apenet.cli.common import MachineOption, SetOption, messages, path_of, progress_bar
 from apenet.machine import machine as read_machine
-from apenet.slurm import daemons, steps
+from apenet.slurm import daemons, history
+from apenet.slurm import steps as job_steps
 
 DirOption = Annotated[
     Path,
@@ -55,8 +56,27 @@ def step(
     folder: DirOption = _FOLDER,
 ) -> None:
     """Run a program on the nodes of the job that calls this: what srun and mpiexec do in a cluster's shell."""
-    command = steps.command(daemons.opened(folder), name, arguments)
+    command = job_steps.command(daemons.opened(folder), name, arguments)
     try:
         os.execvp(command[0], command)  # noqa: S606 (no shell is to read the program's arguments)
     except OSError as error:
         raise HostError(f"{command[0]}: {error.strerror}") from error
+
+
+def steps(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[JOB|JOB.STEP]...", help="Numbers of Slurm's jobs, or of their steps. By default, all."
+        ),
+    ] = None,
+    folder: DirOption = _FOLDER,
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FOLDER", parser=path_of("out", "a folder"), help="Where jobs.toml is written."),
+    ] = Path("steps"),
+) -> None:
+    """Write the steps that jobs have run as jobs of one network, for apenet cluster run."""
+    written = history.write_jobs(daemons.opened(folder), names or (), out)
+    count = f"{len(written)} step{'s' if len(written) > 1 else ''}"
+    messages().print(f"{count}: {', '.join(written)}. apenet cluster run {out / history.JOBS_FILE}", markup=False)

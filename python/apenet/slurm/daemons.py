@@ -86,6 +86,7 @@ class Cluster:
     machine: str
     nodes: tuple[str, ...]
     ranks_per_node: int
+    machine_names: tuple[str, ...] = ("machine.toml",)
 
     @property
     def configuration(self) -> Path:
@@ -96,6 +97,10 @@ class Cluster:
     def machine_file(self) -> Path:
         """The machine as it was when the cluster was started."""
         return self.folder / "machine.toml"
+
+    def machine_files(self) -> dict[str, bytes]:
+        """The machine file, and those that it names, by their names."""
+        return {name: (self.folder / name).read_bytes() for name in self.machine_names}
 
     @property
     def variables(self) -> str:
@@ -111,7 +116,13 @@ def opened(folder: Path) -> Cluster:
     """The cluster of a folder. Raises InputError if there is none."""
     try:
         state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
-        return Cluster(Path(state["folder"]), state["machine"], tuple(state["nodes"]), state["ranks_per_node"])
+        return Cluster(
+            folder=Path(state["folder"]),
+            machine=state["machine"],
+            nodes=tuple(state["nodes"]),
+            ranks_per_node=state["ranks_per_node"],
+            machine_names=tuple(state["machine_names"]),
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("dir", folder, "the folder of a cluster that apenet cluster up has started") from error
 
@@ -145,7 +156,7 @@ def up(
     if longest > _MOST_SOCKET_PATH:
         most = len(str(folder.absolute())) - (longest - _MOST_SOCKET_PATH)
         raise InputError("dir", folder, f"a path of at most {most} characters: Slurm opens sockets in it")
-    cluster = Cluster(folder.absolute(), machine.name, names, ranks_per_node)
+    cluster = Cluster(folder.absolute(), machine.name, names, ranks_per_node, tuple(machine.saved()))
     try:
         folder.mkdir(mode=0o700)
     except OSError as error:
@@ -240,6 +251,7 @@ def _write(cluster: Cluster, machine: Machine) -> None:
         "machine": cluster.machine,
         "nodes": cluster.nodes,
         "ranks_per_node": cluster.ranks_per_node,
+        "machine_names": cluster.machine_names,
     }
     (folder / _STATE).write_text(json.dumps(state), encoding="utf-8")
 

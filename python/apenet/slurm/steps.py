@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from apenet.base.errors import HostError, InputError
 from apenet.base.grid import number_of, place_of
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
+from apenet.slurm import history
 from apenet.slurm.daemons import Cluster
 
 _COUNTS = {
@@ -109,8 +111,21 @@ def command(cluster: Cluster, name: str, arguments: Sequence[str]) -> list[str]:
         most = cluster.ranks_per_node * len(nodes)
         raise InputError(f"{name} -n", ranks, f"at most {most}: {cluster.ranks_per_node} on each of {len(nodes)} nodes")
     machine = read_machine(cluster.machine_file)
+    partition = partition_of(machine, nodes)
+    history.note(
+        cluster,
+        history.RunStep(
+            job=os.environ["SLURM_JOB_ID"],
+            nodes=nodes,
+            partition=partition,
+            ranks=ranks,
+            ranks_per_node=per_node,
+            command=step.program,
+            folder=str(Path.cwd()),
+        ),
+    )
     chosen = [sys.executable, "-m", "apenet", "run", "-n", str(ranks), "-m", str(cluster.machine_file)]
-    chosen += ["--partition", partition_of(machine, nodes), "--ranks-per-node", str(per_node)]
+    chosen += ["--partition", partition, "--ranks-per-node", str(per_node)]
     return [*chosen, *(["--tag-output"] if step.is_labelled else []), "--", *step.program]
 
 

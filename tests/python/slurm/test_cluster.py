@@ -1,5 +1,6 @@
 """Slurm itself on the nodes of a machine: jobs run on the nodes that it gives them, and nothing is left at the end."""
 
+import json
 import os
 import re
 import shutil
@@ -109,6 +110,11 @@ def test_jobs_run_on_the_nodes_that_slurm_gives_them(slurm, apenet, short_folder
     # A partition of its own: the same times as alone.
     times = [re.findall(r"ranks: ([0-9.]+ [mu]s) of virtual time", text) for text in said]
     assert times[0] == times[1]
+    done = apenet("cluster", "steps", "--dir", slurm.folder, "1.0", "2.0", "--out", short_folder / "steps")
+    assert done.returncode == 0, done.stderr
+    shared = apenet("cluster", "run", short_folder / "steps" / "jobs.toml", "--no-matrix", "--json", timeout_s=400)
+    jobs = json.loads(shared.stdout)["jobs"]
+    assert [(job["name"], job["slowdown"]) for job in jobs] == [("j1-0", 1.0), ("j2-0", 1.0)]
     states = slurm("sacct", "--completion", "-n", "-o", "JobID,State").split()
     assert states.count("COMPLETED") == 3
     done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=400)
@@ -174,3 +180,32 @@ def test_slurm_knows_the_switches_of_the_machine(apenet, short_folder):
     finally:
         if folder.exists():
             apenet("cluster", "down", "--dir", folder, timeout_s=400)
+
+
+def test_two_jobs_on_half_of_ape128_each_and_a_third_that_waits(apenet, short_folder):
+    folder = short_folder / "cluster"
+    done = apenet("cluster", "up", "-m", "ape128", "--dir", folder, timeout_s=400)
+    try:
+        assert done.returncode == 0, done.stderr
+        slurm = Slurm(folder)
+        (short_folder / "program.py").write_text(PROGRAM)
+        line = f"srun {sys.executable} program.py"
+        jobs = [
+            slurm("sbatch", "--parsable", "-n", count, "-o", f"{number}.out", "--wrap", line).strip()
+            for number, count in enumerate(("64", "64", "128"))
+        ]
+        slurm("sbatch", "-n", "2", "--array=1-3", "-o", "array-%a.out", "--wrap", line)
+        slurm("sbatch", "-n", "2", "-d", f"afterok:{jobs[2]}", "-o", "last.out", "--wrap", line)
+        slurm.wait_for_jobs()
+        states = slurm("sacct", "--completion", "-n", "-o", "State").split()
+        assert states == ["COMPLETED"] * 7
+        said = {path.stem: path.read_text() for path in short_folder.glob("*.out")}
+        assert [text.split(" ")[0] for text in (said["0"], said["1"], said["2"])] == ["64", "64", "128"]
+        assert set(said) == {"0", "1", "2", "array-1", "array-2", "array-3", "last"}
+        partitions = [re.findall("partition ([^,]*,[^,]*,[^,]*),", said[name]) for name in "012"]
+        assert partitions == [["8x4x2@0,0,0"], ["8x4x2@0,0,2"], ["8x4x4@0,0,0"]]
+    finally:
+        if folder.exists():
+            done = apenet("cluster", "down", "--dir", folder, timeout_s=400)
+    assert done.returncode == 0, done.stderr
+    assert processes_with(str(folder)) == []

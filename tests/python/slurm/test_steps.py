@@ -1,12 +1,15 @@
 """What srun and mpiexec of a cluster ask for, and how a job's nodes become a partition."""
 
 import json
+import shutil
+import tomllib
 
 import pytest
 
 import apenet
 from apenet.base.errors import HostError, InputError
-from apenet.slurm import daemons, steps
+from apenet.cluster import run_file
+from apenet.slurm import daemons, history, steps
 
 
 @pytest.mark.parametrize(
@@ -86,3 +89,71 @@ def test_nothing_is_started_where_it_cannot_be(tmp_path, monkeypatch):
     with pytest.raises(HostError, match=r"slurmctld is not installed .*slurm-wlm"):
         daemons.up(ape16, folder)
     assert not folder.exists()
+
+
+@pytest.fixture
+def noted(tmp_path):
+    """A cluster in which three jobs have run four steps; those of job 12 began before those of job 2."""
+    machine = apenet.machine("ape16")
+    (tmp_path / "cluster").mkdir()
+    for name, content in machine.saved().items():
+        (tmp_path / "cluster" / name).write_bytes(content)
+    names = tuple(machine.description().node_name(node) for node in range(16))
+    cluster = daemons.Cluster(tmp_path / "cluster", "ape16", names, 1, tuple(machine.saved()))
+    for job, first, command in ((12, 8, ["true"]), (2, 0, ["bin/ring", "é"]), (2, 0, ["true"]), (3, 4, ["true"])):
+        nodes = list(range(first, first + 4))
+        history.note(
+            cluster,
+            history.RunStep(
+                job=str(job),
+                nodes=nodes,
+                partition=steps.partition_of(machine, nodes),
+                ranks=4,
+                ranks_per_node=1,
+                command=command,
+                folder="/home/user" if job == 2 else "/",
+            ),
+        )
+    return cluster
+
+
+def test_the_steps_of_jobs_become_jobs_of_one_network(noted, tmp_path):
+    assert list(history.steps_of(noted)) == ["2.0", "2.1", "3.0", "12.0"]
+    assert history.write_jobs(noted, ["2.0", "12"], tmp_path / "out") == ["2.0", "12.0"]
+    written = tomllib.loads((tmp_path / "out" / "jobs.toml").read_text())
+    assert written["job"]["j2-0"]["command"] == ["env", "--chdir=/home/user", "bin/ring", "é"]
+    assert written["job"]["j12-0"] == {
+        "command": ["env", "--chdir=/", "true"],
+        "ranks": 4,
+        "ranks_per_node": 1,
+        "partition": "4x1x1@0,0,1",
+    }
+    assert history.write_jobs(noted, ["12", "3.0"], tmp_path / "out") == ["12.0", "3.0"]
+    shutil.rmtree(noted.folder)  # what apenet cluster down does
+    result = run_file(tmp_path / "out" / "jobs.toml", matrix=False)
+    assert [job.outcome for job in result.jobs] == ["completed"] * 2
+    assert [(job.name, job.nodes) for job in result.jobs] == [
+        ("j12-0", (8, 9, 10, 11)),
+        ("j3-0", (4, 5, 6, 7)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["7"], 'step = "7": expected one of 2.0, 2.1, 3.0, 12.0'),
+        (["2.2"], 'step = "2.2"'),
+        (["2"], "2.0 and 2.1, on node ape16-0-0-0"),
+        ([], "2.0 and 2.1, on node ape16-0-0-0"),
+    ],
+)
+def test_steps_that_cannot_be_jobs_of_one_network_are_refused(noted, tmp_path, names, said):
+    with pytest.raises(InputError, match=said):
+        history.write_jobs(noted, names, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_step_there_is_nothing_to_write(noted, tmp_path):
+    (noted.folder / "steps.jsonl").unlink()
+    with pytest.raises(InputError, match="whose jobs have run a step"):
+        history.write_jobs(noted, [], tmp_path / "out")
