@@ -111,7 +111,7 @@ def noted(tmp_path):
                 ranks=4,
                 ranks_per_node=1,
                 command=command,
-                folder="/home/user" if job == 2 else "/",
+                folder="/data/user" if job == 2 else "/",
             ),
         )
     return cluster
@@ -121,7 +121,7 @@ def test_the_steps_of_jobs_become_jobs_of_one_network(noted, tmp_path):
     assert list(history.steps_of(noted)) == ["2.0", "2.1", "3.0", "12.0"]
     assert history.write_jobs(noted, ["2.0", "12"], tmp_path / "out") == ["2.0", "12.0"]
     written = tomllib.loads((tmp_path / "out" / "jobs.toml").read_text())
-    assert written["job"]["j2-0"]["command"] == ["env", "--chdir=/home/user", "bin/ring", "é"]
+    assert written["job"]["j2-0"]["command"] == ["env", "--chdir=/data/user", "bin/ring", "é"]
     assert written["job"]["j12-0"] == {
         "command": ["env", "--chdir=/", "true"],
         "ranks": 4,
