@@ -1,7 +1,8 @@
-"""apenet partition list, check and draw."""
+"""apenet partition list, check, draw and filter."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from apenet.cli.common import (
 from apenet.machine import machine as read_machine
 from apenet.machine.partition_links import PartitionCheck, check_partitions, chosen_partitions
 from apenet.machine.partition_picture import drawn_partitions
+from apenet.machine.submit_filter import filtered
 
 app = typer.Typer(help="Divide a machine into partitions.", no_args_is_help=True)
 
@@ -124,3 +126,11 @@ def draw(
     checked = check_partitions(chosen, partitions)
     write_picture("--out", out, lambda plt: drawn_partitions(checked, plt))
     messages().print(f"wrote {out}", markup=False)
+
+
+@app.command("filter", cls=HelpfulCommand)
+def filter_script(machine: MachineOption = "ape16", settings: SetOption = None) -> None:
+    """Torque's submit filter: replace -l partition= of a job script on standard input by the nodes."""
+    script = sys.stdin.buffer.read().decode(errors="surrogateescape")
+    changed = filtered(script, read_machine(machine, settings or ()))
+    sys.stdout.buffer.write(changed.encode(errors="surrogateescape"))

@@ -26,6 +26,11 @@ EXPECTED = '"linear", "random:SEED", "cart:PxQxRxS" or a file'
 BY_PROGRAM = "cart:auto"
 """The grid of the program's first MPI_Cart_create: only for programs of `apenet run`, which replaces it."""
 
+# A line of a host list: of PBS_NODEFILE, of Open MPI, of MPICH.
+_HOST = re.compile(
+    r"(?P<name>[A-Za-z][A-Za-z0-9._-]*)(:(?P<colon>[1-9][0-9]{0,7})|\s+slots=(?P<slots>[1-9][0-9]{0,7})(\s+max_slots=[0-9]+)?)?"
+)
+
 # The line that `apenet map` writes, so that a map is not taken for one of another machine.
 _MADE_FOR = re.compile(r"#\s*map of ([0-9]+) ranks on (\S+), (.+)")
 
@@ -48,7 +53,8 @@ def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Ma
 
     `linear` fills node after node, X first. `random:SEED` fills the nodes in a random order that depends on nothing but
     the seed. `cart:PxQxRxS` folds a grid of ranks, numbered as by `MPI_Cart_create`, onto a torus or mesh. Everything
-    else is a file with one line per rank: a node's number, or its coordinates as `1 0 2`. A sequence gives the nodes
+    else is a file with one line per rank: a node's number, its coordinates as `1 0 2`, or its host name as
+    `ape16-1-0-2`, so that it may be a host list of a batch system or of an MPI library. A sequence gives the nodes
     themselves. On a partition, all of these number its nodes and coordinates. What is returned are always the machine's
     nodes. Raises InputError when the ranks do not fit the machine or its partition.
     """
@@ -140,7 +146,7 @@ def _from_file(machine: Machine, ranks: int, ranks_per_node: int, path: Path) ->
         raise InputError(
             str(path),
             f"{len(nodes)} lines",
-            f"one line for each of the {ranks} ranks: a node, or its coordinates",
+            f"one line for each of the {ranks} ranks: a node, its coordinates, or its host name",
         )
     return nodes
 
@@ -148,31 +154,61 @@ def _from_file(machine: Machine, ranks: int, ranks_per_node: int, path: Path) ->
 def _nodes_of_lines(machine: Machine, ranks: int, ranks_per_node: int, path: Path, lines: Sequence[str]) -> list[int]:
     nodes: list[int] = []
     on_node: Counter[int] = Counter()
+    hosts = _Hosts(machine)
     for number, line in enumerate(lines, start=1):
         made = _MADE_FOR.fullmatch(line.strip())
         if made and line.strip() != made_for(machine, ranks):
             raise InputError(f"{path}:{number}", line.strip(), f"a {made_for(machine, ranks).removeprefix('# ')}")
         content = line.partition("#")[0].strip()
-        if content:
-            node = _node_of_line(machine, content, f"{path}:{number}")
+        if not content:
+            continue
+        place = f"{path}:{number}"
+        host = _HOST.fullmatch(content)
+        if host is None:
+            of_line = [_node_of_line(machine, content, place)]
+        else:
+            # A host list may have room for more ranks, as for mpiexec.
+            slots = min(int(host["colon"] or host["slots"] or 1), ranks - len(nodes))
+            of_line = [hosts.node(host["name"], place)] * slots
+        for node in of_line:
             on_node[node] += 1
             if on_node[node] > ranks_per_node:
-                raise InputError(
-                    f"{path}:{number}", content, f"at most {ranks_per_node} rank(s) on a node: see --ranks-per-node"
-                )
-            nodes.append(node)
-            if len(nodes) > ranks:
-                raise InputError(f"{path}:{number}", content, f"{ranks} lines at most, one for each rank")
+                raise InputError(place, content, f"at most {ranks_per_node} rank(s) on a node: see --ranks-per-node")
+        nodes += of_line
+        if len(nodes) > ranks:
+            raise InputError(place, content, f"{ranks} lines at most, one for each rank")
     return nodes
+
+
+class _Hosts:
+    """The nodes of a machine or its partition by their host names."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._numbers: dict[str, int] = {}
+
+    def node(self, name: str, place: str) -> int:
+        """The node's number. A domain behind its name does not matter."""
+        machine = self._machine
+        if not self._numbers:
+            description, allocation = machine.description(), machine.allocation
+            count = allocation.node_count or 0
+            nodes = allocation.of_machine(range(count))
+            self._numbers = {description.node_name(node): number for number, node in enumerate(nodes)}
+        found = self._numbers.get(name.partition(".")[0])
+        if found is None:
+            ends = f", such as {next(iter(self._numbers))}" if self._numbers else ": it has no number of nodes"
+            raise InputError(place, name, f"the host name of a node of {machine.allocation.name}{ends}")
+        return found
 
 
 def _node_of_line(machine: Machine, content: str, place: str) -> int:
     allocation = machine.allocation
     numbers = [part for part in re.split(r"[\s,()]+", content) if part]
     if not all(re.fullmatch(r"[0-9]+", part) for part in numbers) or len(numbers) not in {1, len(allocation.dims)}:
-        expected = "a node's number"
+        expected = "a node's number or its host name"
         if len(allocation.dims) > 1:
-            expected += f", or its {len(allocation.dims)} coordinates"
+            expected = f"a node's number, its host name, or its {len(allocation.dims)} coordinates"
         raise InputError(place, content, expected)
     values = [int(part) for part in numbers]
     if len(values) == 1:

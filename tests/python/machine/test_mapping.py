@@ -89,3 +89,45 @@ def test_nodes_may_be_numpy_integers_and_nothing_else():
 
 def test_tens_of_thousands_of_ranks_are_placed():
     assert len(map_ranks(machine("ape16", ["network.dims=[32,32,32]"]), 65536, 2)) == 65536
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "per_node", "nodes"),
+    [
+        # PBS_NODEFILE: a line for each processor.
+        ("ape16-1-0-0\nape16-1-0-0\nape16-0-1-1\nape16-0-1-1\n", 4, 2, [1, 1, 12, 12]),
+        ("ape16-1-0-0.cluster.example\nape16-3-1-1\n", 2, 1, [1, 15]),
+        # Host lists of Open MPI and MPICH, with room for more ranks than there are.
+        ("# two nodes\nape16-1-0-0 slots=2\nape16-0-0-0 slots=4 max_slots=8\n", 4, 2, [1, 1, 0, 0]),
+        ("ape16-1-0-0:2\nape16-0-0-0:4\nape16-2-0-0:4\n", 3, 2, [1, 1, 0]),
+        ("ape16-2-0-0\n5\n0 1 1\n", 3, 1, [2, 5, 12]),
+    ],
+)
+def test_a_host_list_is_a_map(tmp_path, text, ranks, per_node, nodes):
+    (tmp_path / "hosts").write_text(text)
+    assert map_ranks(machine("ape16"), ranks, per_node, tmp_path / "hosts") == nodes
+
+
+def test_host_names_in_a_partition_are_those_of_the_machine(tmp_path):
+    (tmp_path / "hosts").write_text("ape16-0-1-0\nape16-1-1-0\n")
+    part = machine("ape16").with_partition("4x1x1@0,1,0")
+    assert map_ranks(part, 2, 1, tmp_path / "hosts") == [4, 5]
+    (tmp_path / "hosts").write_text("ape16-0-1-0\nape16-0-0-0\n")
+    with pytest.raises(InputError, match='hosts:2 = "ape16-0-0-0": expected the host name of a node of partition'):
+        map_ranks(part, 2, 1, tmp_path / "hosts")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ape16-0-0-0\nape16-9-0-0\n", "hosts:2"),
+        ("ape16-0-0-0\nape128-0-0-0\n", "such as ape16-0-0-0"),
+        ("ape16-0-0-0\nape16-0-0-0\n", "see --ranks-per-node"),
+        ("ape16-0-0-0\n", "one line for each of the 2 ranks"),
+        ("ape16-0-0-0 slots=0\nape16-1-0-0\n", "a node's number, its host name, or its 3 coordinates"),
+    ],
+)
+def test_a_host_list_of_other_nodes_is_refused(tmp_path, text, said):
+    (tmp_path / "hosts").write_text(text)
+    with pytest.raises(InputError, match=said):
+        map_ranks(machine("ape16"), 2, 1, tmp_path / "hosts")

@@ -238,7 +238,7 @@ def test_nodes_of_a_tree_are_numbers(tmp_path):
     lines.write_text("3\n1 1\n")
     with pytest.raises(InputError) as caught:
         map_ranks(tree, 2, 1, lines)
-    assert caught.value.expected == "a node's number"
+    assert caught.value.expected == "a node's number or its host name"
 
 
 counts = st.lists(st.integers(0, 5), max_size=4)
