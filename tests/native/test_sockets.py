@@ -275,3 +275,18 @@ def test_a_program_with_an_allocator_that_makes_system_calls(tmp_path):
     program = tmp_path / "allocator"
     subprocess.run(["gcc", "-O1", "-fno-builtin", source, "-o", program], check=True)
     assert package.run([program], n=1, capture=True).ok
+
+
+@needs_stack
+def test_all_ways_to_ask_for_interfaces_say_the_same(compile_native):
+    """Open MPI and Java ask by ioctl; the host's interfaces would have addresses that no node knows."""
+    result = run([compile_native("sockets/interfaces.c")], n=1, machine="my-cluster")
+    mtu = package.machine("my-cluster").description().base_units()["software.ip.mtu_bytes"]
+    assert result.stdout.decode().splitlines() == [
+        "2 interfaces",
+        "lo 127.0.0.1 mask 255.0.0.0 broadcast 0.0.0.0 mtu 65536 up 1 loopback 1 ether 0 index 1 lo lo 1",
+        f"eth0 10.0.0.1 mask 255.0.0.0 broadcast 10.255.255.255 mtu {mtu} up 1 loopback 0 ether 1 index 2 eth0 eth0 2",
+        " wlan7: No such device change: Operation not permitted map: Operation not supported",
+        "getifaddrs lo 127.0.0.1",
+        "getifaddrs eth0 10.0.0.1",
+    ]

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "api/sockets/addresses.hpp"
+#include "api/sockets/interfaces.hpp"
 #include "api/sockets/simulated_socket.hpp"
 
 namespace apenet::sockets {
@@ -245,8 +246,9 @@ APENET_SOCKETS_EXPORT int ioctl(int file, unsigned long request, ...) noexcept {
   va_start(list, request);
   void* const argument = va_arg(list, void*);
   va_end(list);
-  if (!is_simulated(file) || (request != FIONREAD && request != SIOCOUTQ))
-    return real(file, request, argument);
+  if (!is_simulated(file)) return real(file, request, argument);
+  if (const std::optional<int> answered = answer_interface_request(request, argument)) return *answered;
+  if (request != FIONREAD && request != SIOCOUTQ) return real(file, request, argument);
   const ipc::SocketAnswer answer =
       get(file, request == FIONREAD ? Option::unread_bytes : Option::unsent_bytes);
   if (answer.result >= 0) *static_cast<int*>(argument) = static_cast<int>(answer.result);
