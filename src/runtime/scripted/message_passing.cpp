@@ -170,10 +170,9 @@ void MessagePassing::ended(ProcessId rank, std::uint32_t operation, const Envelo
   program_.ended(rank, operation, transport.clock(transport.cpu()), message);
 }
 
-void MessagePassing::complete(const Completion& of_process) {
-  Completion completion = of_process;
-  completion.process -= first_;
-  Rank& rank = ranks_[completion.process];
+void MessagePassing::complete(const Completion& completion) {
+  const ProcessId id = completion.process - first_;
+  Rank& rank = ranks_[id];
   const message::Event event = event_of(completion);
   rank.transport.begin_event(completion.time);
   rank.engine.take(event);
@@ -181,15 +180,17 @@ void MessagePassing::complete(const Completion& of_process) {
   if (completion.mailbox_packets > 0) {
     // A CPU other than the first may have taken it, but the times of one process must not decrease.
     const Time taken = std::max(rank.transport.clock(0), completion.time);
-    machine_.give_back(taken + costs_.after_receive, of_process.process);
+    machine_.give_back(taken + costs_.after_receive, completion.process);
   }
-  if (program_.proceed(completion.process)) rank.transport.poll();
+  if (program_.proceed(id)) rank.transport.poll();
 }
 
 message::Event MessagePassing::event_of(const Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.message & index_mask);
   Pending& pending = pending_[index];
-  hash_.record(completion_record(completion, epoch_, pending.source, pending.target, pending.bytes));
+  TraceRecord record = completion_record(completion, epoch_, pending.source, pending.target, pending.bytes);
+  record.place -= first_;  // a rank's number, whatever other processes the machine has
+  hash_.record(record);
   if (log_ != nullptr) log_cause(completion, pending);
   message::Event event;
   event.time_ps = completion.time.ps();
