@@ -36,6 +36,9 @@ QUEUE = "router.injection_rule=queue"
         ("torus-slice", ("card.virtual_lanes=11",), "router.injection_fifos = 6: expected at most 5"),
         ("pax", ("router.injection_fifos=2", QUEUE), "router.injection_fifos = 2: expected 1 on a network.topology"),
         ("pax", ("router.ejection_ports=2",), "router.ejection_ports = 2: expected 1 on a network.topology"),
+        # Both ends of a link count credits alike: there is one rule for all.
+        ("torus-slice", ("network.link.credit_cycles=3",), "network.link.credit_cycles = 3: expected"),
+        ("torus-slice", ("network.links.x.buffer_bytes=8320",), "network.links.x.buffer_bytes = 8320: expected"),
     ],
 )
 def test_impossible_counts_and_rules_are_refused(machine, settings, said):
