@@ -28,11 +28,11 @@ class Apenet(PythonPackage):
     depends_on("py-matplotlib@3.8:", type=("build", "run"))
     depends_on("py-mpi4py@4:", type=("build", "run"))
     depends_on("py-numpy@1.26:", type=("build", "run"))
-    depends_on("py-plotly@7:", type=("build", "run"))
+    depends_on("py-plotly@6.3:", type=("build", "run"))
     depends_on("py-pydantic@2.7:", type=("build", "run"))
     depends_on("py-rich@13.7:", type=("build", "run"))
     depends_on("py-scipy@1.11:", type=("build", "run"))
-    depends_on("py-tomlkit@0.15:", type=("build", "run"))
+    depends_on("py-tomlkit@0.14:", type=("build", "run"))
     depends_on("py-typer@0.12:", type=("build", "run"))
     # In the place of the package mpich of Python, which holds MPICH as a binary.
     depends_on("mpich@4.3: device=ch4 netmod=ofi", type=("build", "run"))
