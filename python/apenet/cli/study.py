@@ -53,7 +53,7 @@ def show(
         elif as_json:
             print_json(list(study.rows()))
         else:
-            print_study(study)
+            print_study(study, list(study.rows()))
 
 
 @app.command("query", cls=HelpfulCommand)
@@ -160,9 +160,8 @@ def chosen_value(rows: Sequence[Row], value: str | None) -> str:
     return chosen
 
 
-def print_study(study: Study) -> None:
-    """A heading, and a table."""
-    rows = list(study.rows())
+def print_study(study: Study, rows: Sequence[Row]) -> None:
+    """A heading, and a table of the study's rows."""
     axes = study.axis_names
     counts = ", ".join(f"{number} {state}" for state, number in study.counts().items() if number)
     output().print(f"# apenet {' '.join(study.command)}: {counts or 'no points'}", markup=False)

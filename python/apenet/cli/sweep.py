@@ -104,7 +104,7 @@ def sweep(
             if as_json:
                 print_json(rows)
             else:
-                print_study(kept)
+                print_study(kept, rows)
             _say_failures(kept, result, file)
             if rows:
                 shown.keep(rows, command=f"apenet sweep: {' '.join(kept.command)}", axes=kept.axis_names)
