@@ -115,6 +115,18 @@ def test_threads_that_all_send_probe_and_receive_repeat(apenet, build, tmp_path,
     assert runs[0].stdout.count("thread") == ranks * 8 * 4
 
 
+@pytest.mark.parametrize("other", ["thread", "process"])
+@pytest.mark.parametrize("first", ["clock", "message", "sleep"])
+def test_what_came_before_the_first_thread_or_process_is_in_order(apenet, tmp_path, first, other):
+    """Open MPI has threads of its own from the begin: the program's one is not the process's only one."""
+    program = tmp_path / "begun_late"
+    subprocess.run([OPENMPI_MPICC, HERE / "threads" / "begun_late.c", "-o", program], check=True)
+    runs = [apenet("run", "-n", "2", "--machine", "ape16", "--", program, first, other) for _ in range(2)]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert "repeat" not in runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_threads_repeat_beside_a_progress_thread(apenet, build, monkeypatch, ranks):
     """The library's thread completes the requests that the others check."""

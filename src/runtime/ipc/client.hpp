@@ -196,6 +196,8 @@ class Client {
       block_->lock.note_thread();
     }
   }
+  // The calling thread has entered the order of threads.
+  void note_entered() { block_->lock.note_entered(); }
   void note_futex() { block_->lock.note_futex(); }
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
   // until then, unless they could see the difference: they may write the process's memory, or another of its

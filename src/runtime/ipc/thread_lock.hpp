@@ -38,6 +38,11 @@ class ThreadLock {
   void note_thread() { note(pthread_self()); }
   // Likewise, for all threads whose order is known together.
   void note_ordered() { note(static_cast<pthread_t>(1)); }
+  // The calling thread enters the order: if only it has acted before, all that was recorded is in order.
+  void note_entered() {
+    pthread_t first = pthread_self();
+    first_.compare_exchange_strong(first, static_cast<pthread_t>(1));
+  }
   void note_several() { several_.store(1, std::memory_order_relaxed); }
   [[nodiscard]] bool had_several() const { return several_ != 0; }
   // A thread has waited or woken others by a futex of its own: by what it read in memory before, it decided

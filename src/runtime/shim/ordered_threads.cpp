@@ -75,7 +75,8 @@ OrderedThread* enter_order() {
   if (!order.in_use()) {
     if (ipc::OrderTable* const table = ipc::Client::order_table()) order.share(*table);
   }
-  const ipc::Client* client = ipc::Client::attached();
+  ipc::Client* client = ipc::Client::attached();
+  if (client != nullptr) client->note_entered();
   return order.adopt(client == nullptr ? 0 : client->order_time_ps());
 }
 
