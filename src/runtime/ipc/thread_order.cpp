@@ -325,7 +325,8 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       dispatch();
     } else if (is_interrupted && own.ends == WaitEnds::by_signal) {
       own.ends = WaitEnds::by_thread;
-      unblock(own, {.clock_ps = now_ps()}, Woken::interrupted);
+      own.ended_by = own.signal_to_come;
+      unblock(own, own.ended_by != 0 ? own.asked_from : ActionKey{.clock_ps = now_ps()}, Woken::interrupted);
       dispatch();
     } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr &&
                (!checks || has_checked_long()) && !is_being_changed(own) && own.readiness->is_there()) {
@@ -382,6 +383,7 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
     // It returns to the wait, which is over: nobody else may take it for one that goes on.
     if (own.ends == WaitEnds::by_signal && own.mark != nullptr && !has_jumped(own)) {
       own.ends = WaitEnds::by_thread;
+      own.ended_by = signal;
       unblock(own, own.asked_from, Woken::interrupted);
       note_settled();
       dispatch();

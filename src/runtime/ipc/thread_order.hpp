@@ -116,6 +116,7 @@ struct OrderedThread {
   std::atomic<const void*> host_gives{nullptr};
   int asked_signal = 0;  // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
+  int signal_to_come = 0;  // another process of the order is sending it; its action is asked_from
   int signal_at_check =
       0;             // came while it looked again for what it waits for: ends the wait if that is not there
   int ended_by = 0;  // the signal that has ended its last wait; 0: not known
@@ -285,6 +286,9 @@ class ThreadOrder {
   void tell_of_end();
   // Within an action: a signal has been sent to a process. Others wait until it has acted on it.
   void ask_process(std::uint32_t process, int signal, const OrderedThread& from);
+  // Within an action that sends it: the host may end a wait of the process before the order tells of it. 0:
+  // it has been sent.
+  void announce_signal(std::uint32_t process, int signal, const OrderedThread& from);
   // Likewise: it has ended in the host by that signal.
   void note_killed(std::uint32_t process, const OrderedThread& from);
   // Likewise: it has been stopped, or will be at once.

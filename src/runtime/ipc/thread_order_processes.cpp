@@ -192,6 +192,7 @@ Woken ThreadOrder::await_end(OrderedThread& own, std::uint32_t process, std::int
     may_come = may_come || (is_child(thread, process) && thread.acts != ThreadActs::outside);
   });
   if (!may_come) return Woken::no;
+  own.ended_by = 0;
   own.acts = ThreadActs::blocked;
   own.object = {.at = end_of_child, .process = own_process()};
   own.awaits_process = true;
@@ -309,6 +310,15 @@ void ThreadOrder::ask_process(std::uint32_t process, int signal, const OrderedTh
   for_each([&](OrderedThread& thread) {
     const bool waits = thread.acts == ThreadActs::blocked && thread.asked_signal == 0;
     if (is_first(thread) && thread.process == process && waits) ask_one(thread, signal, from.key);
+  });
+}
+
+void ThreadOrder::announce_signal(std::uint32_t process, int signal, const OrderedThread& from) {
+  Guard guard(*this);
+  for_each([&](OrderedThread& thread) {
+    if (!is_first(thread) || thread.process != process || thread.asked_signal != 0) return;
+    thread.signal_to_come = signal;
+    thread.asked_from = from.key;
   });
 }
 

@@ -203,11 +203,16 @@ void leave_order_for_program() {
   if (OrderedThread* const entry = thread_order().find_process(own)) thread_order().forget_process(*entry);
 }
 
-SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()) {
+SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()), process_(process) {
   if (own_ != nullptr && !thread_order().has_processes()) own_ = nullptr;
   if (own_ == nullptr) return;
   const int error = errno;
   thread_order().enter(*own_);
+  if (signal != 0) {
+    for_each_sent_to(process, [&](pid_t one) {
+      thread_order().announce_signal(static_cast<std::uint32_t>(one), signal, *own_);
+    });
+  }
   if (stops_itself(process, signal)) {
     thread_order().note_stopped(own_->process, true);
     thread_order().leave(*std::exchange(own_, nullptr), !is_in_call());
@@ -225,6 +230,9 @@ SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()) {
 SignalAction::~SignalAction() {
   if (own_ == nullptr) return;
   const int error = errno;
+  for_each_sent_to(process_, [this](pid_t one) {
+    thread_order().announce_signal(static_cast<std::uint32_t>(one), 0, *own_);
+  });
   thread_order().leave(*own_, !is_in_call());
   errno = error;
 }

@@ -65,6 +65,7 @@ class SignalAction {
 
  private:
   ipc::OrderedThread* own_;
+  pid_t process_;
 };
 
 // The C library's starts of a shell, for programs whose shells act in no order.

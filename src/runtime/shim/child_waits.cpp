@@ -112,7 +112,9 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
     if (woken == ipc::Woken::no) return {};
     const bool has_handled = client->has_due_timer() && timers.fire(*client, true);
     const bool is_interrupted = woken == ipc::Woken::interrupted && !order.is_ending(awaited);
-    if ((has_handled || is_interrupted) && has_interrupting_handler()) {
+    const int signal = has_handled ? timers.last_signal() : own->ended_by;
+    const bool is_over = signal != 0 ? has_interrupting_handler(signal) : has_interrupting_handler();
+    if ((has_handled || is_interrupted) && is_over) {
       errno = EINTR;
       return -1;
     }

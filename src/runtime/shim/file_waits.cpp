@@ -205,6 +205,19 @@ int sleep_without_files(ipc::Client& client, std::int64_t ps, Poll poll_host,
   return -1;
 }
 
+// A wait without files for signals that only its mask lets in.
+template <typename Poll>
+int wait_for_signals(ipc::Client& client, std::int64_t most_ps, const sigset_t& mask, Poll poll_host) {
+  pollfd none{.fd = -1, .events = 0, .revents = 0};
+  const FileWait wait{.files = {&none, 1}, .most_ps = most_ps, .mask = &mask};
+  constexpr timespec at_once{};
+  if (wait.most_ps == 0) return poll_host(&at_once);
+  const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
+  const bool has_end = !wait.is_endless() || has_timer;
+  if (!has_end || client.progress().leaves() || has_children()) return wait_in_host(client, wait, poll_host);
+  return wait_for_own_files(client, wait, poll_host);
+}
+
 // A library of the process offers a descriptor for its events (ipc::FileWaiter). poll_host() asks the host,
 // without a wait, which files are ready. If none is, waits for an event of the library and asks again. Other
 // files that become ready meanwhile do not end this wait.
@@ -354,6 +367,7 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
   };
   const std::int64_t most_ps = to_limit_ps(timeout);
   if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
+  if (count == 0 && mask != nullptr) return wait_for_signals(*client, most_ps, *mask, poll_host);
   if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, poll_host);
   return wait_for_files(*client, {.files = sets.polled(), .most_ps = most_ps, .mask = mask}, poll_host);
 }
@@ -386,6 +400,7 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
   const auto poll_host = [&](const timespec* limit) { return real(fds, count, limit, mask); };
   const std::int64_t most_ps = to_limit_ps(timeout);
   if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
+  if (count == 0 && mask != nullptr) return wait_for_signals(*client, most_ps, *mask, poll_host);
   if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, poll_host);
   const std::span<pollfd> files(fds, fds == nullptr ? 0 : count);
   return wait_for_files(*client, {.files = files, .most_ps = most_ps, .mask = mask}, poll_host);

@@ -1,7 +1,7 @@
-/* What ends a wait for a pipe beside a child: each line has the place, the call, the signal, the result, and
- * the virtual time in s. A signal that is `in` is blocked but for the call, one that is `out` is blocked by
- * the call's mask alone, and `again` is out with SA_RESTART. The signal comes after 1 s, the limit of the
- * calls is 3 s, and the pipe's end comes after 5 s. */
+/* What ends a wait for a pipe, a child or a signal beside a child: each line has the place, the call, the
+ * signal, the result, and the virtual time in s. A signal that is `in` is blocked but for the call, one that
+ * is `out` is blocked by the call's mask alone, and `again` is out with SA_RESTART. The signal comes after 1
+ * s, the limit of the calls is 3 s, and the pipe's end comes after 5 s. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -30,7 +30,7 @@ static void sleep_s(long s) {
   nanosleep(&duration, NULL);
 }
 
-static int call(const char* name, int file, const sigset_t* mask) {
+static int call(const char* name, int file, pid_t child, const sigset_t* mask) {
   const struct timespec limit = {.tv_sec = 3, .tv_nsec = 0};
   fd_set files;
   FD_ZERO(&files);
@@ -41,6 +41,10 @@ static int call(const char* name, int file, const sigset_t* mask) {
   if (strcmp(name, "pselect, no limit") == 0) return pselect(file + 1, &files, NULL, NULL, NULL, mask);
   if (strcmp(name, "ppoll") == 0) return ppoll(&one, 1, &limit, mask);
   if (strcmp(name, "poll") == 0) return poll(&one, 1, 3000);
+  if (strcmp(name, "pselect, no files") == 0) return pselect(0, NULL, NULL, NULL, &limit, mask);
+  if (strcmp(name, "ppoll, no files") == 0) return ppoll(NULL, 0, &limit, mask);
+  siginfo_t end;
+  if (strcmp(name, "waitid") == 0) return waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT);
   return (int)read(file, &byte, 1);
 }
 
@@ -76,7 +80,7 @@ static void run(const char* place, const char* name, int signal, const char* how
   if (signal == SIGALRM) alarm(1);
   const double begin_s = now_s();
   const int file = signal == SIGCHLD ? of_nobody[0] : of_child[0];
-  const int result = call(name, file, is_in ? &none : &set);
+  const int result = call(name, file, child, is_in ? &none : &set);
   const char* error = result < 0 ? strerrorname_np(errno) : "-";
   printf("%s: %s: %s %s: %d %s %.3f\n", place, name, strsignal(signal), how, result, error,
          now_s() - begin_s);
@@ -100,8 +104,14 @@ static void run_all(const char* place) {
     run(place, "ppoll", signals[i], "out");
     run(place, "poll", signals[i], "out");
     run(place, "poll", signals[i], "again");
+    run(place, "pselect, no files", signals[i], "in");
+    run(place, "ppoll, no files", signals[i], "in");
+    run(place, "ppoll, no files", signals[i], "out");
     run(place, "read", signals[i], "out");
-    if (signals[i] != SIGCHLD) run(place, "read", signals[i], "again");
+    if (signals[i] == SIGCHLD) continue;
+    run(place, "read", signals[i], "again");
+    run(place, "waitid", signals[i], "out");
+    run(place, "waitid", signals[i], "again");
   }
 }
 
