@@ -48,6 +48,14 @@ def test_children_take_virtual_time(apenet, build):
     assert apenet("run", "-n", "1", "--", program).stdout == done.stdout
 
 
+def test_checks_without_a_sleep_come_to_what_a_child_does(apenet, build):
+    ways = ["waitpid", "waitid", "read", "poll"]
+    done = apenet("run", "-n", "1", "--limit-wall", "300s", "--", build(PROGRAMS / "empty_checks.c"), *ways)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{way}: 50.0 ms" for way in ways]
+    assert "warning" not in done.stderr
+
+
 def test_a_rank_reads_its_child_in_virtual_time(apenet, build):
     done = apenet("run", "-n", "1", "--", build(PROGRAMS / "pipes.c"))
     assert done.returncode == 0, done.stderr

@@ -13,10 +13,9 @@
 namespace apenet::ipc {
 namespace {
 
-// After so many actions at one time, the next one takes time: threads that poll memory, or take a lock,
-// again and again come to the time at which another one sleeps.
+// After so many actions at one time, the next one takes time (actions_take_ps): threads that poll memory, or
+// take a lock, again and again come to the time at which another one sleeps.
 constexpr std::uint32_t most_actions = 4096;
-constexpr std::int64_t actions_take_ps = 1'000'000;
 
 constexpr std::int64_t idle_pause_ns = 500'000'000;
 

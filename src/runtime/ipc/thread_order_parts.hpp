@@ -24,6 +24,8 @@ inline constexpr std::int64_t most_pause_ns = 20'000'000;
 // The same for one that may be of another process.
 inline constexpr std::int64_t first_process_pause_ns = 250'000;
 inline constexpr std::int64_t most_process_pause_ns = 4'000'000;
+// What many actions at one time take.
+inline constexpr std::int64_t actions_take_ps = 1'000'000;
 // Checks in a row that must find a thread blocked, without CPU time between them.
 inline constexpr std::uint32_t checks_until_blocked = 3;
 // A thread that runs for so long without an action may spin until another one changes memory. Other threads

@@ -100,6 +100,7 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
       const bool waits_for_host = result == 0 && order.has_child_outside(awaited);
       order.leave(*own, true);
       if (waits_for_host) note_check(ipc::OutsideCause::child, 1);
+      if (result == 0 && !waits_for_host) charge_empty_check();
       return result;
     }
     VirtualTimers& timers = VirtualTimers::of_process();

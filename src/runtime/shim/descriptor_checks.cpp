@@ -66,6 +66,7 @@ off_t sought(int file, int whence, off_t result) {
 template <typename Result>
 Result read_from(int file, Result result) {
   const bool is_empty = result < 0 && errno == EAGAIN;
+  if (is_empty && is_of_order(file)) charge_empty_check();
   if ((is_empty || result == 0) && counts_checks() && !is_own_file(file)) {
     note_descriptor(file, 0);
     if (!is_empty) forget_check();  // the rank itself may write to it

@@ -171,8 +171,13 @@ template <typename Poll>
 int wait_for_files(ipc::Client& client, const FileWait& wait, Poll poll_host) {
   constexpr timespec none{};
   if (wait.most_ps == 0) {
-    const OrderedFiles ordered(client, wait.files, OrderedFiles::at_once, OrderedFiles::Use::check);
-    return asked_files(wait.files, poll_host(&none));
+    int result = 0;
+    {
+      const OrderedFiles ordered(client, wait.files, OrderedFiles::at_once, OrderedFiles::Use::check);
+      result = poll_host(&none);
+    }
+    if (result == 0) charge_empty_check();
+    return asked_files(wait.files, result);
   }
   if (client.progress().leaves() || !are_own_files(wait.files)) return wait_in_host(client, wait, poll_host);
   const bool is_alone = ipc::is_single_threaded();

@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
 
+#include "runtime/ipc/thread_order_parts.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/family.hpp"
@@ -78,6 +80,26 @@ OrderedThread* enter_order() {
   ipc::Client* client = ipc::Client::attached();
   if (client != nullptr) client->note_entered();
   return order.adopt(client == nullptr ? 0 : client->order_time_ps());
+}
+
+void charge_empty_check() {
+  OrderedThread* const own = ordered_thread();
+  if (own == nullptr || !thread_order().has_processes()) return;
+  constexpr std::uint32_t most_free = 4096;
+  constexpr std::int64_t check_ps = 10'000'000;
+  static constinit thread_local std::uint32_t checks = 0;
+  static constinit thread_local std::int64_t checked_at_ps = 0;
+  const int error = errno;
+  const std::int64_t now_ps = own->key.clock_ps;
+  // A row of actions takes a moment by itself, but nothing else has happened.
+  const std::int64_t passed_ps = now_ps - checked_at_ps;
+  checks = passed_ps == 0 || passed_ps == ipc::actions_take_ps ? checks + 1 : 0;
+  checked_at_ps = now_ps;
+  if (checks > most_free) {
+    checked_at_ps = std::min(now_ps + check_ps, ipc::end_of_time_ps);
+    thread_order().advance(*own, checked_at_ps);
+  }
+  errno = error;
 }
 
 bool is_drained(int file) {

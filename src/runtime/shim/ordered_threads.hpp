@@ -45,6 +45,11 @@ class OrderedAction {
   bool counts_ = true;
 };
 
+// The thread has checked for what another process of the order may do, without a wait, and found nothing. A
+// loop of such checks without a sleep would never come to the time at which that process goes on: after some
+// thousands in a row each takes about as long as it does in the host. Keeps errno.
+void charge_empty_check();
+
 // Whether what is written to the file needs no other thread of the process: a file on a disk, or the output
 // of the rank. Keeps errno.
 [[nodiscard]] bool is_drained(int file);
