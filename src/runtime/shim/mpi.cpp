@@ -208,6 +208,10 @@ int finalise(const void* caller) {
   const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {}, {.caller = caller});
   ipc::Client* client = virtual_client();
   if (client != nullptr) note_finalise(client->notes());
+  if (client != nullptr && client->ordered() != nullptr) {
+    client->lock();  // the rank's clock comes to that of the thread
+    client->unlock();
+  }
   // Open MPI sends nothing here, but receives for as long as its process manager lets it wait.
   if (client != nullptr && !is_mpich()) client->block().clock.hold();
   if (client != nullptr && abi() == Abi::openmpi) await_empty_network(*client);

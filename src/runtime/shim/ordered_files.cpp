@@ -4,12 +4,14 @@
 #include <limits.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
@@ -85,7 +87,8 @@ bool is_of_order(int file) {
   return is;
 }
 
-// In a process with several threads the host decides which of them takes the signal of a timer.
+// In a process with several threads the host decides which of them takes the signal of a timer: the first
+// one, if that does not block it.
 OrderedFiles::OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps, Use use,
                            const sigset_t* blocked)
     : files_(files), use_(use), blocked_(blocked) {
@@ -93,7 +96,8 @@ OrderedFiles::OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::in
   own_ = order.has_processes() && order.has_started() && !files.empty() ? ordered_thread() : nullptr;
   const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
   const bool has_signals = until_ps != at_once && (has_timer || blocked != nullptr);
-  if (own_ == nullptr || (has_signals && !ipc::is_single_threaded())) {
+  const bool takes_signals = blocked == nullptr && ipc::own_thread_id() == getpid();
+  if (own_ == nullptr || (has_signals && !ipc::is_single_threaded() && !takes_signals)) {
     own_ = nullptr;
     return;
   }
