@@ -80,6 +80,13 @@ def test_the_time_of_a_run_counts_the_last_wait_for_a_child(apenet, tmp_path, py
     assert result["virtual_time_us"] == pytest.approx(300_000, abs=10)
 
 
+def test_a_process_that_takes_long_to_end_ends_at_its_time(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "ends_slowly.c"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "7 0.500\n"
+    assert "warning" not in done.stderr
+
+
 def test_a_rank_reads_its_child_in_virtual_time(apenet, build):
     done = apenet("run", "-n", "1", "--", build(PROGRAMS / "pipes.c"))
     assert done.returncode == 0, done.stderr

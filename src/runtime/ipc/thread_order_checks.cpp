@@ -10,6 +10,8 @@ namespace {
 
 // A process that has been stopped is waited for, some two seconds: whoever has stopped it may let it go on.
 constexpr std::uint32_t checks_until_stopped = 500;
+// Likewise one whose first thread has ended: on a busy host its other threads may take long to end.
+constexpr std::uint32_t checks_until_ended = 500;
 
 }  // namespace
 
@@ -18,7 +20,7 @@ void ThreadOrder::note_thread_ended(OrderedThread& thread) {
   const bool is_of_other = thread.process != own_process();
   if (is_of_other && has_process_ended(thread.process)) return note_process_ended(thread.process);
   // The first thread of a process may end before the others, or with its process, which is about to end then.
-  if (thread.leads && is_of_other && ++thread.checks < checks_until_blocked) return;
+  if (thread.leads && is_of_other && ++thread.checks < checks_until_ended) return;
   if (thread.leads) return note_outside(thread);
   drop(thread);
   dispatch();
