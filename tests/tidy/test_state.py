@@ -72,6 +72,8 @@ ALLOWED = {
     ("src/runtime/shim/ordered_threads.cpp", "order"): "the threads of the process: its own",
     ("src/runtime/shim/thread_locks.cpp", "host_condition_waits"): "waits of the process: its own",
     ("src/runtime/shim/ordered_threads.cpp", "is_unordered"): "a thread's own",
+    ("src/runtime/shim/ordered_threads.cpp", "checks"): "a thread's own",
+    ("src/runtime/shim/ordered_threads.cpp", "checked_at_ps"): "a thread's own",
     ("src/runtime/shim/clocks.cpp", "is_leaving"): "a thread's own",
     ("src/runtime/shim/clocks.cpp", "is_in_direct_call"): "a thread's own",
     ("src/runtime/shim/outside_waits.cpp", "outside_checks"): "a thread's own",
