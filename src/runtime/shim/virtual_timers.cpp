@@ -189,9 +189,11 @@ void VirtualTimers::keep_time_alone(ipc::Client& client) {
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
   constexpr int most_checks = 2000;  // the first thread may have left its sleep by a jump
   int checks = 0;
+  // Once the program leaves MPI, nobody waits for a timer.
+  const auto is_needed = [&] { return first_ps() != never_ps && !client.progress().leaves(); };
   keeper_ = pthread_self();
   do {
-    for (std::uint32_t changes = changes_; first_ps() != never_ps; changes = changes_) {
+    for (std::uint32_t changes = changes_; is_needed(); changes = changes_) {
       const std::int64_t left_ps = first_ps() - client.time_ps();
       if (left_ps > 0) client.sleep(left_ps);
       if (!client.has_due_timer()) continue;
@@ -201,7 +203,7 @@ void VirtualTimers::keep_time_alone(ipc::Client& client) {
       if (checks > 0) ipc::futex_wait(changes_, changes, &moment);
     }
     is_kept_ = false;
-  } while (first_ps() != never_ps && !is_kept_.exchange(true));
+  } while (is_needed() && !is_kept_.exchange(true));
   keeper_ = pthread_t{};
 }
 
