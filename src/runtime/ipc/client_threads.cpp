@@ -31,7 +31,8 @@ void Client::refresh_calls(OrderedThread& own) {
 // From here on the process's clock is not behind the thread's own.
 void Client::begin_action(OrderedThread& own) {
   order_->enter(own);
-  block_->lock.acquire();
+  // A process that dies within an action leaves its work half done, at a moment that the host determines.
+  if (block_->lock.acquire_among(own.process)) block_->lock.note_several();
   block_->lock.note_ordered();
   refresh_calls(own);
   progress().swap(own.calls);

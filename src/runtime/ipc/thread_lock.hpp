@@ -4,11 +4,13 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
 #include "runtime/ipc/futex.hpp"
+#include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 
 namespace apenet::ipc {
@@ -23,7 +25,16 @@ class ThreadLock {
     if (serving_.load() != number) [[unlikely]]
       wait_for(number);
   }
+  // As acquire(), for a thread of a process that may share the lock with others: one that has ended with the
+  // lock is passed over. Returns whether one was.
+  bool acquire_among(std::uint32_t process) {
+    const std::uint32_t number = next_.fetch_add(1);
+    const bool has_passed = serving_.load() != number && wait_among(number);
+    holder_.store(process);
+    return has_passed;
+  }
   void unlock() {
+    holder_.store(0, std::memory_order_relaxed);
     const std::uint32_t next = serving_.fetch_add(1) + 1;
     if (next_.load() != next) [[unlikely]]
       wake();
@@ -61,6 +72,23 @@ class ThreadLock {
       serving = serving_.load();
     }
   }
+  [[gnu::noinline]] bool wait_among(std::uint32_t number) {
+    constexpr timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
+    bool has_passed = false;
+    std::uint32_t serving = serving_.load();
+    while (serving != number) {
+      if (number - serving > most_threads) refuse();
+      const bool has_come = futex_wait(serving_, serving, &patience) == 0 || errno != ETIMEDOUT;
+      const std::uint32_t holder = holder_.load();
+      if (!has_come && holder != 0 && has_process_ended(holder) &&
+          serving_.compare_exchange_strong(serving, serving + 1)) {
+        has_passed = true;
+        wake();
+      }
+      serving = serving_.load();
+    }
+    return has_passed;
+  }
   [[gnu::noinline]] void wake() { futex_wake(serving_); }
   void note(pthread_t self) {
     if (!is_single_threaded()) [[unlikely]]
@@ -85,6 +113,7 @@ class ThreadLock {
   std::atomic<pthread_t> first_{};         // the first thread recorded
   std::atomic<std::uint32_t> several_{0};
   std::atomic<std::uint32_t> used_futex_{0};
+  std::atomic<std::uint32_t> holder_{0};  // the process that has acquired it among others; 0: not known
 };
 
 }  // namespace apenet::ipc
