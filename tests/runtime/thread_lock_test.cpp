@@ -1,4 +1,4 @@
-// A process that dies with the lock of its rank's block, and one that dies while it waits for it.
+// A process that dies with the lock of its rank's block.
 #include "runtime/ipc/thread_lock.hpp"
 
 #include <gtest/gtest.h>
@@ -6,22 +6,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
+#include <atomic>
 #include <new>
 
 namespace apenet::ipc {
 namespace {
 
+struct Shared {
+  ThreadLock lock;
+  std::atomic<bool> is_inside{false};  // the other process has the lock
+};
+
 class SharedLock : public testing::Test {
  protected:
   SharedLock() {
     void* const memory =
-        mmap(nullptr, sizeof(ThreadLock), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    lock = new (memory) ThreadLock;
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared = new (memory) Shared;
+    lock = &shared->lock;
     EXPECT_EQ(pipe(ends), 0);
   }
   ~SharedLock() override {
-    munmap(lock, sizeof(ThreadLock));
+    munmap(shared, sizeof(Shared));
     close(ends[0]);
     close(ends[1]);
   }
@@ -49,6 +55,7 @@ class SharedLock : public testing::Test {
     EXPECT_EQ(read(ends[0], &word, 1), 1);
   }
 
+  Shared* shared = nullptr;
   ThreadLock* lock = nullptr;
   int ends[2] = {-1, -1};
 };
@@ -77,19 +84,24 @@ TEST_F(SharedLock, AHolderThatLivesIsWaitedFor) {
   EXPECT_TRUE(lock->is_free());
 }
 
-TEST_F(SharedLock, OneThatEndsWithItsHolderWhileItWaitsIsPassedOverToo) {
-  const pid_t child = start([this] {
-    acquire_and_tell();
-    static_cast<void>(lock->acquire_among(own()));  // as another thread of it
-  });
-  await_word();
-  usleep(100'000);  // it waits now, most probably
-  kill(child, SIGKILL);
+// It has acquired the lock alone, so that the record of the dead one says nothing of it.
+TEST_F(SharedLock, WhoeverComesBehindAHolderThatHasEndedIsWaitedFor) {
+  const pid_t child = start([this] { static_cast<void>(lock->acquire_among(own())); });
   await_end(child);
+  const pid_t next = start([this] {
+    lock->acquire();
+    shared->is_inside = true;
+    usleep(400'000);
+    shared->is_inside = false;
+    lock->unlock();
+  });
+  usleep(50'000);  // it waits now, most probably
   EXPECT_TRUE(lock->acquire_among(own()));
+  EXPECT_FALSE(shared->is_inside);
   lock->unlock();
-  EXPECT_TRUE(lock->is_free());
+  waitpid(next, nullptr, 0);
   waitpid(child, nullptr, 0);
+  EXPECT_TRUE(lock->is_free());
 }
 
 }  // namespace

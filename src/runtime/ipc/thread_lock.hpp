@@ -79,11 +79,12 @@ class ThreadLock {
     while (serving != number) {
       if (number - serving > most_threads) refuse();
       const bool has_come = futex_wait(serving_, serving, &patience) == 0 || errno != ETIMEDOUT;
-      const std::uint32_t holder = holder_.load();
+      std::uint32_t holder = holder_.load();
+      // Once: whoever is served next may have acquired it by acquire(), and live.
       if (!has_come && holder != 0 && has_process_ended(holder) &&
-          serving_.compare_exchange_strong(serving, serving + 1)) {
+          holder_.compare_exchange_strong(holder, 0)) {
         has_passed = true;
-        wake();
+        unlock();
       }
       serving = serving_.load();
     }
