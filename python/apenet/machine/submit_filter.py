@@ -11,12 +11,13 @@ import re
 from apenet.base.errors import InputError
 from apenet.machine import Machine
 
-_DIRECTIVE = re.compile(r"(?P<head>#PBS\s+(?:.*\s)?-l\s*)(?P<resources>\S+)(?P<tail>.*)", re.DOTALL)
+_DIRECTIVE = re.compile(r"#PBS\s")
+_RESOURCES = re.compile(r"(?<=\s)(-l\s*)(\S+)")
 # The box of a partition has commas, as the list of resources has: a partition is the last of them.
 _PARTITION = re.compile(
     r"(?P<others>.*,|)partition=(?P<partition>nodes:[^:]*|[^:]*)(?::ppn=(?P<ranks>[1-9][0-9]{0,4}))?"
 )
-_NODES = re.compile(r"(?:^|,)(?:nodes|procs)=")
+_ASKED = re.compile(r"(?:^|,)(?:nodes|procs|partition)=")
 
 
 def filtered(script: str, machine: Machine) -> str:
@@ -31,27 +32,29 @@ def filtered(script: str, machine: Machine) -> str:
     for place, line in enumerate(lines):
         if line.strip() and not line.startswith("#"):
             break
-        found = _DIRECTIVE.fullmatch(line)
-        if found is None:
+        if _DIRECTIVE.match(line) is None:
             continue
-        resources = found["resources"]
-        partition = _PARTITION.fullmatch(resources)
-        if _NODES.search(resources) or partition is not None:
-            asked.append(place)
-            if len(asked) > 1:
-                raise InputError(
-                    f"line {place + 1}", line.strip(), f"nodes once: line {asked[0] + 1} asks for them, too"
-                )
-        if partition is None:
-            continue
+        for _, resources in _RESOURCES.findall(line):
+            asked += [place] * len(_ASKED.findall(resources))
+        if len(asked) > 1:
+            raise InputError(f"line {place + 1}", line.strip(), f"nodes once: line {asked[0] + 1} asks for them, too")
         try:
-            names = _names(machine, partition["partition"])
+            lines[place] = _RESOURCES.sub(lambda found: found[1] + _with_nodes(found[2], machine), line)
         except InputError as error:
             raise InputError(f"line {place + 1}: {error.name}", error.value, error.expected) from error
-        ranks = f":ppn={partition['ranks']}" if partition["ranks"] else ""
-        nodes = "+".join(name + ranks for name in names)
-        lines[place] = f"{found['head']}{partition['others']}nodes={nodes}{found['tail']}"
     return "".join(lines)
+
+
+def _with_nodes(resources: str, machine: Machine) -> str:
+    """The list of resources with nodes in place of a partition."""
+    found = _PARTITION.fullmatch(resources)
+    if found is None:
+        if "partition=" in resources:
+            raise InputError("-l", resources, "partition=NAME or a box, with :ppn=RANKS behind it or nothing")
+        return resources
+    ranks = f":ppn={found['ranks']}" if found["ranks"] else ""
+    nodes = "+".join(name + ranks for name in _names(machine, found["partition"]))
+    return f"{found['others']}nodes={nodes}"
 
 
 def _names(machine: Machine, text: str) -> list[str]:

@@ -21,9 +21,10 @@ PLANE = "nodes=ape128-3-0-0{0}+ape128-3-1-0{0}+ape128-3-0-1{0}+ape128-3-1-1{0}"
             f"#!/bin/sh\n#PBS -N x\n#PBS -l walltime=1:00:00,{PLANE.format(':ppn=2')}\n\n#PBS -q all\nmpiexec ./a\n",
         ),
         ("#PBS -N a -l partition=1x1x1@0,0,0 -j oe\r\n", "#PBS -N a -l nodes=ape128-0-0-0 -j oe\r\n"),
+        ("#PBS -l partition=1x1x1@0,0,0 -l walltime=60\n", "#PBS -l nodes=ape128-0-0-0 -l walltime=60\n"),
         # Not a directive, since a command stands before it.
         ("true\n#PBS -l partition=none\n", "true\n#PBS -l partition=none\n"),
-        ("#PBS -l nodes=4:ppn=2,walltime=60\n", "#PBS -l nodes=4:ppn=2,walltime=60\n"),
+        ("#PBS -lnodes=4:ppn=2,walltime=60\n", "#PBS -lnodes=4:ppn=2,walltime=60\n"),
         ("", ""),
         ("echo 1", "echo 1"),
     ],
@@ -41,6 +42,9 @@ def test_a_partition_becomes_its_nodes(script, changed):
         ("#PBS -l nodes=2\n#PBS -l partition=1x1x1@0,0,0\n", "line 1 asks for them, too"),
         ("#PBS -l partition=1x1x1@0,0,0\n#PBS -l procs=2\n", "line 1 asks for them, too"),
         ("#PBS -l partition=1x1x1@0,0,0,walltime=60\n", "line 1: partition"),
+        ("#PBS -l nodes=2,partition=1x1x1@0,0,0\n", "nodes once"),
+        ("#PBS -l nodes=2 -l partition=1x1x1@0,0,0\n", "nodes once"),
+        ("#PBS -l partition=1x1x1@0,0,0:ppn=0\n", "line 1: -l"),
     ],
 )
 def test_what_is_no_partition_is_refused(script, said):
