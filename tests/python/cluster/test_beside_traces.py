@@ -1,50 +1,14 @@
 """Programs, traces and workloads in one simulation: the same times as alone on links of their own; each ends alone."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import apenet
 from apenet.base.errors import InputError, MachineError
 from apenet.cluster import Job, run, run_file
 
-BIN = Path(sys.executable).parent
-
-RING = r"""
-#include <mpi.h>
-#include <stdlib.h>
-int main(int count, char** words) {
-  MPI_Init(&count, &words);
-  int ranks, rank;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  int rounds = atoi(words[1]), bytes = atoi(words[2]);
-  char* out = calloc(1, bytes);
-  char* in = calloc(1, bytes);
-  for (int round = 0; round < rounds; round++) {
-    MPI_Sendrecv(out, bytes, MPI_CHAR, (rank + 1) % ranks, 0, in, bytes, MPI_CHAR, (rank + ranks - 1) % ranks, 0,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (words[3][0] == 'e' && round == 2 && rank == 1) exit(3);
-  }
-  if (words[3][0] == 'd') MPI_Recv(in, bytes, MPI_CHAR, (rank + 1) % ranks, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  MPI_Finalize();
-  return 0;
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def ring(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ring")
-    (folder / "ring.c").write_text(RING)
-    subprocess.run([BIN / "mpicc", "-O1", "-o", folder / "ring", folder / "ring.c"], check=True)
-    return str(folder / "ring")
-
 
 def program(command, rounds, how="goes on", *, bytes_each=4096, places=(0, 1, 2, 3), **rest):
-    words = [command, str(rounds), str(bytes_each), how]
+    words = [str(command), str(rounds), str(bytes_each), how]
     return Job("program", command=words, ranks=len(places), map=list(places), **rest)
 
 
@@ -64,12 +28,12 @@ def ring_trace(path, rounds, bytes_each=4096, ranks=4):
 
 
 @pytest.mark.parametrize("engine", ["packet", "flit"])
-def test_on_links_of_their_own_both_take_the_time_that_they_take_alone(ring, tmp_path, engine):
+def test_on_links_of_their_own_both_take_the_time_that_they_take_alone(exchange, tmp_path, engine):
     """Alone, a trace is replayed from time zero; beside a program, from the end of MPI_Init on."""
     trace = ring_trace(tmp_path / "ring.goal", 9)
     jobs = [
         Job("first", trace, map=[8, 9, 10, 11]),
-        program(ring, 7, start="11us"),
+        program(exchange, 7, start="11us"),
         Job("late", trace, map=[4, 5, 6, 7], start="40us"),
     ]
     result = run(jobs, machine="ape16", engine=engine)
@@ -83,10 +47,10 @@ def test_on_links_of_their_own_both_take_the_time_that_they_take_alone(ring, tmp
     assert result.messages == 2 * 4 * 9 + 4 * 7
 
 
-def test_on_shared_links_both_are_slower_and_the_result_repeats(ring, tmp_path):
+def test_on_shared_links_both_are_slower_and_the_result_repeats(exchange, tmp_path):
     trace = ring_trace(tmp_path / "ring.goal", 40, 32768)
     jobs = [
-        program(ring, 40, bytes_each=32768, places=[0, 2, 5, 7]),
+        program(exchange, 40, bytes_each=32768, places=[0, 2, 5, 7]),
         Job("trace", trace, map=[1, 3, 4, 6]),
     ]
     result = run(jobs, machine="extoll-64")
@@ -101,19 +65,21 @@ def test_on_shared_links_both_are_slower_and_the_result_repeats(ring, tmp_path):
 
 
 @pytest.mark.parametrize(("how", "outcome"), [("exits", "failed"), ("deadlocks", "deadlock")])
-def test_a_program_that_fails_ends_alone(ring, tmp_path, how, outcome):
+def test_a_program_that_fails_ends_alone(exchange, tmp_path, how, outcome):
     trace = ring_trace(tmp_path / "ring.goal", 60)
     of_program, of_trace = run(
-        [program(ring, 5, how), Job("trace", trace, map=[8, 9, 10, 11])], machine="ape16", matrix=False
+        [program(exchange, 5, how), Job("trace", trace, map=[8, 9, 10, 11])], machine="ape16", matrix=False
     ).jobs
     assert (of_program.outcome, of_program.time_us) == (outcome, None)
     assert (of_trace.outcome, of_trace.time_us) == ("completed", of_trace.alone_us)
 
 
-def test_a_trace_that_deadlocks_ends_alone(ring, tmp_path):
+def test_a_trace_that_deadlocks_ends_alone(exchange, tmp_path):
     stuck = tmp_path / "stuck.goal"
     stuck.write_text("num_ranks 2\nrank 0 {\nl1: recv 8b from 1 tag 0\n}\nrank 1 {\nl1: calc 1\n}\n")
-    of_trace, of_program = run([Job("trace", stuck, map=[8, 9]), program(ring, 5)], machine="ape16", matrix=False).jobs
+    of_trace, of_program = run(
+        [Job("trace", stuck, map=[8, 9]), program(exchange, 5)], machine="ape16", matrix=False
+    ).jobs
     assert "stuck.goal: 1 of 2 ranks do not come to their end:\n  rank 0 waits for ever" in of_trace.deadlock
     assert (of_program.outcome, of_program.time_us) == ("completed", of_program.alone_us)
 
@@ -128,22 +94,22 @@ def test_a_trace_runs_also_if_virtual_time_never_begins_for_the_program(tmp_path
     assert of_trace.time_us > 10
 
 
-def test_a_trace_that_computes_beyond_the_clocks_is_refused(ring, tmp_path):
+def test_a_trace_that_computes_beyond_the_clocks_is_refused(exchange, tmp_path):
     lines = ["num_ranks 1", "rank 0 {", "c0: calc 1000000000000000"]
     for number in range(1, 10):
         lines += [f"c{number}: calc 1000000000000000", f"c{number} requires c{number - 1}"]
     (tmp_path / "long.goal").write_text("\n".join([*lines, "}"]) + "\n")
     with pytest.raises(InputError, match="within 104 days of virtual time"):
-        run([program(ring, 2), Job("trace", tmp_path / "long.goal", map=[9])], machine="ape16")
+        run([program(exchange, 2), Job("trace", tmp_path / "long.goal", map=[9])], machine="ape16")
 
 
-def test_a_program_and_a_trace_on_one_node_are_refused(ring, tmp_path):
+def test_a_program_and_a_trace_on_one_node_are_refused(exchange, tmp_path):
     trace = ring_trace(tmp_path / "ring.goal", 1)
     with pytest.raises(InputError, match="without a common node; both have node 3"):
-        run([program(ring, 1), Job("trace", trace, map=[3, 4, 5, 6])], machine="ape16")
+        run([program(exchange, 1), Job("trace", trace, map=[3, 4, 5, 6])], machine="ape16")
 
 
-def test_a_workload_is_the_trace_that_bench_writes(ring, tmp_path):
+def test_a_workload_is_the_trace_that_bench_writes(exchange, tmp_path):
     """In a partition its ranks are on all nodes."""
     options = {"sizes": "4K", "iterations": 4}
     apenet.bench.halo(
@@ -152,7 +118,7 @@ def test_a_workload_is_the_trace_that_bench_writes(ring, tmp_path):
     jobs = [
         Job("workload", workload={"test": "halo", **options}, partition="4x1x1@0,1,0"),
         Job("trace", tmp_path / "halo.goal", partition="4x1x1@0,0,1"),
-        program(ring, 3),
+        program(exchange, 3),
     ]
     workload, trace, of_program = run(jobs, machine="ape16", matrix=False).jobs
     assert workload.time_us == workload.alone_us == trace.time_us

@@ -14,39 +14,6 @@ from apenet.cluster import Job, run, run_file
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[3]
 
-EXCHANGE = r"""
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-int main(int count, char** words) {
-  MPI_Init(&count, &words);
-  int ranks, rank;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  int rounds = atoi(words[1]), bytes = atoi(words[2]);
-  char* out = calloc(1, bytes);
-  char* in = calloc(1, bytes);
-  double began = MPI_Wtime();
-  for (int round = 0; round < rounds; round++) {
-    MPI_Sendrecv(out, bytes, MPI_CHAR, (rank + 1) % ranks, 0, in, bytes, MPI_CHAR, (rank + ranks - 1) % ranks, 0,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (round == 2 && rank == 1 && count > 3) exit(3);
-  }
-  printf("rank %d of %d: %.9f %.9f\n", rank, ranks, began, MPI_Wtime() - began);
-  MPI_Finalize();
-  return 0;
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def exchange(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exchange")
-    (folder / "exchange.c").write_text(EXCHANGE)
-    subprocess.run([BIN / "mpicc", "-O1", "-o", folder / "exchange", folder / "exchange.c"], check=True)
-    return folder / "exchange"
-
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
