@@ -24,6 +24,7 @@ from pathlib import Path
 
 from apenet.base.errors import HostError, InputError
 from apenet.machine import Machine
+from apenet.slurm import accounting, programs
 from apenet.slurm.topology import topology_conf, tree_of
 
 FOLDER = "apenet-slurm"
@@ -35,7 +36,7 @@ _MOST_SOCKET_PATH = 107
 _PACKAGES = "Debian: slurm-wlm, slurm-wlm-basic-plugins, munge"
 _PROGRAMS = ("slurmctld", "slurmd", "scontrol", "sinfo", "squeue", "scancel", "munged")
 _STEP = "slurmstepd"
-_DAEMONS = ("slurmctld", "slurmd", _STEP, "munged")
+_DAEMONS = ("slurmctld", "slurmd", _STEP, *accounting.DAEMONS, "munged")
 _START_S = 300.0
 _END_S = 15.0
 _SHUTDOWN_S = 5.0
@@ -66,7 +67,6 @@ ReturnToService=2
 KillWait=5
 TreeWidth=65533
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/jobs.txt
 StateSaveLocation={folder}/state
@@ -162,8 +162,7 @@ def up(
     except OSError as error:
         raise InputError("dir", folder, f"a folder that can be made ({error.strerror})") from error
     try:
-        _write(cluster, machine)
-        _start(cluster, progress)
+        _start(cluster, _write(cluster, machine), progress)
     except BaseException:
         _end(cluster)
         raise
@@ -177,22 +176,13 @@ def down(folder: Path) -> None:
 
 def _require_slurm() -> None:
     for program in _PROGRAMS:
-        if _found(program) is None:
+        if programs.found(program) is None:
             raise HostError(f"Slurm: {program} is not installed ({_PACKAGES})")
-    said = subprocess.run([_path("slurmctld"), "-V"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([programs.path("slurmctld"), "-V"], capture_output=True, text=True, check=False).stdout
     release = re.search(r"([0-9]+)\.([0-9]+)", said)
     if release is None or (int(release[1]), int(release[2])) < LEAST_RELEASE:
         least = "{}.{:02}".format(*LEAST_RELEASE)
         raise HostError(f"Slurm: slurmctld -V says {said.strip() or 'nothing'}: expected release {least} or newer")
-
-
-def _found(program: str) -> str | None:
-    """Daemons lie where only root searches."""
-    return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/local/sbin:/sbin")
-
-
-def _path(program: str) -> str:
-    return _found(program) or program
 
 
 def _free_ports(count: int) -> list[int]:
@@ -204,20 +194,22 @@ def _free_ports(count: int) -> list[int]:
         return [int(one.getsockname()[1]) for one in sockets]
 
 
-def _write(cluster: Cluster, machine: Machine) -> None:
+def _write(cluster: Cluster, machine: Machine) -> accounting.Accounting | None:
+    """Writes all files. Returns the accounting, if the host has what it needs."""
     folder = cluster.folder
-    ports = _free_ports(len(cluster.nodes) + 1)
+    port, dbd_port, database_port, *node_ports = _free_ports(len(cluster.nodes) + 3)
+    name = re.sub("[^a-z0-9]", "", machine.name.lower())[:30] or "apenet"
     lines = [
         _TEMPLATE.format(
-            name=re.sub("[^a-z0-9]", "", machine.name.lower())[:30] or "apenet",
+            name=name,
             host=socket.gethostname().partition(".")[0],
-            port=ports[0],
+            port=port,
             user=getpass.getuser(),
             folder=folder,
         )
     ]
     host = socket.gethostname().partition(".")[0]
-    for node, port in zip(cluster.nodes, ports[1:], strict=True):
+    for node, port in zip(cluster.nodes, node_ports, strict=True):
         where = f"NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
         lines.append(f"NodeName={node} {where} CPUs={cluster.ranks_per_node} State=UNKNOWN\n")
     lines.append("PartitionName=whole Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n")
@@ -227,11 +219,15 @@ def _write(cluster: Cluster, machine: Machine) -> None:
     if tree_of(machine):
         lines.append("TopologyPlugin=topology/tree\n")
         (folder / "topology.conf").write_text(topology_conf(machine), encoding="utf-8")
-    (folder / _CONFIGURATION).write_text("".join(lines), encoding="utf-8")
-    for name, content in machine.saved().items():
-        (folder / name).write_bytes(content)
     (folder / "state").mkdir()
     (folder / "bin").mkdir()
+    account = accounting.Accounting(folder, name, dbd_port, database_port) if accounting.is_installed() else None
+    if account is None:
+        accounting.write_sacct(folder / "bin")
+    lines.append(accounting.WITHOUT if account is None else account.write())
+    (folder / _CONFIGURATION).write_text("".join(lines), encoding="utf-8")
+    for saved, content in machine.saved().items():
+        (folder / saved).write_bytes(content)
     for node in cluster.nodes:
         (folder / f"spool-{node}").mkdir()
     key = folder / "munge.key"
@@ -239,9 +235,10 @@ def _write(cluster: Cluster, machine: Machine) -> None:
     key.chmod(0o600)
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o400)
-    for name in ("srun", "mpiexec", "mpirun"):
+    for command in ("srun", "mpiexec", "mpirun"):
         _write_script(
-            folder / "bin" / name, f'exec "{sys.executable}" -m apenet cluster step --dir "{folder}" {name} "$@"\n'
+            folder / "bin" / command,
+            f'exec "{sys.executable}" -m apenet cluster step --dir "{folder}" {command} "$@"\n',
         )
     _write_script(folder / "bin" / "task-prolog", f'echo "export PATH={folder}/bin:$PATH"\n')
     (folder / "env.sh").write_text(cluster.variables, encoding="utf-8")
@@ -254,6 +251,7 @@ def _write(cluster: Cluster, machine: Machine) -> None:
         "machine_names": cluster.machine_names,
     }
     (folder / _STATE).write_text(json.dumps(state), encoding="utf-8")
+    return account
 
 
 def _write_script(path: Path, text: str) -> None:
@@ -261,11 +259,14 @@ def _write_script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def _start(cluster: Cluster, progress: Callable[[str], None]) -> None:
+def _start(cluster: Cluster, account: accounting.Accounting | None, progress: Callable[[str], None]) -> None:
     folder = cluster.folder
     munge = ["--force", f"--socket={folder}/munge.socket", f"--key-file={folder}/munge.key"]
     munge += [f"--{name}-file={folder}/munge.{name}" for name in ("pid", "log", "seed")]
     _run(cluster, "munged", *munge)
+    if account is not None:
+        progress("accounting")
+        account.start(cluster.environment())
     _run(cluster, "slurmctld", "-c", "-f", str(cluster.configuration))
     for number, node in enumerate(cluster.nodes, 1):
         progress(f"slurmd {number} of {len(cluster.nodes)}")
@@ -284,23 +285,12 @@ def _start(cluster: Cluster, progress: Callable[[str], None]) -> None:
 
 
 def _run(cluster: Cluster, program: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [_path(program), *arguments],
-        env=cluster.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode != 0:
-        why = done.stderr.strip() or _tail(cluster.folder)
-        raise HostError(f"Slurm: {program} does not start (status {done.returncode}): {why}")
+    programs.run(program, *arguments, environment=cluster.environment(), tail=lambda: _tail(cluster.folder))
 
 
 def _asked(cluster: Cluster, program: str, *arguments: str) -> str:
     """What one of Slurm's commands prints; nothing if it fails, or gives no answer."""
-    command = [_path(program), *arguments]
+    command = [programs.path(program), *arguments]
     try:
         done = subprocess.run(
             command, env=cluster.environment(), capture_output=True, text=True, check=False, timeout=_END_S
@@ -346,29 +336,34 @@ def _wait_until(holds: Callable[[], bool], patience_s: float) -> bool:
     return True
 
 
-def _daemons(cluster: Cluster, programs: Sequence[str]) -> Iterator[int]:
-    """Processes whose arguments name a file of the cluster: the daemons, and the steps that they started."""
-    names = (str(cluster.configuration), f"--socket={cluster.folder}/munge.socket")
+def _daemons(cluster: Cluster, names: Sequence[str]) -> Iterator[int]:
+    """Processes of these programs whose arguments or environment name the cluster: daemons, and the steps of jobs."""
+    files = (str(cluster.configuration), f"--socket={cluster.folder}/munge.socket")
     for process, folder in _own_processes():
         arguments = _read(folder / "cmdline").split("\0")
-        is_step = _STEP in arguments[0] and _names_cluster(folder, cluster)
-        if (is_step and _STEP in programs) or (
-            Path(arguments[0]).name in programs and any(name in arguments for name in names)
-        ):
+        program = _STEP if _STEP in arguments[0] else Path(arguments[0]).name
+        if program not in names:
+            continue
+        by_environment = program == _STEP or program in accounting.DAEMONS
+        is_of_cluster = _uses(folder, cluster) if by_environment else any(file in arguments for file in files)
+        if is_of_cluster:
             yield process
 
 
 def _of_jobs(cluster: Cluster) -> Iterator[int]:
     """Processes that jobs of the cluster have started; not this one, nor a shell that only uses the cluster."""
     for process, folder in _own_processes():
-        if process not in (os.getpid(), os.getppid()) and _names_cluster(folder, cluster):
+        is_job = any(one.startswith("SLURM_JOB_ID=") for one in _variables(folder))
+        if is_job and process not in (os.getpid(), os.getppid()) and _uses(folder, cluster):
             yield process
 
 
-def _names_cluster(folder: Path, cluster: Cluster) -> bool:
-    variables = _read(folder / "environ").split("\0")
-    is_job = any(one.startswith("SLURM_JOB_ID=") for one in variables)
-    return is_job and f"SLURM_CONF={cluster.configuration}" in variables
+def _uses(folder: Path, cluster: Cluster) -> bool:
+    return f"SLURM_CONF={cluster.configuration}" in _variables(folder)
+
+
+def _variables(folder: Path) -> list[str]:
+    return _read(folder / "environ").split("\0")
 
 
 def _own_processes() -> Iterator[tuple[int, Path]]:

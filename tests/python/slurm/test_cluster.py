@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from apenet.slurm import daemons
+from apenet.slurm import accounting, programs
 
-is_missing = daemons._found("slurmctld") is None or daemons._found("munged") is None
+is_missing = programs.found("slurmctld") is None or programs.found("munged") is None
 pytestmark = pytest.mark.skipif(is_missing, reason="Slurm is not installed")
 
 PROGRAM = """
@@ -59,6 +59,15 @@ class Slurm:
     def wait_for_jobs(self) -> None:
         while self("squeue", "-h"):
             time.sleep(0.1)
+
+    def states(self, count: int) -> list[str]:
+        """How `count` jobs have ended, as sacct says. Accounting hears of an end a little later than squeue."""
+        deadline = time.monotonic() + 300
+        while True:
+            said = self("sacct", "-X", "-n", "-o", "State").split()
+            if (len(said) == count and not {"RUNNING", "COMPLETING"} & set(said)) or time.monotonic() > deadline:
+                return said
+            time.sleep(0.2)
 
 
 @pytest.fixture
@@ -115,12 +124,29 @@ def test_jobs_run_on_the_nodes_that_slurm_gives_them(slurm, apenet, short_folder
     shared = apenet("cluster", "run", short_folder / "steps" / "jobs.toml", "--no-matrix", "--json", timeout_s=400)
     jobs = json.loads(shared.stdout)["jobs"]
     assert [(job["name"], job["slowdown"]) for job in jobs] == [("j1-0", 1.0), ("j2-0", 1.0)]
-    states = slurm("sacct", "--completion", "-n", "-o", "JobID,State").split()
-    assert states.count("COMPLETED") == 3
+    assert slurm.states(3) == ["COMPLETED"] * 3
     done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=400)
     assert done.returncode == 0, done.stderr
     assert not slurm.folder.exists()
     assert processes_with(str(slurm.folder)) == []
+
+
+@pytest.mark.skipif(not accounting.is_installed(), reason="no slurmdbd or no MariaDB")
+def test_slurms_accounting_knows_how_each_job_ended(slurm):
+    for status in (0, 3):
+        slurm("sbatch", "--wrap", f"exit {status}")
+    slurm.wait_for_jobs()
+    slurm("sbatch", "--wrap", "sleep 1000")
+    while "R" not in slurm("squeue", "-h", "-o", "%t").split():
+        time.sleep(0.1)
+    slurm("scancel", "3")
+    slurm.wait_for_jobs()
+    expected = ["1|COMPLETED|0:0", "2|FAILED|3:0", f"3|CANCELLED by {os.geteuid()}|0:0"]
+    deadline = time.monotonic() + 300  # slurmctld sends in batches
+    while (said := slurm("sacct", "-X", "-n", "-P", "-o", "JobID,State,ExitCode").splitlines()) != expected:
+        assert time.monotonic() < deadline, said
+        time.sleep(0.2)
+    assert slurm("sacctmgr", "-n", "-P", "show", "cluster", "format=cluster") == "ape16\n"
 
 
 def test_srun_outside_a_job_gets_nodes_by_itself(slurm):
@@ -147,8 +173,10 @@ def test_a_cancelled_job_leaves_no_rank(slurm, short_folder):
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("killed", ["slurmctld", "slurmd-ape16-0-0-0"])
+@pytest.mark.parametrize("killed", ["slurmctld", "slurmd-ape16-0-0-0", "slurmdbd", "database"])
 def test_nothing_is_left_after_a_daemon_was_killed(slurm, apenet, killed):
+    if killed in ("slurmdbd", "database") and not accounting.is_installed():
+        pytest.skip("no slurmdbd or no MariaDB")
     os.kill(int((slurm.folder / f"{killed}.pid").read_text()), signal.SIGKILL)
     done = apenet("cluster", "down", "--dir", slurm.folder, timeout_s=400)
     assert done.returncode == 0, done.stderr
@@ -197,8 +225,7 @@ def test_two_jobs_on_half_of_ape128_each_and_a_third_that_waits(apenet, short_fo
         slurm("sbatch", "-n", "2", "--array=1-3", "-o", "array-%a.out", "--wrap", line)
         slurm("sbatch", "-n", "2", "-d", f"afterok:{jobs[2]}", "-o", "last.out", "--wrap", line)
         slurm.wait_for_jobs()
-        states = slurm("sacct", "--completion", "-n", "-o", "State").split()
-        assert states == ["COMPLETED"] * 7
+        assert slurm.states(7) == ["COMPLETED"] * 7
         said = {path.stem: path.read_text() for path in short_folder.glob("*.out")}
         assert [text.split(" ")[0] for text in (said["0"], said["1"], said["2"])] == ["64", "64", "128"]
         assert set(said) == {"0", "1", "2", "array-1", "array-2", "array-3", "last"}

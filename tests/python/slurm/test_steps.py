@@ -9,7 +9,7 @@ import pytest
 import apenet
 from apenet.base.errors import HostError, InputError
 from apenet.cluster import run_file
-from apenet.slurm import daemons, history, steps
+from apenet.slurm import daemons, history, programs, steps
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_nothing_is_started_where_it_cannot_be(tmp_path, monkeypatch):
         daemons.up(apenet.machine("ideal"), folder)
     with pytest.raises(InputError, match="without blanks"):
         daemons.up(ape16, tmp_path / "a folder")
-    if daemons._found("slurmctld") is not None:
+    if programs.found("slurmctld") is not None:
         with pytest.raises(InputError, match=r"a path of at most [0-9]+ characters"):
             daemons.up(ape16, tmp_path / ("x" * 100))
     (tmp_path / "mine").mkdir()
@@ -85,7 +85,7 @@ def test_nothing_is_started_where_it_cannot_be(tmp_path, monkeypatch):
     (tmp_path / "mine" / "cluster.json").write_text(json.dumps({}))
     with pytest.raises(InputError, match="apenet cluster down --dir"):
         daemons.up(ape16, tmp_path / "mine")
-    monkeypatch.setattr(daemons.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(programs.shutil, "which", lambda *_, **__: None)
     with pytest.raises(HostError, match=r"slurmctld is not installed .*slurm-wlm"):
         daemons.up(ape16, folder)
     assert not folder.exists()
