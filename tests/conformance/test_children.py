@@ -140,6 +140,29 @@ def test_signals_end_waits_beside_children_in_virtual_time(apenet, build):
     ]
 
 
+WAITS_FOR_SIGNALS = ["poll", "ppoll", "select", "epoll_wait", "read", "sigtimedwait", "sigwait", "sigwaitinfo"]
+
+
+OF_AN_MPI_RANK = ["python", "-c", "import subprocess, sys, mpi4py.MPI; sys.exit(subprocess.call(sys.argv[1:]))"]
+
+
+@pytest.mark.parametrize("rank", [["--ip", "--"], ["--", *OF_AN_MPI_RANK]], ids=["ip", "child-of-mpi"])
+@pytest.mark.parametrize(
+    ("waiter", "way"), [("child", "kill"), ("rank", "kill"), ("child", "sigqueue"), ("rank", "exits")]
+)
+def test_blocked_signals_that_a_process_sends_reach_the_waits_for_them(apenet, build, waiter, way, rank):
+    done = apenet("run", "-n", "1", *rank, build(PROGRAMS / "sent_signals.c"), waiter, way)
+    assert done.returncode == 0, done.stderr
+    signal = 17 if way == "exits" else 23
+    at = " ".join(f"{signal} at {ms}.0" for ms in (10, 20, 30))
+    assert done.stdout.splitlines() == [
+        f"{call}, {ms} ms: {'23 at 10.0 14 at 15.0 23 at 20.0' if call == 'timer' else at}"
+        for call in [*WAITS_FOR_SIGNALS, *(["timer"] if way != "exits" else [])]
+        for ms in (1000, -1)
+    ]
+    assert "may not repeat" not in done.stderr
+
+
 # What is left of an alarm after a wait for a child.
 LEFT = 'import os, signal; signal.alarm(3); os.system("sleep 1"); os._exit(signal.alarm(0))'
 # An alarm goes on in the program that its process executes.
@@ -273,13 +296,11 @@ HOST_MEETINGS = (
     "msgrcv",
     "flock",
     "fcntl",
-    "sigwait",
-    "signalfd",
     "pidfd",
 )
 
 
-@pytest.mark.parametrize("kind", ["sigsuspend", "pause"])
+@pytest.mark.parametrize("kind", ["sigsuspend", "pause", "sigwait", "signalfd"])
 def test_a_wait_for_a_signal_of_a_process_is_in_order(apenet, build, kind):
     done = apenet("run", "-n", "1", "--", build(PROGRAMS / "meetings.c"), kind, ".")
     assert done.stdout.splitlines() == ["child: 30.0", "rank: 30.0"], done.stderr

@@ -319,6 +319,9 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
         own.ends = WaitEnds::by_thread;
         own.ended_by = signal;
         unblock(own, own.asked_from, Woken::interrupted);
+      } else if (own.readiness != nullptr && own.readiness->is_there()) {  // a signalfd has it
+        own.ends = WaitEnds::by_thread;
+        unblock(own, own.asked_from, Woken::signalled);
       }
       note_settled();
       dispatch();

@@ -15,6 +15,7 @@
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/family.hpp"
 #include "runtime/shim/file_names.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/ordered_waits.hpp"
@@ -82,7 +83,9 @@ bool is_of_order(int file) {
   if (!thread_order().has_processes()) return false;
   const int error = errno;
   OrderFile* const found = find_made(name_of_file(file));
-  const bool is = found != nullptr && is_held_in_order(*found);
+  // The processes of the order send signals in their turns.
+  const bool is =
+      found != nullptr ? is_held_in_order(*found) : is_signal_file(file) && !has_children_outside();
   errno = error;
   return is;
 }

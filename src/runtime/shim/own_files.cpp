@@ -46,6 +46,7 @@ struct OwnFile {
 
 // The newest of them; what is older is no longer known, and counts as shared.
 constexpr std::size_t kept_files = 256;
+constexpr std::string_view signal_link = "anon_inode:[signalfd]";
 
 struct OwnFiles {
   std::array<OwnFile, kept_files> files;
@@ -179,7 +180,7 @@ bool is_own(int file, int depth) {
   const std::string_view link = link_of(getpid(), static_cast<std::uint64_t>(file), buffer);
   if (link == "anon_inode:[eventpoll]") return is_own_set(file, depth);
   if (link == "anon_inode:[timerfd]") return timer_of_file(file) != nullptr;
-  if (link == "anon_inode:[signalfd]") return !has_children();
+  if (link == signal_link) return !has_children() && !thread_order().has_processes();
   OwnFile* const own = link == "anon_inode:[eventfd]" ? find_own(name_of_file(file)) : nullptr;
   return own != nullptr && is_unshared(*own);
 }
@@ -218,6 +219,13 @@ void for_unpublished_files(void (*use)(const ipc::MadeFile& made)) {
   for (OwnFile& own : own_files().files) {
     if (own.made.kind != ipc::FileKind::none && !own.is_published.exchange(true)) use(own.made);
   }
+}
+
+bool is_signal_file(int file) {
+  struct stat status {};
+  if (host_call(SYS_fstat, file, &status) != 0 || (status.st_mode & S_IFMT) != 0) return false;
+  ProcessText buffer;
+  return link_of(getpid(), static_cast<std::uint64_t>(file), buffer) == signal_link;
 }
 
 bool is_of_process_or_order(int file) {

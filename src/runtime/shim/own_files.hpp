@@ -1,6 +1,7 @@
 // OwnFiles: the descriptors that only this process can make ready.
 //
-// These are its own pipes, socket pairs, eventfds and timers, signalfds, and epoll sets of nothing else. The
+// These are its own pipes, socket pairs, eventfds and timers, its signalfds as long as it is alone in its
+// rank, and epoll sets of nothing else. The
 // process has made them by the C library, and no other process holds one: none was started since, or none of
 // those that were has it, which /proc shows. What a process has sent to another, or has got by a call that
 // passed the shim, is not known, and counts as shared.
@@ -24,6 +25,8 @@ namespace apenet::shim {
 // Another process may inherit what this one has open.
 void note_process_start();
 
+// Whether it is a signalfd.
+[[nodiscard]] bool is_signal_file(int file);
 // Whether only this process can make the descriptor ready. Keeps errno.
 [[nodiscard]] bool is_own_file(int file);
 // Whether only this process or others of its order can make it ready. Keeps errno.

@@ -1,9 +1,11 @@
 // Waits for a signal. If a timer of the process runs, virtual time goes on to its end, and that of a process
-// with one thread to the wait's limit; a process with children that act in no order waits in the host, where
-// they work.
+// with one thread to the wait's limit; processes that act in the order of this one send it in their turns. A
+// process with children that act in no order waits in the host, where they work.
 #include "runtime/shim/signal_waits.hpp"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/family.hpp"
@@ -108,6 +111,26 @@ bool suspend_in_order(const sigset_t& blocked) {
   return true;
 }
 
+// The same for a signal of the set, which need have no handler: a signalfd tells of it.
+OrderedFiles::Outcome await_in_order(ipc::Client& client, const sigset_t& set, std::int64_t most_ps) {
+  if (!thread_order().has_processes() || !ipc::is_single_threaded() || has_children_outside())
+    return OrderedFiles::Outcome::in_host;
+  const int file = signalfd(-1, &set, SFD_CLOEXEC);
+  if (file < 0) return OrderedFiles::Outcome::in_host;
+  pollfd signals{.fd = file, .events = POLLIN, .revents = 0};
+  const std::int64_t until_ps =
+      most_ps == ipc::end_of_time_ps
+          ? ipc::OrderedThread::no_deadline_ps
+          : order_deadline_ps(now_ps(client) + std::min(most_ps, ipc::end_of_time_ps - now_ps(client)));
+  OrderedFiles::Outcome outcome{};
+  {
+    const OrderedFiles wait(client, {&signals, 1}, until_ps, OrderedFiles::Use::check);
+    outcome = wait.outcome();
+  }
+  ipc::host_call(SYS_close, file, 0);
+  return outcome;
+}
+
 }  // namespace
 
 APENET_EXPORT int pause() {
@@ -130,6 +153,14 @@ APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
   if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) return real(set, info, timeout);
   const std::int64_t began_ps = now_ps(*client);
   const std::int64_t most_ps = timeout == nullptr ? ipc::end_of_time_ps : to_ps(*timeout);
+  constexpr timespec none{};
+  const OrderedFiles::Outcome in_order =
+      most_ps > 0 ? await_in_order(*client, *set, most_ps) : OrderedFiles::Outcome::in_host;
+  if (in_order == OrderedFiles::Outcome::interrupted) {
+    errno = EINTR;
+    return -1;
+  }
+  if (in_order != OrderedFiles::Outcome::in_host) return real(set, info, &none);
   const auto left_ps = [&] { return most_ps - (now_ps(*client) - began_ps); };
   const bool has_limit = timeout != nullptr && ipc::is_single_threaded();
   const auto sleeps = [&] {
@@ -145,7 +176,6 @@ APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
     sigorset(&lets_in, &lets_in, set);
     sigorset(&blocked, &blocked, set);
     const SignalGate gate(&lets_in);
-    constexpr timespec none{};
     const int signal = real(set, info, &none);
     if (signal >= 0 || errno != EAGAIN || left_ps() <= 0) return signal;
     if (sleep_to_timer(*client, left_ps(), blocked)) {
