@@ -82,6 +82,7 @@ MachineDescription describe_first(schema::Entries entries) {
   if (values.has_section("bus")) schema::lower(values, "bus", machine.host.bus);
   machine.nic = read_card(values);
   schema::lower(values, "card", machine.interrupts);
+  schema::lower(values, "card", machine.same_node);
   schema::lower(values, "software.card", machine.card_software);
   schema::lower(values, "software.mpi", machine.mpi_software);
   if (values.has_section("software.udp")) schema::lower(values, "software.udp", machine.udp_software);
@@ -117,6 +118,7 @@ RailDescription describe_rail(const std::string& name, schema::Entries own, cons
     rail.bus = alone.host.bus;
     rail.nic = std::move(alone.nic);
     rail.interrupts = alone.interrupts;
+    rail.same_node = alone.same_node;
     rail.card_software = alone.card_software;
     rail.mpi_software = alone.mpi_software;
     rail.udp_software = alone.udp_software;
@@ -182,6 +184,7 @@ schema::BaseValues base_units(const MachineDescription& machine) {
   schema::read("bus", machine.host.bus, values);
   read_base_units(machine.nic, values);
   schema::read("card", machine.interrupts, values);
+  schema::read("card", machine.same_node, values);
   schema::read("software.card", machine.card_software, values);
   schema::read("software.mpi", machine.mpi_software, values);
   if (machine.udp_software.mtu_bytes > 0) schema::read("software.udp", machine.udp_software, values);

@@ -14,6 +14,7 @@
 #include "network/description.hpp"
 #include "nic/description.hpp"
 #include "nic/interrupts.hpp"
+#include "nic/same_node.hpp"
 #include "schema/fields.hpp"
 
 namespace apenet::message {
@@ -86,6 +87,7 @@ struct RailDescription {
   BusDescription bus;
   NicDescription nic;
   InterruptDescription interrupts{};
+  SameNodeDescription same_node{};
   message::SoftwareCosts card_software;
   message::SoftwareCosts mpi_software;
   message::DatagramCosts udp_software{};
@@ -104,6 +106,7 @@ struct MachineDescription {
   HostDescription host;
   NicDescription nic;
   InterruptDescription interrupts{};
+  SameNodeDescription same_node{};
   message::SoftwareCosts card_software;  // the card's own library (apelib), for the layer `card`
   message::SoftwareCosts mpi_software;   // MPI over the libfabric provider
   message::DatagramCosts udp_software;   // the kernel's UDP/IP; unless the file describes it, there is none

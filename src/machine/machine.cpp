@@ -79,7 +79,7 @@ struct Machine::Parts final : private EventHandler {
   struct Counters {
     std::uint64_t messages = 0;
     std::uint64_t payload_bytes = 0;
-    std::uint64_t local_messages = 0;  // part of them: within a node
+    std::uint64_t local_messages = 0;  // part of them: copies in memory
     std::uint64_t local_bytes = 0;
   };
   Counters counted;
@@ -135,7 +135,7 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
                   ", the last rail");
   const CardTraits& traits = rails[descriptor.rail].traits;
   validate(descriptor, traits.capabilities, placement.process_count());
-  const bool is_local = placement.node(descriptor.source) == placement.node(descriptor.target);
+  const bool is_local = rails[descriptor.rail].goes_through_memory(descriptor.source, descriptor.target);
   const bool is_credit = descriptor.verb == Verb::credit;
   if (is_credit && is_local) return;  // a copy in memory needs no credit
   if (!is_credit) {
@@ -353,6 +353,10 @@ std::uint32_t Machine::process_count() const {
 
 NodeId Machine::node_of(ProcessId process) const {
   return parts_->placement.node(process);
+}
+
+bool Machine::goes_through_memory(ProcessId source, ProcessId target, std::uint8_t rail) const {
+  return parts_->rails[rail].goes_through_memory(source, target);
 }
 
 void Machine::settle() {

@@ -27,7 +27,7 @@ struct LinkUse {
 
 // Networks, hosts and cards of all nodes. Messages between nodes go through the cards of the descriptor's
 // rail. A message between two processes of one node, or of a process to itself, is one copy in the host's
-// memory and does not use the card.
+// memory and does not use the card, unless the rail's card loops it back (SameNodeDescription).
 //
 // Event sources: kind nic, one per node and rail, and one more; kind host, ids below (1 + rails) node_count +
 // process_count. The owner of the processes uses the kinds process and control.
@@ -82,6 +82,8 @@ class Machine {
   [[nodiscard]] std::uint32_t node_count() const;
   [[nodiscard]] std::uint32_t process_count() const;
   [[nodiscard]] NodeId node_of(ProcessId process) const;
+  // Whether a message is a copy in memory: it passes no card.
+  [[nodiscard]] bool goes_through_memory(ProcessId source, ProcessId target, std::uint8_t rail = 0) const;
   // Moves the packets of a hit of the memoised timings that has not ended, up to now. Call it before the use
   // of links, counters and warnings are read while messages are in progress. The readers run no events.
   void settle();

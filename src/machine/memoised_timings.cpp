@@ -46,6 +46,8 @@ MemoisedTimings::Key MemoisedTimings::key_of(const Descriptor& descriptor) {
 
 bool MemoisedTimings::hit_when_quiescent(Time when, const Descriptor& descriptor, MessageId id) {
   if (simulation_.is_traced() || !can_hit(descriptor)) return false;
+  // What a loop-back uses would be listed twice, and its counters be counted twice.
+  if (placement_.node(descriptor.source) == placement_.node(descriptor.target)) return false;
   const Key key = key_of(descriptor);
   auto found = memos_.find(key);
   if (found == memos_.end()) {

@@ -39,7 +39,7 @@ class MemoisedTimings final : private EventHandler, private MessageWatcher {
   void interrupt(Time when) {
     if (phase_ != Phase::none) end_phase(when);
   }
-  // Call when a message to another node is posted, after interrupt(). Returns true for a hit: its doorbell
+  // Call when a message to a card is posted, after interrupt(). Returns true for a hit: its doorbell
   // must not ring.
   [[nodiscard]] bool hit(Time when, const Descriptor& descriptor, MessageId id) {
     return is_on_ && simulation_.pending_count() == 0 && descriptor.bytes >= least_bytes_ &&

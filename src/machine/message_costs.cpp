@@ -18,7 +18,8 @@ message::SoftwareCosts message_costs(const MachineDescription& description, Soft
 
 message::CardLimits message_limits(const Machine& machine, std::uint8_t rail, SoftwareLayer layer) {
   const NicCapabilities& card = machine.capabilities(rail);
-  const message::SoftwareCosts costs = message_costs(rail_alone(machine.description(), rail), layer);
+  const MachineDescription description = rail_alone(machine.description(), rail);
+  const message::SoftwareCosts costs = message_costs(description, layer);
   message::CardLimits limits;
   limits.needs_credit = card.needs_credit ? 1 : 0;
   limits.reaches_gpus = card.gpu_memory ? 1 : 0;
@@ -28,8 +29,8 @@ message::CardLimits message_limits(const Machine& machine, std::uint8_t rail, So
   limits.send_packet_bytes = card.send_packet_bytes;
   limits.mailbox_packets = card.mailbox_packets;
   // What an interrupt of the card tells a process has woken it already.
-  limits.interrupt =
-      rail_alone(machine.description(), rail).interrupts.is_on() ? Time::zero() : card.interrupt;
+  limits.interrupt = description.interrupts.is_on() ? Time::zero() : card.interrupt;
+  limits.loops_back = description.same_node.way == SameNodeDescription::Way::card ? 1 : 0;
   return limits;
 }
 

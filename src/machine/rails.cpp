@@ -18,6 +18,7 @@ MachineDescription rail_alone(const MachineDescription& machine, std::uint8_t ra
   alone.network = chosen.network;
   alone.nic = chosen.nic;
   alone.interrupts = chosen.interrupts;
+  alone.same_node = chosen.same_node;
   if (!chosen.shares_slot) alone.host.bus = chosen.bus;
   alone.card_software = chosen.card_software;
   alone.mpi_software = chosen.mpi_software;
@@ -40,6 +41,7 @@ std::uint32_t channels_of_fifo(const CardTraits& card, const NetworkDescription&
 
 Rail::Rail(std::uint8_t number, MachineDescription alone, const Shared& shared)
     : description(std::move(alone)),
+      placement(shared.placement),
       traits(card_traits(description.nic, description.host)),
       queues(description.network.topology, traits.capabilities.peer_queues) {
   if (kind_of(description.nic).has_network) {
@@ -60,8 +62,9 @@ Rail::Rail(std::uint8_t number, MachineDescription alone, const Shared& shared)
                                        .first_source = number * shared.nodes,
                                        .at_bus_of = shared.at_bus_of});
   if (!description.interrupts.is_on()) return;
-  interrupts = std::make_unique<Interrupts>(shared.simulation, shared.messages, shared.placement,
-                                            description.interrupts, shared.first_vector);
+  interrupts =
+      std::make_unique<Interrupts>(shared.simulation, shared.messages, shared.placement,
+                                   description.interrupts, description.same_node, shared.first_vector);
   shared.messages.set_interrupts(number, *interrupts);
 }
 

@@ -44,7 +44,12 @@ struct Rail {
   // alone: see rail_alone.
   Rail(std::uint8_t number, MachineDescription alone, const Shared& shared);
 
+  [[nodiscard]] bool goes_through_memory(ProcessId source, ProcessId target) const {
+    return description.same_node.goes_through_memory(placement, source, target);
+  }
+
   MachineDescription description;
+  const Placement& placement;
   CardTraits traits;
   PeerQueues queues;
   std::unique_ptr<Network> network;  // null if the card has no network

@@ -82,6 +82,13 @@ void require_fifos_of_card(const NetworkDescription& network, const CardTraits& 
   }
 }
 
+void require_loop_back(const MachineDescription& description, const CardTraits& card) {
+  if (description.same_node.way == SameNodeDescription::Way::memory || card.no_loop_back == nullptr) return;
+  refuse_value("card.same_node", "\"card\"",
+               "\"memory\" with card.kind = \"" + std::string(kind_of(description.nic).name) +
+                   "\": " + card.no_loop_back);
+}
+
 void validate_rail(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
   schema::require_ranges("host", description.host);
   schema::require_ranges("software.card", description.card_software);
@@ -99,7 +106,9 @@ void validate_rail(const MachineDescription& description, const std::vector<Node
     refuse_value("fault", '"' + description.network.faults.front() + '"',
                  "none on a machine without a network");
   }
-  require_fifos_of_card(description.network, card_traits(description.nic, description.host));
+  const CardTraits card = card_traits(description.nic, description.host);
+  require_fifos_of_card(description.network, card);
+  require_loop_back(description, card);
   validate_placement(description, node_of_process);
 }
 

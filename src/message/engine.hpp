@@ -271,6 +271,7 @@ class Engine {
   void reported(const Event& event);
   void finish(Transfer& transfer);
   void charge_copy(std::uint64_t bytes);
+  [[nodiscard]] bool goes_through_memory(std::uint32_t peer) const;
   void charge_doorbell(std::uint32_t target);
   [[nodiscard]] bool lands_directly(const Receive& receive, const Message& message) const;
   void charge_gpu_copy(std::uint64_t bytes);

@@ -143,7 +143,7 @@ template <typename P>
 bool Engine<P>::lands_directly(const Receive& receive, const Message& message) const {
   if (receive.landing != Landing::direct) return receive.landing == Landing::copied_above;
   const bool is_written_by_card = message.mailbox_packets == 0 && transport_.card(rail_).needs_credit == 0;
-  return is_written_by_card && !message.in_pieces && !transport_.is_same_node(message.source);
+  return is_written_by_card && !message.in_pieces && !goes_through_memory(message.source);
 }
 
 // Taking a message, and later giving its buffer back to the card.

@@ -127,7 +127,7 @@ bool Engine<P>::send_direct(Inbox& from, const SendCall& call) {
   const std::uint64_t length = call.buffer.length;
   const auto bytes = static_cast<std::int64_t>(sizeof(MessageHeader) + length);
   if (length > piece_limit_bytes_ || bytes <= transport_.card(rail_).max_pio_bytes) return false;
-  if (call.buffer.gpu_bytes() > 0 || transport_.is_same_node(call.target)) return false;
+  if (call.buffer.gpu_bytes() > 0 || goes_through_memory(call.target)) return false;
   if constexpr (P::moves_bytes) {
     if (sizeof(MessageHeader) + length > inline_bytes && !transport_.frees_slots(1)) return false;
   }
@@ -154,7 +154,7 @@ void Engine<P>::post_eager(MessageHeader header, const SendCall& call, const Buf
   // A receive ring's place is given back by a request.
   request.no_reply = call.no_reply && transport_.card(rail_).needs_credit == 0 ? 1 : 0;
   transport_.charge(costs.send);
-  if (costs.eager_completion > Time::zero() && !transport_.is_same_node(call.target)) {
+  if (costs.eager_completion > Time::zero() && !goes_through_memory(call.target)) {
     request.flags = want_local;
     request.immediate = copied_message;
   }
@@ -186,7 +186,7 @@ Request Engine<P>::eager_request(MessageHeader header, std::uint32_t target, con
 }
 
 // What the CPU has yet to write of a send, when everything before it is charged, packet by packet,
-// where the library cuts messages. Inside a node there are no packets.
+// where the library cuts messages. A copy in memory has no packets.
 template <typename P>
 void Engine<P>::post_send(Request& request) {
   const CardLimits& card = transport_.card(rail_);
@@ -196,14 +196,18 @@ void Engine<P>::post_send(Request& request) {
   if (!is_written) charge_doorbell(request.target);
   transport_.post(request);
   const std::int64_t packet = card.send_packet_bytes;
-  if (!is_written || packet == 0 || request.bytes <= packet || transport_.is_same_node(request.target))
-    return;
+  if (!is_written || packet == 0 || request.bytes <= packet || goes_through_memory(request.target)) return;
   transport_.charge(transport_.costs(rail_).send_packet * ((request.bytes - 1) / packet));
 }
 
 template <typename P>
+bool Engine<P>::goes_through_memory(std::uint32_t peer) const {
+  return message::goes_through_memory(transport_.card(rail_), transport_.is_same_node(peer));
+}
+
+template <typename P>
 void Engine<P>::charge_doorbell(std::uint32_t target) {
-  if (!transport_.is_same_node(target)) transport_.charge(transport_.costs(rail_).doorbell);
+  if (!goes_through_memory(target)) transport_.charge(transport_.costs(rail_).doorbell);
 }
 
 template <typename P>
@@ -221,10 +225,10 @@ void Engine<P>::charge_gpu_copy(std::uint64_t bytes) {
 
 template <typename P>
 bool Engine<P>::card_reaches_gpus(std::uint32_t peer) const {
-  return transport_.card(rail_).reaches_gpus != 0 && !transport_.is_same_node(peer);
+  return transport_.card(rail_).reaches_gpus != 0 && !goes_through_memory(peer);
 }
 
-// Inside a node, and with a card that does not reach GPUs, data goes through a buffer of the host.
+// In a copy in memory, and with a card that does not reach GPUs, data goes through a buffer of the host.
 template <typename P>
 void Engine<P>::charge_staging(const Buffer& buffer, std::uint32_t peer) {
   if (!card_reaches_gpus(peer)) charge_gpu_copy(buffer.gpu_bytes());

@@ -189,7 +189,14 @@ struct CardLimits {
   std::int64_t max_send_bytes = 0;     // 0: any
   std::int64_t send_packet_bytes = 0;
   std::int64_t mailbox_packets = 0;
-  Time interrupt;  // until a process that sleeps in the card's driver runs
+  Time interrupt;                // until a process that sleeps in the card's driver runs
+  std::uint32_t loops_back = 0;  // carries messages between processes of its node, too
 };
+
+// Whether a message to a process is a copy in memory, which costs no step of the card. is_same_node: that
+// process lives on the same node.
+[[nodiscard]] constexpr bool goes_through_memory(const CardLimits& card, bool is_same_node) {
+  return is_same_node && card.loops_back == 0;
+}
 
 }  // namespace apenet::message

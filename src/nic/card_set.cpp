@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel/refuse.hpp"
+#include "nic/same_node.hpp"
 #include "schema/lowering.hpp"
 #include "schema/ranges.hpp"
 
@@ -26,8 +27,10 @@ std::vector<CardSection> card_sections() {
   std::vector<CardSection> sections;
   for_each_card([&sections]<typename Description>(const Description&) {
     schema::Section section = schema::listed<Description>("card");
-    const schema::Section shared = schema::listed<InterruptDescription>("card");
-    section.fields.insert(section.fields.end(), shared.fields.begin(), shared.fields.end());
+    for (const schema::Section& shared :
+         {schema::listed<InterruptDescription>("card"), schema::listed<SameNodeDescription>("card")}) {
+      section.fields.insert(section.fields.end(), shared.fields.begin(), shared.fields.end());
+    }
     sections.push_back({Description::kind, std::move(section)});
   });
   return sections;

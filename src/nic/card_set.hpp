@@ -43,6 +43,9 @@ struct CardTraits {
   // Its links lead only to neighbours in the torus or mesh; the nodes' software forwards messages to all
   // other nodes, hop by hop.
   bool forwards_by_software = false;
+  // Why it cannot carry a message from its node to its node (SameNodeDescription::Way::card); nullptr: it
+  // can.
+  const char* no_loop_back = nullptr;
 };
 
 // The environment of a machine's cards. All of it outlives them.

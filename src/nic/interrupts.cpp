@@ -23,11 +23,13 @@ void validate(const InterruptDescription& interrupts) {
 }
 
 Interrupts::Interrupts(Simulation& simulation, MessageTable& messages, const Placement& placement,
-                       const InterruptDescription& description, std::uint32_t first_source)
+                       const InterruptDescription& description, const SameNodeDescription& same_node,
+                       std::uint32_t first_source)
     : simulation_(simulation),
       messages_(messages),
       placement_(placement),
       description_(description),
+      same_node_(same_node),
       first_source_(first_source) {
   state_.vectors.resize(placement.process_count());
   for (ProcessId process = 0; process < state_.vectors.size(); ++process)
@@ -36,7 +38,7 @@ Interrupts::Interrupts(Simulation& simulation, MessageTable& messages, const Pla
 
 bool Interrupts::defers(MessageId id, const Descriptor& descriptor, CompletionKind kind, ProcessId process,
                         std::uint32_t mailbox_packets) {
-  if (placement_.node(descriptor.source) == placement_.node(descriptor.target)) return false;
+  if (same_node_.goes_through_memory(placement_, descriptor.source, descriptor.target)) return false;
   Vector& vector = state_.vectors[process];
   vector.waiting.push_back({id, kind, mailbox_packets});
   ++counted_.events;

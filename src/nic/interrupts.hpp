@@ -8,6 +8,7 @@
 #include "kernel/simulation.hpp"
 #include "nic/nic.hpp"
 #include "nic/placement.hpp"
+#include "nic/same_node.hpp"
 #include "schema/fields.hpp"
 
 namespace apenet {
@@ -42,19 +43,20 @@ void validate(const InterruptDescription& interrupts);
 // interrupt, and `interrupt` later the process takes every event that its queue then holds. Until that moment
 // the vector is masked, so later events join instead of raising another one.
 //
-// An event is a completion by which the process learns that something has come from another node: `arrived`,
+// An event is a completion by which the process learns that something has come by the card: `arrived`,
 // `got`, `remote_done`, `served`. `sent` is none: libraries find it when they post the next message. Payload
 // is in memory before its interrupt, as without.
 class Interrupts final : private EventHandler {
  public:
   // first_source: the number of process 0's event source, of kind host.
   Interrupts(Simulation& simulation, MessageTable& messages, const Placement& placement,
-             const InterruptDescription& description, std::uint32_t first_source);
+             const InterruptDescription& description, const SameNodeDescription& same_node,
+             std::uint32_t first_source);
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
   // Call when an event of the process is in its memory. Returns true if an interrupt will tell the process
-  // (MessageTable::tell), and false for a message within a node, which passes no card.
+  // (MessageTable::tell), and false for a message that passes no card.
   [[nodiscard]] bool defers(MessageId id, const Descriptor& descriptor, CompletionKind kind,
                             ProcessId process, std::uint32_t mailbox_packets);
   void count(std::vector<Counter>& counters) const;
@@ -90,6 +92,7 @@ class Interrupts final : private EventHandler {
   MessageTable& messages_;
   const Placement& placement_;
   InterruptDescription description_;
+  SameNodeDescription same_node_;
   const std::uint32_t first_source_;
   State state_;
   Counters counted_;

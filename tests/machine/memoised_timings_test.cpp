@@ -180,6 +180,15 @@ TEST(MemoisedTimings, GiveWhatPacketByPacketGives) {
   EXPECT_GT(saved, 0);
 }
 
+// Processes share nodes in some of these runs. Messages within a node are no hits, and end those of others.
+TEST(MemoisedTimings, GiveTheSameBesideMessagesThatTheCardLoopsBack) {
+  const MachineDescription description = test::machine("ape16", {{"card.same_node", std::string("card")}});
+  for (std::uint64_t seed = 0; seed < test::drawn_cases(120); ++seed) {
+    compare(description, seed);
+    ASSERT_FALSE(::testing::Test::HasFailure());
+  }
+}
+
 // Nothing is known in advance of faults, corrupted packets and random routes.
 TEST(MemoisedTimings, AreNotUsedWherePacketsDependOnMore) {
   MachineDescription faulty = test::machine("ape16");

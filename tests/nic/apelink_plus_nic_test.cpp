@@ -77,13 +77,13 @@ class ApelinkPlusTest : public test::CardFixture {
            Time::from_ns(static_cast<std::int64_t>(i) * 1'000'000);
   }
   // The time that each packet adds to a long message.
-  [[nodiscard]] Time per_packet(const MachineDescription& machine_description,
-                                Memory memory = Memory::host) const {
+  [[nodiscard]] Time per_packet(const MachineDescription& machine_description, Memory memory = Memory::host,
+                                NodeId node_of_target = 1) const {
     constexpr std::int64_t packets = 20;
     std::vector<Time> times;
     for (const std::int64_t length : {packets, 2 * packets}) {
       Simulation own;
-      Machine again(own, machine_description, {0, 1});
+      Machine again(own, machine_description, {0, node_of_target});
       test::Recorder sink(own);
       again.set_sink(sink);
       Descriptor descriptor = put(length * 256, 0);
@@ -247,6 +247,26 @@ TEST_F(ApelinkPlusTest, AGetIsServedByTheDriverAndLandsAtItsAddress) {
   EXPECT_EQ(recorder.of(CompletionKind::got).at(0).time, Time::from_ns(asked_ns + 3000 + reply_ns));
   EXPECT_EQ(counter("gets_served"), 1U);
   EXPECT_EQ(counter("page_walks"), 1U);
+}
+
+// As between nodes, without the second router (100) and the link (50).
+TEST_F(ApelinkPlusTest, AMessageToTheSameNodeGoesThroughItsCardIfTheFileSaysSo) {
+  description.same_node.way = SameNodeDescription::Way::card;
+  wire(description, {0, 0});
+  put_each({put(16, 0), put(16, 100)});
+  const std::int64_t behind = setup_ns + write_16_ns + event_ns;
+  EXPECT_EQ(took(0), Time::from_ns(header_in_ns - 150 + walk_ns + behind));
+  EXPECT_EQ(took(1), Time::from_ns(header_in_ns - 150 + hit_ns + behind));
+  EXPECT_EQ(machine->link_crossings(), 0U);
+}
+
+// On a half-duplex bus each packet is read and written in turn, 350 ns each. Between nodes there are two
+// buses.
+TEST_F(ApelinkPlusTest, AStreamToTheSameNodeSharesTheBusWithItself) {
+  description.same_node.way = SameNodeDescription::Way::card;
+  description.host.bus.full_duplex = false;
+  EXPECT_EQ(per_packet(description), Time::from_ns(350 + setup_ns));
+  EXPECT_EQ(per_packet(description, Memory::host, 0), Time::from_ns(350 + 350));
 }
 
 }  // namespace

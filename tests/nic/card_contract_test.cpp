@@ -402,6 +402,7 @@ TEST_P(CardContract, ASecondRailDoesWhatTheCardDoesAlone) {
                          .network = alone.network,
                          .bus = alone.host.bus,
                          .nic = alone.nic,
+                         .same_node = alone.same_node,
                          .card_software = alone.card_software,
                          .mpi_software = alone.mpi_software});
   Simulation other_simulation;
@@ -434,6 +435,8 @@ TEST_P(CardContract, ASecondRailDoesWhatTheCardDoesAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cards, CardContract, testing::ValuesIn(test::contract_cards()),
+                         [](const auto& card) { return card.param.name; });
+INSTANTIATE_TEST_SUITE_P(LoopBack, CardContract, testing::ValuesIn(test::loop_back_cards()),
                          [](const auto& card) { return card.param.name; });
 
 }  // namespace

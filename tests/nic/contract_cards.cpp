@@ -134,6 +134,16 @@ MachineDescription narrow_qpace() {
   return machine;
 }
 
+MachineDescription loop_back(MachineDescription machine) {
+  machine.same_node.way = SameNodeDescription::Way::card;
+  return machine;
+}
+
+MachineDescription by_flits(MachineDescription machine) {
+  machine.network.engine = NetworkDescription::Engine::flit;
+  return machine;
+}
+
 }  // namespace
 
 std::vector<ContractCard> contract_cards() {
@@ -151,6 +161,17 @@ std::vector<ContractCard> contract_cards() {
           {"hca_narrow", narrow_hca, true},
           {"tnw", qpace_of_16},
           {"tnw_narrow", narrow_qpace}};
+}
+
+std::vector<ContractCard> loop_back_cards() {
+  return {{"apelink", [] { return loop_back(test::machine("ape16")); }},
+          {"apelink_narrow", [] { return loop_back(narrow_ape16()); }},
+          {"apenetplus_v4", [] { return loop_back(test::machine("apenetplus-v4")); }},
+          {"apenetplus_narrow", [] { return loop_back(narrow_apenetplus()); }},
+          {"apenetplus_narrow_flit", [] { return by_flits(loop_back(narrow_apenetplus())); }},
+          {"extoll", [] { return loop_back(extoll_of_16()); }},
+          {"extoll_narrow", [] { return loop_back(narrow_extoll()); }},
+          {"extoll_narrow_flit", [] { return by_flits(loop_back(narrow_extoll())); }}};
 }
 
 }  // namespace apenet::test

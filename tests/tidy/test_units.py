@@ -48,6 +48,7 @@ BARE = {
     "graph_file",
     "injection_rule",
     "routing",
+    "same_node",
     "switching",
     "table_file",
     "topology",

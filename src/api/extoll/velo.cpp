@@ -28,7 +28,7 @@ velo2_ret_t Velo::send(std::uint32_t target, std::span<const std::byte> payload,
                        std::uint8_t type) {
   if (type > last_type) return VELO2_RET_INV_MTT;
   if (payload.size() > packet_bytes()) return VELO2_RET_INV_MSG;
-  const bool by_card = !card_.client().is_same_node(target);
+  const bool by_card = passes_card(target);
   card_.wait_until("velo2_send", [&] { return has_room(target) || is_full(); });
   while (!has_room(target) && card_.poll()) continue;  // a program may try again without receiving
   if (!has_room(target)) return VELO2_RET_TRY_AGAIN;

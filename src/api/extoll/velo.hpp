@@ -48,7 +48,7 @@ class Velo {
   [[nodiscard]] std::size_t packet_bytes() const;
   // Whether send() to this process does not wait.
   [[nodiscard]] bool has_room(std::uint32_t target) const {
-    return card_.client().is_same_node(target) || held_back_ < most_held_back;
+    return !passes_card(target) || held_back_ < most_held_back;
   }
   // A sender without room waits, but not while its own mailbox is full: those who wait for that may be those
   // for whom it would wait. Then it returns VELO2_RET_TRY_AGAIN. Requires that the port is open.
@@ -68,6 +68,9 @@ class Velo {
   void sent() { held_back_ -= marked_every; }
 
  private:
+  [[nodiscard]] bool passes_card(std::uint32_t target) const {
+    return !message::goes_through_memory(card_.limits(), card_.client().is_same_node(target));
+  }
   void release(const Message& message);
   [[nodiscard]] bool is_full() const { return places_taken_ >= card_.limits().mailbox_packets; }
 
@@ -76,8 +79,8 @@ class Velo {
   std::uint64_t id_ = 0;  // 0: closed
   std::deque<Message> mailbox_;
   std::int64_t places_taken_ = 0;  // slots of the card's mailbox that messages in mailbox_ occupy
-  std::uint32_t held_back_ = 0;    // posted to other nodes, and not known to have left
-  std::uint32_t posted_ = 0;       // to other nodes
+  std::uint32_t held_back_ = 0;    // posted to the card, and not known to have left
+  std::uint32_t posted_ = 0;       // to the card
 };
 
 }  // namespace apenet::extoll_api

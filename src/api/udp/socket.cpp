@@ -89,8 +89,8 @@ void Socket::await(std::string_view call, const std::function<bool()>& done, std
 }
 
 void Socket::take(const ipc::Event& event) noexcept {
-  // What comes from the same node has passed no card.
-  const Time interrupt = client_.is_same_node(event.source) ? Time::zero() : costs_.interrupt;
+  const bool is_copy = message::goes_through_memory(card_.limits(), client_.is_same_node(event.source));
+  const Time interrupt = is_copy ? Time::zero() : costs_.interrupt;
   const std::int64_t interrupted_ps = event.time_ps + interrupt.ps();
   const bool is_busy = event.time_ps < kernel_works_until_ps_;
   kernel_works_until_ps_ = (is_busy ? kernel_works_until_ps_ : interrupted_ps) + costs_.receive_packet.ps();

@@ -72,7 +72,8 @@ CardTraits traits_of(const Description& card, const HostDescription& host) {
           .max_packet_wire_bytes =
               overhead + std::max(card.reth_bytes + card.immediate_bytes, card.aeth_bytes) + card.mtu_bytes,
           .packet_overhead_bytes = overhead,
-          .doorbell_delay = host.bus.pio_write_latency};
+          .doorbell_delay = host.bus.pio_write_latency,
+          .no_loop_back = "an adapter returns such a message before its link, which is not modelled"};
 }
 
 std::unique_ptr<CardSet> make_set(const Description& card, const CardSurroundings& surroundings) {

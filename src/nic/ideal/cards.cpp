@@ -54,7 +54,8 @@ CardTraits traits_of(const Protocols& protocols, const HostDescription& host) {
                            .max_send_bytes = any_size,
                            .max_pio_bytes = any_size,
                            .channels = channels},
-          .doorbell_delay = pio > Time::zero() ? std::min(pio, latency) : latency};
+          .doorbell_delay = pio > Time::zero() ? std::min(pio, latency) : latency,
+          .no_loop_back = "it has no router that could return a message"};
 }
 
 std::unique_ptr<CardSet> make_set(Protocols protocols, const CardSurroundings& surroundings) {

@@ -81,7 +81,8 @@ CardTraits traits_of(const Description& card, const HostDescription& /*host*/) {
           .max_processes = card.ports,
           .max_processes_key = "card.ports",
           .doorbell_delay = card.put_latency,
-          .forwards_by_software = true};
+          .forwards_by_software = true,
+          .no_loop_back = "its links lead to neighbours only"};
 }
 
 std::unique_ptr<CardSet> make_set(const Description& card, const CardSurroundings& surroundings) {

@@ -75,11 +75,11 @@ std::uint64_t CardProcess::post(Descriptor descriptor) {
   descriptor.from_cpu |= is_cut;
   descriptor.message = next_message_++;
   descriptor.packet_interval = shared_.software.send_packet;
-  const bool is_remote = shared_.machine.node_of(descriptor.target) != shared_.machine.node_of(id_);
+  const bool by_card = !shared_.machine.goes_through_memory(id_, descriptor.target);
   cpu_.clock += shared_.software.send;
-  if (is_remote && !descriptor.from_cpu) cpu_.clock += shared_.software.doorbell;
+  if (by_card && !descriptor.from_cpu) cpu_.clock += shared_.software.doorbell;
   shared_.machine.post(cpu_.clock, descriptor);
-  if (is_cut && is_remote) {
+  if (is_cut && by_card) {
     cpu_.clock += shared_.software.further_sends(library_packets(send_packet_bytes, descriptor.bytes));
   }
   return descriptor.message;
