@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from apenet import _core
 from apenet.base.errors import InputError
-from apenet.bench.layer_table import PAIR
+from apenet.bench.layer_table import CARD, PAIR
 from apenet.bench.request import MachineRequest
 from apenet.bench.result import BenchResult, make_result
+
+MEMORY = "memory"
+"""The value of card.same_node with which messages within a node are copies."""
 
 
 def measure(
@@ -21,6 +24,7 @@ def measure(
     machine = request.simulated
     if request.placed is not None and len(request.placed) != PAIR:
         raise InputError("nodes", ",".join(map(str, request.placed)), "two nodes at layer card, such as 0,1")
+    _require_card(request)
     description = machine.description(request.seed, request.engine)
     test = getattr(_core.CardTest, request.traits.test)
     _require_soon(request, description, options, channels)
@@ -38,6 +42,17 @@ def measure(
             channels_of_points.append(at_once)
             warnings.append(point.warnings)
     return make_result(request, "card", points, channels=channels_of_points, conditions=conditions, warnings=warnings)
+
+
+def _require_card(request: MachineRequest[BenchResult]) -> None:
+    """Refuses two processes of one node whose messages pass no card."""
+    placed = request.placed
+    if placed is None or len(set(placed)) == len(placed):
+        return
+    key = request.simulated.file.card.same_node
+    if key is None or key.value == MEMORY:
+        expected = f"two different nodes at layer {CARD}: only with card.same_node = card a card takes part on one node"
+        raise InputError("nodes", ",".join(map(str, placed)), expected)
 
 
 def _require_soon(

@@ -36,13 +36,15 @@ class Layer:
     most_bytes: int = MOST_PROGRAM_BYTES
     """The most bytes of a message."""
     tests: tuple[str, ...] = (*PAIR_TESTS, HALO)
+    finds_neighbour: bool = True
+    """Whether its program reaches another process of its own node."""
 
 
 LAYERS = {
     "rdma": Layer("rdma", drives_all=False, tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
-    "velo": Layer("extoll", drives_all=False),
-    "rma": Layer("extoll", drives_all=False, tests=(*PAIR_TESTS, "get", HALO)),
-    TNW: Layer("tnw", drives_all=False, most_bytes=2048),
+    "velo": Layer("extoll", drives_all=False, finds_neighbour=False),
+    "rma": Layer("extoll", drives_all=False, tests=(*PAIR_TESTS, "get", HALO), finds_neighbour=False),
+    TNW: Layer("tnw", drives_all=False, most_bytes=2048, finds_neighbour=False),
     "apelib": Layer("apelib"),
     UDP: Layer("udp", most_bytes=65507, tests=PAIR_TESTS),
     "gasnet": Layer("gasnet-seq", tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),

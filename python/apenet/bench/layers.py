@@ -33,6 +33,9 @@ def measure(request: LayerRequest[BenchResult], channels: Sequence[int], window:
     _check(request)
     if request.placed is not None and len(request.placed) != PAIR:
         raise InputError("nodes", ",".join(map(str, request.placed)), f"two nodes at layer {layer}, such as 0,1")
+    if not LAYERS[layer].finds_neighbour and len(set(pair_of(request))) != PAIR:
+        one = f"two different nodes at layer {layer}, whose program expects one process on each"
+        raise InputError("nodes", ",".join(map(str, pair_of(request))), one)
     if layer == TNW:
         _check_tnw(request, max(channels))
     if layer == UDP and max(channels) > 1:

@@ -24,7 +24,9 @@ MOST_WINDOW = 2**32 - 1  # limit of the core's counter
 
 @dataclass(frozen=True)
 class TwoNodes(LayerRequest[BenchResult]):
-    """The common part of all tests of two nodes."""
+    """The common part of all tests of two nodes, or of two processes of one."""
+
+    may_share_node = True
 
     _: KW_ONLY
     channels: Annotated[

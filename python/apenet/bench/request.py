@@ -126,6 +126,8 @@ class MachineRequest(Request[Result]):
 
     default_sizes: ClassVar[str | int] = "16:1M"  # from the card's smallest payload on
     default_layer: ClassVar[str] = CARD
+    may_share_node: ClassVar[bool] = False
+    """Whether `nodes` may name a node twice, for two processes on it."""
 
     machine: Machine | str
     _: KW_ONLY
@@ -159,7 +161,9 @@ class MachineRequest(Request[Result]):
         if self.caches != CACHES[0]:
             chosen = chosen.with_settings(f"host.caches={self.caches}")
         self._set("simulated", chosen)
-        self._set("placed", None if self.nodes is None else checked_nodes(chosen, self.nodes))
+        self._set(
+            "placed", None if self.nodes is None else checked_nodes(chosen, self.nodes, may_share=self.may_share_node)
+        )
         if self.iterations is not None:
             expected = "a whole number of at least 1"
             self._set("iterations", whole("iterations", self.iterations, 1, MOST_ITERATIONS, expected))
@@ -259,8 +263,8 @@ class LayerRequest(ProgramRequest[Result]):
         return {name: value for name, value in given.items() if value is not None}
 
 
-def checked_nodes(machine: Machine, nodes: str | Sequence[int]) -> list[int]:
-    """At least two different nodes of the machine or its partition, from numbers or a text such as 0,1."""
+def checked_nodes(machine: Machine, nodes: str | Sequence[int], *, may_share: bool = False) -> list[int]:
+    """At least two nodes of the machine or its partition, different ones unless `may_share`, from numbers or a text."""
     if isinstance(nodes, str):
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", nodes):
             raise InputError("nodes", nodes, "node numbers such as 0,1")
@@ -275,8 +279,9 @@ def checked_nodes(machine: Machine, nodes: str | Sequence[int]) -> list[int]:
             checked.append(whole("nodes", node, 0, most, expected))
         except InputError as error:
             raise InputError("nodes", text, expected) from error
-    if len(set(checked)) != len(checked) or len(checked) < FEWEST_NODES:
-        raise InputError("nodes", text, "at least two different nodes, such as 0,1")
+    if len(checked) < FEWEST_NODES or not (may_share or len(set(checked)) == len(checked)):
+        different = "" if may_share else " different"
+        raise InputError("nodes", text, f"at least two{different} nodes, such as 0,1")
     return checked
 
 
