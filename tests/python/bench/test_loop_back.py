@@ -70,9 +70,11 @@ def test_mpi_within_a_node_takes_the_way_that_the_machine_names():
     assert card.times_us[0] == pytest.approx(between.times_us[0], abs=0.4)
 
 
-def test_mpi_both_ways_within_a_node_twice_the_same():
+@pytest.mark.parametrize("engine", ["packet", "flit"])
+def test_mpi_both_ways_within_two_nodes_twice_the_same(engine):
+    machine = apenet.machine("apenetplus-v5", [BY_CARD])
     first, second = (
-        measured("bidirectional", "apenetplus-v5", BY_CARD, sizes=[1024, 65536], layer="mpi").to_json()
+        apenet.bench.bidirectional(machine, nodes="0,0,1,1", sizes=[1024, 65536], layer="mpi", engine=engine).to_json()
         for _ in range(2)
     )
     assert first == second
