@@ -163,6 +163,52 @@ def test_blocked_signals_that_a_process_sends_reach_the_waits_for_them(apenet, b
     assert "may not repeat" not in done.stderr
 
 
+# What the call returns in the end, and whether a handler with SA_RESTART lets it go on.
+ENDED_WAITS = {
+    "read": (3, True),
+    "write": (65536, False),
+    "sem_wait": (0, True),
+    "sem_timedwait": (0, False),
+    "futex": (0, True),
+    "futex, limit": (0, False),
+    "select": (1, False),
+    "fgets": (3, True),
+    "fread": (3, True),
+    "fread, no buffer": (3, True),
+    "getline": (3, True),
+    "getc": (1, True),
+    "fscanf": (1, True),
+    "fgetws": (3, True),
+}
+SENDERS = {"timer": ("1.000", 1), "ticks": ("0.300", 6), "child": ("1.000", 1), "thread": ("1.000", 1)}
+
+
+def ended_wait(call: str, sender: str, how: str) -> str:
+    """The line of children/ended_waits.c, as on Linux without a simulation."""
+    result, restarts = ENDED_WAITS[call]
+    ended_s, handled = SENDERS[sender.removeprefix("to a ")]
+    goes_on = how == "again" and restarts
+    left = f"{4 - float(ended_s):.1f} left, " if call == "select" else ""
+    error = f"{result} -" if goes_on or call == "write" else "-1 EINTR"
+    return f"{call} {how} {sender}: {left}{error} {'2.000' if goes_on else ended_s} {handled if goes_on else 1}"
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_signals_end_each_wait_as_on_linux(apenet, tmp_path, mpi):
+    """Of a timer, a child or another thread, with SA_RESTART or not; Open MPI has a thread of its own."""
+    compiler = (OPENMPI_PYTHON if mpi == "openmpi" else Path(sys.executable)).with_name("mpicc")
+    program = tmp_path / "ended_waits"
+    subprocess.run([compiler, "-pthread", PROGRAMS / "ended_waits.c", "-o", program], check=True)
+    done = apenet("run", "-n", "1", "--", program, *ENDED_WAITS, timeout_s=100)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        ended_wait(call, sender, how)
+        for call in ENDED_WAITS
+        for sender in (*SENDERS, "to a thread")
+        for how in ("stop", "again")
+    ]
+
+
 # What is left of an alarm after a wait for a child.
 LEFT = 'import os, signal; signal.alarm(3); os.system("sleep 1"); os._exit(signal.alarm(0))'
 # An alarm goes on in the program that its process executes.

@@ -315,7 +315,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     if (own.acts == ThreadActs::acting) break;
     if (const int signal = std::exchange(own.asked_signal, 0); signal != 0) {
       own.acts = ThreadActs::blocked;
-      if (own.ends == WaitEnds::by_signal && guard.lets_in(signal)) {
+      if (end_by_signal(own.ends) && guard.lets_in(signal)) {
         own.ends = WaitEnds::by_thread;
         own.ended_by = signal;
         unblock(own, own.asked_from, Woken::interrupted);
@@ -325,7 +325,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       }
       note_settled();
       dispatch();
-    } else if (is_interrupted && own.ends == WaitEnds::by_signal) {
+    } else if (is_interrupted && end_by_signal(own.ends)) {
       own.ends = WaitEnds::by_thread;
       own.ended_by = own.signal_to_come;
       unblock(own, own.ended_by != 0 ? own.asked_from : ActionKey{.clock_ps = now_ps()}, Woken::interrupted);
@@ -383,7 +383,7 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
                                           .round = own.asked_from.round,
                                           .number = own.key.number});
     // It returns to the wait, which is over: nobody else may take it for one that goes on.
-    if (own.ends == WaitEnds::by_signal && own.mark != nullptr && !has_jumped(own)) {
+    if (end_by_signal(own.ends) && own.mark != nullptr && !has_jumped(own)) {
       own.ends = WaitEnds::by_thread;
       own.ended_by = signal;
       unblock(own, own.asked_from, Woken::interrupted);

@@ -45,8 +45,17 @@ enum class ThreadActs : std::uint8_t {
   ended,    // after that, until its parent has waited for it
 };
 
-// What ends a wait early.
-enum class WaitEnds : std::uint8_t { by_thread, by_cancel, by_signal };
+// What ends a wait early, besides what it waits for.
+enum class WaitEnds : std::uint8_t {
+  by_thread,  // nothing
+  by_cancel,
+  by_signal,        // the handler of one, or a cancellation
+  by_final_signal,  // likewise; a handler with SA_RESTART may run without a word
+};
+
+constexpr bool end_by_signal(WaitEnds ends) {
+  return ends == WaitEnds::by_signal || ends == WaitEnds::by_final_signal;
+}
 
 // In a wait for signals: those that the thread will not let in when the wait ends. nullptr: those that it
 // blocks now.
@@ -362,6 +371,8 @@ class ThreadOrder {
   // Likewise: a signal with a handler has been sent to a thread. Others wait until it has run, or until the
   // thread has found that it blocks the signal.
   void ask(pthread_t thread, int signal, const OrderedThread& from);
+  // As announce_signal(), for a thread of this process.
+  void announce(pthread_t thread, int signal, const OrderedThread& from);
   // Who has been woken at the object and has not acted since; nullptr: nobody. It takes a lock first:
   // otherwise those that take it again and again could keep it from one that waits.
   [[nodiscard]] OrderedThread* first_to_take(const void* object);
@@ -477,6 +488,7 @@ class ThreadOrder {
   void wake_one(OrderedThread& thread);
   [[nodiscard]] std::uint32_t own_process();
   void ask_one(OrderedThread& thread, int signal, const ActionKey& from);
+  static void announce_one(OrderedThread& thread, int signal, const ActionKey& from);
   void note_outside(OrderedThread& thread);
   void note_left(OrderedThread& thread, bool is_blocked);
   [[nodiscard]] static bool is_between_actions_of_call(const OrderedThread& thread);

@@ -316,9 +316,7 @@ void ThreadOrder::ask_process(std::uint32_t process, int signal, const OrderedTh
 void ThreadOrder::announce_signal(std::uint32_t process, int signal, const OrderedThread& from) {
   Guard guard(*this);
   for_each([&](OrderedThread& thread) {
-    if (!is_first(thread) || thread.process != process || thread.asked_signal != 0) return;
-    thread.signal_to_come = signal;
-    thread.asked_from = from.key;
+    if (is_first(thread) && thread.process == process) announce_one(thread, signal, from.key);
   });
 }
 
@@ -410,7 +408,7 @@ void ThreadOrder::end_process(OrderedThread& first) {
   const ActionKey key = first.key;
   const auto hears_of_end = [&first](const OrderedThread& thread) {
     return thread.process == first.parent && thread.acts == ThreadActs::blocked && !thread.awaits_process &&
-           thread.ends == WaitEnds::by_signal && thread.asked_signal == 0;
+           end_by_signal(thread.ends) && thread.asked_signal == 0;
   };
   OrderedThread* reader = nullptr;
   for_each([&](OrderedThread& thread) {

@@ -199,8 +199,7 @@ Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t de
   Guard guard(*this, Guard::Signals::wait);
   if (guard.is_nested()) return Woken::interrupted;
   own.ended_by = std::exchange(own.signal_at_check, 0);
-  if (own.ended_by != 0 && ends == WaitEnds::by_signal && guard.lets_in(own.ended_by))
-    return Woken::interrupted;
+  if (own.ended_by != 0 && end_by_signal(ends) && guard.lets_in(own.ended_by)) return Woken::interrupted;
   own.ended_by = 0;
   own.acts = ThreadActs::blocked;
   own.object = name_of(object);
@@ -293,8 +292,19 @@ void ThreadOrder::ask(pthread_t thread, int signal, const OrderedThread& from) {
   Guard guard(*this);
   tell_mixed_waits();
   OrderedThread* const found = find(thread);
-  if (found == nullptr || found->acts != ThreadActs::blocked || found->ends != WaitEnds::by_signal) return;
+  if (found == nullptr || found->acts != ThreadActs::blocked || !end_by_signal(found->ends)) return;
   ask_one(*found, signal, from.key);
+}
+
+void ThreadOrder::announce(pthread_t thread, int signal, const OrderedThread& from) {
+  Guard guard(*this);
+  if (OrderedThread* const found = find(thread); found != nullptr) announce_one(*found, signal, from.key);
+}
+
+void ThreadOrder::announce_one(OrderedThread& thread, int signal, const ActionKey& from) {
+  if (thread.asked_signal != 0 && signal != 0) return;
+  thread.signal_to_come = signal;
+  if (signal != 0) thread.asked_from = from;
 }
 
 void ThreadOrder::ask_one(OrderedThread& thread, int signal, const ActionKey& from) {

@@ -204,7 +204,7 @@ void leave_order_for_program() {
 }
 
 SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()), process_(process) {
-  if (own_ != nullptr && !thread_order().has_processes()) own_ = nullptr;
+  if (own_ != nullptr && !thread_order().has_processes() && !is_for_first_thread()) own_ = nullptr;
   if (own_ == nullptr) return;
   const int error = errno;
   thread_order().enter(*own_);
@@ -212,6 +212,7 @@ SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()), 
     for_each_sent_to(process, [&](pid_t one) {
       thread_order().announce_signal(static_cast<std::uint32_t>(one), signal, *own_);
     });
+    if (is_for_first_thread()) thread_order().announce_signal(own_->process, signal, *own_);
   }
   if (stops_itself(process, signal)) {
     // The host would stop the others of its group with it, without a word to the order.
@@ -239,6 +240,7 @@ SignalAction::~SignalAction() {
   for_each_sent_to(process_, [this](pid_t one) {
     thread_order().announce_signal(static_cast<std::uint32_t>(one), 0, *own_);
   });
+  if (is_for_first_thread()) thread_order().announce_signal(own_->process, 0, *own_);
   thread_order().leave(*own_, !is_in_call());
   errno = error;
 }
@@ -251,7 +253,13 @@ void SignalAction::note_sent(pid_t process, int signal) const {
   if (own_ == nullptr || signal == 0) return;
   const int error = errno;
   for_each_sent_to(process, [&](pid_t one) { note_signal_to(one, signal, *own_); });
+  if (is_for_first_thread()) thread_order().ask_process(own_->process, signal, *own_);
   errno = error;
+}
+
+// Another thread of the process sends it, which the first one mostly takes.
+bool SignalAction::is_for_first_thread() const {
+  return ipc::own_thread_id() != getpid() && is_sent_to(process_, getpid());
 }
 
 APENET_EXPORT ipc::Block* apenet_member_block() {

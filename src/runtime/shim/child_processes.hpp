@@ -64,6 +64,8 @@ class SignalAction {
   [[nodiscard]] bool is_of_order(pid_t process) const;
 
  private:
+  [[nodiscard]] bool is_for_first_thread() const;
+
   ipc::OrderedThread* own_;
   pid_t process_;
 };

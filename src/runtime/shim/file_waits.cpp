@@ -145,15 +145,13 @@ int wait_in_host(ipc::Client& client, FileWait wait, Poll poll_host) {
       wait.is_endless() ? ipc::OrderedThread::no_deadline_ps
                         : order_deadline_ps(began_ps + std::min(wait.most_ps, end_of_time_ps - began_ps));
   {
-    const OrderedFiles ordered(client, wait.files, until_ps, OrderedFiles::Use::check, wait.mask);
-    if (ordered.outcome() == OrderedFiles::Outcome::interrupted) {
-      errno = EINTR;
-      return -1;
-    }
+    const OrderedFiles ordered(wait.files, until_ps, OrderedFiles::Use::check, wait.mask);
     if (ordered.outcome() != OrderedFiles::Outcome::in_host) {
       if (wait.left_ps != nullptr)
         *wait.left_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
-      return poll_host(&none);
+      if (ordered.outcome() != OrderedFiles::Outcome::interrupted) return poll_host(&none);
+      errno = EINTR;
+      return -1;
     }
   }
   if (!wait.is_endless()) {
@@ -173,7 +171,7 @@ int wait_for_files(ipc::Client& client, const FileWait& wait, Poll poll_host) {
   if (wait.most_ps == 0) {
     int result = 0;
     {
-      const OrderedFiles ordered(client, wait.files, OrderedFiles::at_once, OrderedFiles::Use::check);
+      const OrderedFiles ordered(wait.files, OrderedFiles::at_once, OrderedFiles::Use::check);
       result = poll_host(&none);
     }
     if (result == 0) charge_empty_check();

@@ -92,8 +92,7 @@ bool is_of_order(int file) {
 
 // In a process with several threads the host decides which of them takes the signal of a timer: the first
 // one, if that does not block it.
-OrderedFiles::OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps, Use use,
-                           const sigset_t* blocked)
+OrderedFiles::OrderedFiles(std::span<pollfd> files, std::int64_t until_ps, Use use, const sigset_t* blocked)
     : files_(files), use_(use), blocked_(blocked) {
   ipc::ThreadOrder& order = thread_order();
   own_ = order.has_processes() && order.has_started() && !files.empty() ? ordered_thread() : nullptr;
@@ -108,14 +107,14 @@ OrderedFiles::OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::in
   if (blocked_ != nullptr) {
     const sigset_t lets_in = opposite(*blocked_);
     const SignalGate gate(&lets_in);
-    await(client, until_ps);
+    await(until_ps);
   } else {
-    await(client, until_ps);
+    await(until_ps);
   }
   errno = error;
 }
 
-void OrderedFiles::await(ipc::Client& client, std::int64_t until_ps) {
+void OrderedFiles::await(std::int64_t until_ps) {
   ipc::ThreadOrder& order = thread_order();
   OrderedThread& own = *std::exchange(own_, nullptr);
   PolledFiles readiness(files_);
@@ -128,7 +127,7 @@ void OrderedFiles::await(ipc::Client& client, std::int64_t until_ps) {
     order.enter(own);
     const bool is_ready = until_ps == at_once || readiness.is_there();
     if (is_ready && (use_ == Use::check || are_of_order())) {
-      if (use_ == Use::change) order.begin_file_change(own);
+      if (use_ != Use::check) order.begin_file_change(own);
       own.signal_at_check = 0;
       own_ = &own;
       outcome_ = Outcome::ready;
@@ -138,46 +137,23 @@ void OrderedFiles::await(ipc::Client& client, std::int64_t until_ps) {
       order.leave(own, !is_in_call());
       return;
     }
-    switch (block(client, own, until_ps, readiness)) {
-      case ipc::Woken::timed_out:
-        if (own.key.clock_ps < until_ps) continue;  // a timer, whose signal does not end the wait
+    const SignalWait end =
+        await_signal(own, order.files(), until_ps, &readiness, use_ == Use::change, blocked_);
+    order.leave(own, !is_in_call());
+    switch (end) {
+      case SignalWait::timed_out:
         outcome_ = Outcome::timed_out;
         return;
-      case ipc::Woken::interrupted:
+      case SignalWait::interrupted:
         outcome_ = Outcome::interrupted;
         return;
-      case ipc::Woken::signalled:
+      case SignalWait::woken:
+      case SignalWait::goes_on:
         continue;
-      default:
+      case SignalWait::of_host:
         return;
     }
   }
-}
-
-ipc::Woken OrderedFiles::block(ipc::Client& client, OrderedThread& own, std::int64_t until_ps,
-                               ipc::HostReadiness& readiness) {
-  ipc::ThreadOrder& order = thread_order();
-  VirtualTimers& timers = VirtualTimers::of_process();
-  const std::int64_t due_ps = timers.first_ps();
-  if (due_ps != VirtualTimer::never_ps) until_ps = std::min(until_ps, order_deadline_ps(due_ps));
-  ipc::blocked_in_wait = blocked_;
-  const ipc::Woken woken =
-      order.block(own, order.files(), until_ps, nullptr, ipc::WaitEnds::by_signal, &readiness);
-  ipc::blocked_in_wait = nullptr;
-  if (woken == ipc::Woken::timed_out) client.pass_until_ps(own.key.clock_ps);
-  order.leave(own, !is_in_call());
-  const bool may_go_on = use_ == Use::change;
-  if (client.has_due_timer() && timers.fire(client, true, blocked_)) {
-    const bool is_over = !may_go_on || has_interrupting_handler(timers.last_signal());
-    return is_over ? ipc::Woken::interrupted : ipc::Woken::signalled;
-  }
-  if (woken != ipc::Woken::interrupted) return woken;
-  // The order tells of a signal a moment before the host sends it.
-  constexpr std::int64_t moment_ns = 100'000'000;
-  if (blocked_ != nullptr && !SignalGate::let_in(*blocked_, moment_ns)) return ipc::Woken::signalled;
-  const bool is_over =
-      own.ended_by != 0 ? has_interrupting_handler(own.ended_by) : has_interrupting_handler();
-  return may_go_on && !is_over ? ipc::Woken::signalled : woken;
 }
 
 bool OrderedFiles::are_of_order() const {
@@ -188,7 +164,7 @@ bool OrderedFiles::are_of_order() const {
 OrderedFiles::~OrderedFiles() {
   if (own_ == nullptr) return;
   const int error = errno;
-  if (use_ == Use::change) thread_order().wake(thread_order().files(), every_thread, own_);
+  if (use_ != Use::check) thread_order().wake(thread_order().files(), every_thread, own_);
   thread_order().leave(*own_, !is_in_call());
   errno = error;
 }
@@ -208,7 +184,7 @@ OrderedWrite ordered_write(int file, std::size_t bytes, bool may_part) {
   const int error = errno;
   const bool has_parts = bytes <= PIPE_BUF || (may_part && is_stream(file));
   errno = error;
-  return {.client = ipc::Client::known(), .own = own, .has_parts = has_parts};
+  return {.own = own, .has_parts = has_parts};
 }
 
 OrderedThread* user_of_order(int file) {

@@ -29,13 +29,16 @@ void forget_passed_files(int socket);
 class OrderedFiles {
  public:
   enum class Outcome : std::uint8_t { in_host, ready, timed_out, interrupted };
-  enum class Use : std::uint8_t { check, change };  // change: a read or a write, which others may await
+  enum class Use : std::uint8_t {
+    check,
+    change,  // a read or a write, which others may await
+    rest,    // the rest of one, which handlers with SA_RESTART end, too
+  };
   static constexpr std::int64_t at_once = INT64_MIN;
 
   // until_ps: on the clock of the order; at_once: does not wait. blocked: the signals that are blocked
   // meanwhile; nullptr: as otherwise.
-  OrderedFiles(ipc::Client& client, std::span<pollfd> files, std::int64_t until_ps, Use use,
-               const sigset_t* blocked = nullptr);
+  OrderedFiles(std::span<pollfd> files, std::int64_t until_ps, Use use, const sigset_t* blocked = nullptr);
   ~OrderedFiles();
   OrderedFiles(const OrderedFiles&) = delete;
   OrderedFiles& operator=(const OrderedFiles&) = delete;
@@ -44,10 +47,7 @@ class OrderedFiles {
 
  private:
   [[nodiscard]] bool are_of_order() const;
-  void await(ipc::Client& client, std::int64_t until_ps);
-  // The thread waits within an action, and then is in none.
-  ipc::Woken block(ipc::Client& client, ipc::OrderedThread& own, std::int64_t until_ps,
-                   ipc::HostReadiness& readiness);
+  void await(std::int64_t until_ps);
 
   std::span<pollfd> files_;
   Use use_;
@@ -75,7 +75,6 @@ class WaitingFileAction {
 
 // A write to such a file that may wait.
 struct OrderedWrite {
-  ipc::Client* client = nullptr;
   ipc::OrderedThread* own = nullptr;  // nullptr: it is none
   bool has_parts = false;             // that need not wait
 };
@@ -96,8 +95,8 @@ std::optional<ssize_t> write_in_order(int file, std::size_t bytes, bool may_part
   std::size_t done = 0;
   for (;;) {
     pollfd one{.fd = file, .events = POLLOUT, .revents = 0};
-    const OrderedFiles room(*write.client, {&one, 1}, ipc::OrderedThread::no_deadline_ps,
-                            OrderedFiles::Use::change);
+    const OrderedFiles room({&one, 1}, ipc::OrderedThread::no_deadline_ps,
+                            done > 0 ? OrderedFiles::Use::rest : OrderedFiles::Use::change);
     if (room.outcome() == OrderedFiles::Outcome::interrupted) {
       if (done > 0) return static_cast<ssize_t>(done);
       errno = EINTR;

@@ -113,7 +113,7 @@ class OrderedCall {
 int lock_ordered(ipc::OrderedThread& own, pthread_mutex_t* mutex, std::int64_t deadline_ps);
 int wait_ordered(ipc::OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t* mutex,
                  std::int64_t deadline_ps);
-int wait_ordered(ipc::OrderedThread& own, sem_t* semaphore, std::int64_t deadline_ps, bool ends_by_signal);
+int wait_ordered(ipc::OrderedThread& own, sem_t* semaphore, std::int64_t deadline_ps);
 int take_read_ordered(ipc::OrderedThread& own, pthread_rwlock_t* lock, std::int64_t deadline_ps);
 int take_write_ordered(ipc::OrderedThread& own, pthread_rwlock_t* lock, std::int64_t deadline_ps);
 int join_ordered(ipc::OrderedThread& own, pthread_t thread, void** result, std::int64_t deadline_ps);

@@ -256,7 +256,7 @@ InsideWait::InsideWait(int file) {
   ipc::Client* client = ipc::Client::known();
   if (client != nullptr && host_calls == 0 && is_of_order(file)) {
     pollfd one{.fd = file, .events = POLLIN, .revents = 0};
-    ordered_.emplace(*client, std::span(&one, 1),
+    ordered_.emplace(std::span(&one, 1),
                      is_nonblocking(file) ? OrderedFiles::at_once : ipc::OrderedThread::no_deadline_ps,
                      OrderedFiles::Use::change);
     if (ordered_->outcome() != OrderedFiles::Outcome::in_host) return;

@@ -14,7 +14,9 @@
 #include <cstdint>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/single_threaded.hpp"
+#include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/family.hpp"
 #include "runtime/shim/ordered_files.hpp"
@@ -78,6 +80,51 @@ bool sleep_to_timer(ipc::Client& client, std::int64_t most_ps, const sigset_t& b
   return SignalGate::let_in(blocked, rest_ps > 0 && client.ordered() != nullptr ? moment_ns : 0);
 }
 
+SignalWait await_signal(ipc::OrderedThread& own, const void* object, std::int64_t deadline_ps,
+                        ipc::HostReadiness* readiness, bool restarts, const sigset_t* blocked) {
+  ipc::ThreadOrder& order = thread_order();
+  ipc::Client* const client = ipc::Client::attached();
+  VirtualTimers& timers = VirtualTimers::of_process();
+  // In a process with several threads the first one takes the signals of timers, if it does not block them.
+  const bool takes_signals = ipc::is_single_threaded() || ipc::own_thread_id() == getpid();
+  const std::int64_t due_ps = client != nullptr && takes_signals ? timers.first_ps() : VirtualTimer::never_ps;
+  const bool has_timer = due_ps != VirtualTimer::never_ps;
+  const std::int64_t until_ps = has_timer ? std::min(deadline_ps, order_deadline_ps(due_ps)) : deadline_ps;
+  if (has_timer) timers.note_sleep(due_ps);
+  ipc::blocked_in_wait = blocked;
+  const bool may_pass = restarts && blocked == nullptr;
+  const ipc::WaitEnds ends = may_pass ? ipc::WaitEnds::by_final_signal : ipc::WaitEnds::by_signal;
+  const ipc::Woken woken = order.block(own, object, until_ps, nullptr, ends, readiness);
+  ipc::blocked_in_wait = nullptr;
+  const bool has_passed = woken == ipc::Woken::timed_out;
+  const bool is_over = has_passed && own.key.clock_ps >= deadline_ps;
+  const int ended_by = own.ended_by;
+  // Handlers run outside the action: they may leave it by a jump.
+  const auto outside_action = [&](auto run) {
+    order.leave(own, !is_in_call());
+    const bool has_run = run();
+    order.enter(own);
+    return has_run;
+  };
+  if (has_passed && client != nullptr) client->pass_until_ps(own.key.clock_ps);
+  const bool has_handled = client != nullptr && client->has_due_timer() &&
+                           outside_action([&] { return timers.fire(*client, true, blocked); });
+  if (has_timer) timers.note_sleep(0);
+  if (has_handled) {
+    const bool is_final = has_interrupting_handler(timers.last_signal());
+    return restarts && !is_final ? SignalWait::goes_on : SignalWait::interrupted;
+  }
+  if (has_passed) return is_over ? SignalWait::timed_out : SignalWait::goes_on;
+  if (woken == ipc::Woken::signalled) return SignalWait::woken;
+  if (woken != ipc::Woken::interrupted) return SignalWait::of_host;
+  // The order tells of a signal a moment before the host sends it.
+  constexpr std::int64_t moment_ns = 100'000'000;
+  if (blocked != nullptr && !outside_action([&] { return SignalGate::let_in(*blocked, moment_ns); }))
+    return SignalWait::goes_on;
+  const bool is_final = ended_by != 0 ? has_interrupting_handler(ended_by) : has_interrupting_handler();
+  return restarts && !is_final ? SignalWait::goes_on : SignalWait::interrupted;
+}
+
 namespace {
 
 // Waits until a handler has run that is not in `blocked`. Requires that a timer runs.
@@ -104,8 +151,7 @@ bool suspend_in_order(const sigset_t& blocked) {
   ipc::Client* const client = clock_client();
   if (client == nullptr || !thread_order().has_processes() || !ipc::is_single_threaded()) return false;
   pollfd none{.fd = -1, .events = 0, .revents = 0};
-  const OrderedFiles wait(*client, {&none, 1}, ipc::OrderedThread::no_deadline_ps, OrderedFiles::Use::check,
-                          &blocked);
+  const OrderedFiles wait({&none, 1}, ipc::OrderedThread::no_deadline_ps, OrderedFiles::Use::check, &blocked);
   if (wait.outcome() != OrderedFiles::Outcome::interrupted) return false;
   errno = EINTR;
   return true;
@@ -124,7 +170,7 @@ OrderedFiles::Outcome await_in_order(ipc::Client& client, const sigset_t& set, s
           : order_deadline_ps(now_ps(client) + std::min(most_ps, ipc::end_of_time_ps - now_ps(client)));
   OrderedFiles::Outcome outcome{};
   {
-    const OrderedFiles wait(client, {&signals, 1}, until_ps, OrderedFiles::Use::check);
+    const OrderedFiles wait({&signals, 1}, until_ps, OrderedFiles::Use::check);
     outcome = wait.outcome();
   }
   ipc::host_call(SYS_close, file, 0);

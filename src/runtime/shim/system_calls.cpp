@@ -28,6 +28,7 @@
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/shared_objects.hpp"
+#include "runtime/shim/signal_waits.hpp"
 #include "runtime/shim/system_calls.hpp"
 
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
@@ -80,21 +81,25 @@ std::optional<long> order_futex(long address, long operation, long value, const 
     const auto most = static_cast<std::uint32_t>(std::clamp<long>(value, 0, INT_MAX));
     return thread_order().wake(use.name(), most, own);
   }
-  if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<std::uint32_t>(value)) return -EAGAIN;
   std::int64_t until_ps = ipc::OrderedThread::no_deadline_ps;
   if (time != nullptr) {
     until_ps = order_deadline_ps(command == FUTEX_WAIT ? now_ps(*client) + to_ps(*time) : deadline_ps(*time));
   }
   OrderedWait limited(time != nullptr ? client : nullptr);
-  switch (thread_order().block(*own, use.name(), until_ps, nullptr, ipc::WaitEnds::by_signal)) {
-    case ipc::Woken::timed_out:
-      client->pass_until_ps(own->key.clock_ps);
-      limited.expire();
-      return -ETIMEDOUT;
-    case ipc::Woken::interrupted:
-      return -EINTR;
-    default:
-      return 0;
+  for (;;) {
+    if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<std::uint32_t>(value)) return -EAGAIN;
+    switch (await_signal(*own, use.name(), until_ps, nullptr, time == nullptr)) {
+      case SignalWait::timed_out:
+        limited.expire();
+        return -ETIMEDOUT;
+      case SignalWait::interrupted:
+        return -EINTR;
+      case SignalWait::goes_on:
+        continue;
+      case SignalWait::woken:
+      case SignalWait::of_host:
+        return 0;
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/shared_objects.hpp"
+#include "runtime/shim/signal_waits.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
@@ -110,18 +111,24 @@ bool is_shared(const pthread_barrier_t* barrier) {
   return layout_of(barrier).shared != 0;
 }
 
-int wait_ordered(OrderedThread& own, sem_t* semaphore, std::int64_t deadline_ps, bool ends_by_signal) {
+int wait_ordered(OrderedThread& own, sem_t* semaphore, std::int64_t deadline_ps) {
   SemaphoreReadiness readiness(semaphore);
   for (;;) {
     pthread_testcancel();
     if (real_sem_try(semaphore) == 0) return 0;
-    const Woken woken = block(own, name_in_order(semaphore), deadline_ps, nullptr,
-                              ends_by_signal ? WaitEnds::by_signal : WaitEnds::by_cancel, readiness.get());
-    if (woken == Woken::timed_out) return ETIMEDOUT;
-    if (woken == Woken::interrupted && ends_by_signal) return EINTR;
-    if (woken == Woken::no) {
-      const OutsideAction outside(own);
-      return real_sem_wait(semaphore) == 0 ? 0 : errno;
+    const bool restarts = deadline_ps == without_limit;
+    switch (await_signal(own, name_in_order(semaphore), deadline_ps, readiness.get(), restarts)) {
+      case SignalWait::woken:
+      case SignalWait::goes_on:
+        continue;
+      case SignalWait::timed_out:
+        return ETIMEDOUT;
+      case SignalWait::interrupted:
+        pthread_testcancel();
+        return EINTR;
+      case SignalWait::of_host:
+        const OutsideAction outside(own);
+        return real_sem_wait(semaphore) == 0 ? 0 : errno;
     }
   }
 }
@@ -137,12 +144,16 @@ int join_ordered(OrderedThread& own, pthread_t thread, void** result, std::int64
   return real_join(thread, result);
 }
 
-// The handler of a signal may post it.
 APENET_EXPORT int sem_wait(sem_t* semaphore) {
   auto* const own = ordered_thread();
   {
     const ObjectUse use(own, semaphore);
-    if (use.is_of_order()) return wait_ordered(*own, semaphore, without_limit, false);
+    if (use.is_of_order()) {
+      const int error = wait_ordered(*own, semaphore, without_limit);
+      if (error == 0) return 0;
+      errno = error;
+      return -1;
+    }
   }
   const HostPace pace(pacing_client(), HostPace::Ender::thread);
   const OutsideOrder outside(own);

@@ -235,11 +235,13 @@ APENET_EXPORT int pthread_kill(pthread_t thread, int signal) noexcept {
   ipc::OrderedThread* const own = ordered_thread();
   if (own == nullptr || signal == 0) return real(thread, signal);
   const OrderedAction action(*own);
+  thread_order().announce(thread, signal, *own);
   const int error = real(thread, signal);
   struct sigaction handling {};
   const bool is_handled = sigaction(signal, nullptr, &handling) == 0 && handling.sa_handler != SIG_IGN &&
                           handling.sa_handler != SIG_DFL;
   if (error == 0 && is_handled) thread_order().ask(thread, signal, *own);
+  thread_order().announce(thread, 0, *own);
   return error;
 }
 

@@ -150,7 +150,7 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
     const ObjectUse use(own, semaphore);
     if (!use.is_of_order()) return {};
     OrderedWait limited(client);
-    const int error = wait_ordered(*own, semaphore, order_deadline_ps(deadline_ps(*deadline)), true);
+    const int error = wait_ordered(*own, semaphore, order_deadline_ps(deadline_ps(*deadline)));
     if (error == ETIMEDOUT) limited.expire();
     return error;
   };

@@ -52,6 +52,13 @@ bool is_first_thread() {
   return ipc::own_thread_id() == getpid();
 }
 
+// Another thread has sent the timer's signal to the first one: no time passes until that has handled it.
+void tell_first_thread(const VirtualTimer& timer) {
+  if (is_first_thread() || (timer.receiver != 0 && timer.receiver != getpid())) return;
+  if (const ipc::OrderedThread* const own = ordered_thread())
+    thread_order().ask_process(own->process, timer.signal, *own);
+}
+
 }  // namespace
 
 constinit thread_local bool is_paced = false;
@@ -272,6 +279,7 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
         if (timer->kind == TimerKind::process || timer->kind == TimerKind::signal) {
           note_signal(*timer);
           tell_end(*timer, after);
+          tell_first_thread(*timer);
         }
         if (timer->is_in_host) {
           set_host_timer(*timer, {});
