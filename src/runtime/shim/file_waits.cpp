@@ -251,7 +251,8 @@ int wait_for_card(const ipc::Client& client, std::int64_t most_ps, Poll poll_hos
   return poll_host(&none);
 }
 
-// Sets of files as the program gave them, for a second poll.
+// Sets of files as the program gave them, for a second poll, and after a wait that a signal has ended: the
+// host leaves them as they are then.
 class FileSets {
  public:
   FileSets(int count, fd_set* reads, fd_set* writes, fd_set* errors)
@@ -341,6 +342,7 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
     const FileWait wait{.files = sets.polled(), .most_ps = most_ps, .left_ps = &left_ps};
     result = wait_for_files(*client, wait, poll_host);
   }
+  if (result < 0) sets.restore();
   if (timeout == nullptr) return result;
   if (left_ps >= 0) {
     const timespec rest = to_timespec(left_ps);
@@ -373,7 +375,10 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
   if (waits_for_card(client, count, reads)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
   if (count == 0 && mask != nullptr) return wait_for_signals(*client, most_ps, *mask, poll_host);
   if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, poll_host);
-  return wait_for_files(*client, {.files = sets.polled(), .most_ps = most_ps, .mask = mask}, poll_host);
+  const int result =
+      wait_for_files(*client, {.files = sets.polled(), .most_ps = most_ps, .mask = mask}, poll_host);
+  if (result < 0) sets.restore();
+  return result;
 }
 
 APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {

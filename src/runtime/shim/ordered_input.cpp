@@ -84,7 +84,8 @@ class StreamRead {
       errno = EINTR;
       return Input::ended;
     }
-    if (ready.outcome() != OrderedFiles::Outcome::ready) return Input::none;
+    is_left_to_host_ = ready.outcome() != OrderedFiles::Outcome::ready;
+    if (is_left_to_host_) return Input::none;
     if (characters == Characters::wide) return Input::there;
     __underflow(stream_);
     return count_buffered(stream_) > 0 ? Input::there : Input::none;
@@ -93,7 +94,7 @@ class StreamRead {
   template <typename Call>
   auto in_host(Call call) {
     std::optional<WaitingFileAction> action;
-    if (own_ != nullptr) action.emplace(*own_);
+    if (own_ != nullptr && !is_left_to_host_) action.emplace(*own_);
     const HostPace pace(pacing_client());
     return call();
   }
@@ -101,6 +102,7 @@ class StreamRead {
  private:
   FILE* stream_;
   ipc::OrderedThread* own_ = nullptr;
+  bool is_left_to_host_ = false;  // nobody of the order can make the file ready
 };
 
 // real(from, bytes): reads from the byte `from` on. Returns how many bytes it has read.
