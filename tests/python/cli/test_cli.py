@@ -102,7 +102,7 @@ def test_show_says_how_a_network_is_arranged(apenet):
 def test_a_table_that_can_deadlock_is_refused_with_its_cycle(apenet, tmp_path):
     table = tmp_path / "ring.txt"
     table.write_text("* * +x  # round and round\n")
-    settings = ["network.dims=[5]", "network.routing=table", f"network.table_file={table}"]
+    settings = ["network.dims=[5]", "network.routing=table", f"network.table_file='{table}'"]
     done = apenet("machine", "check", "ape16", *(word for setting in settings for word in ("--set", setting)))
     assert done.returncode == 2
     assert "network.table_file = routes that can deadlock: expected" in done.stderr

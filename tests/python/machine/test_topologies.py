@@ -258,7 +258,7 @@ def test_any_tree_is_built_or_refused(children, parents, cables):
 
 def test_a_wrong_line_is_named_with_its_file_by_every_command(folder):
     (folder / "broken.txt").write_text("router a 2\nnode a:0\ncable a:1\n")
-    wrong = machine("iq-router-v1", [*GRAPH[:1], f"network.graph_file={folder / 'broken.txt'}", GRAPH[2]])
+    wrong = machine("iq-router-v1", [*GRAPH[:1], f"network.graph_file='{folder}/broken.txt'", GRAPH[2]])
     for command in (wrong.wire, lambda: traffic(wrong), lambda: bench.halo(wrong)):
         with pytest.raises(MachineError, match=r"iq-router-v1\.toml: .*broken\.txt: network\.graph_file line 3"):
             command()
