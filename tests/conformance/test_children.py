@@ -195,7 +195,7 @@ def ended_wait(call: str, sender: str, how: str) -> str:
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_signals_end_each_wait_as_on_linux(apenet, tmp_path, mpi):
-    """Of a timer, a child or another thread, with SA_RESTART or not; Open MPI has a thread of its own."""
+    """A timer, a child or another thread sends it; Open MPI has a thread of its own."""
     compiler = (OPENMPI_PYTHON if mpi == "openmpi" else Path(sys.executable)).with_name("mpicc")
     program = tmp_path / "ended_waits"
     subprocess.run([compiler, "-pthread", PROGRAMS / "ended_waits.c", "-o", program], check=True)

@@ -122,7 +122,7 @@ std::size_t read_bytes(FILE* stream, std::size_t bytes, Real real) {
   return done;
 }
 
-// Of what is in the buffer: up to the mark, at most so many.
+// Bytes in the buffer up to the mark, at most so many.
 std::size_t length_to(const FILE* stream, int mark, std::size_t most) {
   const std::size_t bytes = std::min(most, count_buffered(stream));
   const void* const found = std::memchr(stream->_IO_read_ptr, mark, bytes);
