@@ -22,6 +22,7 @@ from apenet.slurm import programs
 DAEMONS = ("slurmdbd", "mariadbd")
 _PROGRAMS = (*DAEMONS, "mariadb-install-db", "sacctmgr")
 _START_S = 60.0
+_ANSWER_S = 15.0
 _POLL_S = 0.1
 _TEMPLATE = """\
 DbdHost={host}
@@ -40,6 +41,8 @@ PidFile={folder}/slurmdbd.pid
 LogFile={folder}/slurmdbd.log
 """
 _BEGIN = """\
+DELETE FROM mysql.global_priv WHERE User = '';
+FLUSH PRIVILEGES;
 CREATE DATABASE slurm;
 CREATE USER slurm@'127.0.0.1' IDENTIFIED BY '{password}';
 GRANT ALL ON slurm.* TO slurm@'127.0.0.1';
@@ -65,12 +68,11 @@ class Accounting:
     def write(self) -> str:
         """Writes the files of both, and returns the lines of slurm.conf."""
         password = secrets.token_hex(16)
-        host = socket.gethostname().partition(".")[0]
         for name, template in (("slurmdbd.conf", _TEMPLATE), ("database.sql", _BEGIN)):
             file = self.folder / name
             file.touch(mode=0o600)
             text = template.format(
-                host=host,
+                host=programs.host_name(),
                 port=self.port,
                 database_port=self.database_port,
                 user=getpass.getuser(),
@@ -87,27 +89,34 @@ class Accounting:
     def start(self, environment: Mapping[str, str]) -> None:
         """Starts both, and adds the cluster. munged must run. Raises HostError."""
         self._start_database(environment)
-        programs.run("slurmdbd", environment=environment, tail=lambda: _tail(self.folder / "slurmdbd.log"))
+        programs.run("slurmdbd", environment=environment, log=self.folder / "slurmdbd.log")
         # slurmdbd listens a little later than it becomes a daemon.
         deadline = time.monotonic() + _START_S
         add = [programs.path("sacctmgr"), "--immediate", "--quiet", "add", "cluster", self.name]
         while True:
-            done = subprocess.run(
-                add, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-            )
-            if done.returncode == 0:
-                return
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                done = subprocess.run(
+                    add, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_ANSWER_S
+                )
+                if done.returncode == 0:
+                    return
             if time.monotonic() > deadline:
-                log = _tail(self.folder / "slurmdbd.log")
-                raise HostError(f"Slurm: slurmdbd gives no answer: {done.stderr.strip()}\n{log}")
+                log = programs.tail(self.folder / "slurmdbd.log")
+                raise HostError(f"Slurm: slurmdbd gives no answer:\n{log}")
             time.sleep(_POLL_S)
 
     def _start_database(self, environment: Mapping[str, str]) -> None:
         folder = self.folder
         log = folder / "database.log"
         common = ("--no-defaults", f"--datadir={folder}/database", f"--user={getpass.getuser()}")
-        install = (*common, "--auth-root-authentication-method=normal", "--skip-test-db")
-        programs.run("mariadb-install-db", *install, environment=environment, tail=lambda: _tail(log))
+        # Its root is this user, by the socket in the folder: others of the host reach the port.
+        install = (
+            *common,
+            "--auth-root-authentication-method=socket",
+            f"--auth-root-socket-user={getpass.getuser()}",
+            "--skip-test-db",
+        )
+        programs.run("mariadb-install-db", *install, environment=environment, log=log)
         server = [
             programs.path("mariadbd"),
             *common,
@@ -128,11 +137,12 @@ class Accounting:
         )
         deadline = time.monotonic() + _START_S
         while True:
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", self.database_port), timeout=1).close()
-                return
             if running.poll() is not None or time.monotonic() > deadline:
-                raise HostError(f"Slurm: mariadbd does not start: {_tail(log)}")
+                raise HostError(f"Slurm: mariadbd does not start: {programs.tail(log)}")
+            with contextlib.suppress(OSError):
+                if (folder / "database.pid").exists():
+                    socket.create_connection(("127.0.0.1", self.database_port), timeout=1).close()
+                    return
             time.sleep(_POLL_S)
 
 
@@ -141,8 +151,3 @@ def write_sacct(bin_folder: Path) -> None:
     script = bin_folder / "sacct"
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(programs.path("sacct"))} --completion "$@"\n', encoding="utf-8")
     script.chmod(0o755)
-
-
-def _tail(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    return "\n".join(lines[-5:])

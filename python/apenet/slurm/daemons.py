@@ -34,14 +34,13 @@ MOST_NODES = 1024
 _MOST_SOCKET_PATH = 107
 """Bytes of the path of a socket, as of Linux (unix(7)): slurmd opens one for each step of a job."""
 _PACKAGES = "Debian: slurm-wlm, slurm-wlm-basic-plugins, munge"
-_PROGRAMS = ("slurmctld", "slurmd", "scontrol", "sinfo", "squeue", "scancel", "munged")
+_PROGRAMS = ("slurmctld", "slurmd", "scontrol", "sinfo", "squeue", "scancel", "sacct", "munged")
 _STEP = "slurmstepd"
 _DAEMONS = ("slurmctld", "slurmd", _STEP, *accounting.DAEMONS, "munged")
 _START_S = 300.0
 _END_S = 15.0
 _SHUTDOWN_S = 5.0
 _POLL_S = 0.1
-_STATE = "cluster.json"
 _CONFIGURATION = "slurm.conf"
 # Real time matters little to jobs in virtual time: short delays, and no plugin that needs rights.
 _TEMPLATE = """\
@@ -115,7 +114,7 @@ class Cluster:
 def opened(folder: Path) -> Cluster:
     """The cluster of a folder. Raises InputError if there is none."""
     try:
-        state = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+        state = json.loads((folder / programs.STATE).read_text(encoding="utf-8"))
         return Cluster(
             folder=Path(state["folder"]),
             machine=state["machine"],
@@ -142,7 +141,7 @@ def up(
     if not 1 <= ranks_per_node <= 1024:  # noqa: PLR2004
         raise InputError("ranks_per_node", ranks_per_node, "a whole number from 1 to 1024")
     if folder.exists() or folder.is_symlink():
-        is_cluster = (folder / _STATE).exists()
+        is_cluster = (folder / programs.STATE).exists()
         expected = f"no cluster there: end it by apenet cluster down --dir {folder}" if is_cluster else "a new folder"
         raise InputError("dir", folder, expected)
     if re.search(r"[\s,:=\"'#%\\]", str(folder.absolute())):
@@ -202,13 +201,13 @@ def _write(cluster: Cluster, machine: Machine) -> accounting.Accounting | None:
     lines = [
         _TEMPLATE.format(
             name=name,
-            host=socket.gethostname().partition(".")[0],
+            host=programs.host_name(),
             port=port,
             user=getpass.getuser(),
             folder=folder,
         )
     ]
-    host = socket.gethostname().partition(".")[0]
+    host = programs.host_name()
     for node, port in zip(cluster.nodes, node_ports, strict=True):
         where = f"NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
         lines.append(f"NodeName={node} {where} CPUs={cluster.ranks_per_node} State=UNKNOWN\n")
@@ -250,7 +249,7 @@ def _write(cluster: Cluster, machine: Machine) -> accounting.Accounting | None:
         "ranks_per_node": cluster.ranks_per_node,
         "machine_names": cluster.machine_names,
     }
-    (folder / _STATE).write_text(json.dumps(state), encoding="utf-8")
+    (folder / programs.STATE).write_text(json.dumps(state), encoding="utf-8")
     return account
 
 
@@ -278,14 +277,13 @@ def _start(cluster: Cluster, account: accounting.Accounting | None, progress: Ca
         if said.split() == ["idle", str(len(cluster.nodes))]:
             return
         if time.monotonic() > deadline:
-            raise HostError(
-                f"Slurm: the nodes are not idle after {_START_S:g} s, but: {said or 'unknown'}\n{_tail(folder)}"
-            )
+            log = programs.tail(_log(cluster))
+            raise HostError(f"Slurm: the nodes are not idle after {_START_S:g} s, but: {said or 'unknown'}\n{log}")
         time.sleep(_POLL_S)
 
 
 def _run(cluster: Cluster, program: str, *arguments: str) -> None:
-    programs.run(program, *arguments, environment=cluster.environment(), tail=lambda: _tail(cluster.folder))
+    programs.run(program, *arguments, environment=cluster.environment(), log=_log(cluster))
 
 
 def _asked(cluster: Cluster, program: str, *arguments: str) -> str:
@@ -300,10 +298,8 @@ def _asked(cluster: Cluster, program: str, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _tail(folder: Path) -> str:
-    log = folder / "slurmctld.log"
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    return "\n".join(lines[-5:])
+def _log(cluster: Cluster) -> Path:
+    return cluster.folder / "slurmctld.log"
 
 
 def _end(cluster: Cluster) -> None:

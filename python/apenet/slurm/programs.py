@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 
 from apenet.base.errors import HostError
 
+STATE = "cluster.json"
+"""The file that tells what a cluster is, in its folder."""
+_OF_ROOT = "/usr/sbin:/usr/local/sbin:/sbin"
+"""Where daemons lie."""
+
 
 def found(program: str) -> str | None:
-    """Where it is; None if it is not installed. Daemons lie where only root searches."""
-    return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/local/sbin:/sbin")
+    """Where it is; None if it is not installed. The commands of a cluster (`env.sh`) are none of the host's."""
+    folders = f"{os.environ.get('PATH', os.defpath)}:{_OF_ROOT}".split(os.pathsep)
+    of_host = [folder for folder in folders if not (Path(folder).parent / STATE).exists()]
+    return shutil.which(program, path=os.pathsep.join(of_host))
 
 
 def path(program: str) -> str:
@@ -20,10 +29,10 @@ def path(program: str) -> str:
     return found(program) or program
 
 
-def run(program: str, *arguments: str, environment: Mapping[str, str], tail: Callable[[], str]) -> None:
+def run(program: str, *arguments: str, environment: Mapping[str, str], log: Path) -> None:
     """Runs it until it ends, or until it has become a daemon. Raises HostError for a status other than 0.
 
-    `tail` gives the last lines of its log, for a program that prints nothing.
+    `log`: its own, for a program that prints nothing.
     """
     done = subprocess.run(
         [path(program), *arguments],
@@ -35,5 +44,16 @@ def run(program: str, *arguments: str, environment: Mapping[str, str], tail: Cal
         check=False,
     )
     if done.returncode != 0:
-        why = done.stderr.strip() or tail()
+        why = done.stderr.strip() or tail(log)
         raise HostError(f"Slurm: {program} does not start (status {done.returncode}): {why}")
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log; nothing if there is none."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return "\n".join(lines[-5:])
+
+
+def host_name() -> str:
+    """The name of this host, without its domain."""
+    return socket.gethostname().partition(".")[0]

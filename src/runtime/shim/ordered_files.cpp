@@ -51,6 +51,10 @@ bool is_held_in_order(OrderFile& file) {
   return true;
 }
 
+bool takes_signals_in_order() {
+  return (ipc::is_single_threaded() || ipc::own_thread_id() == getpid()) && !has_children_outside();
+}
+
 bool is_stream(int file) {
   int type = 0;
   socklen_t bytes = sizeof type;
@@ -83,9 +87,9 @@ bool is_of_order(int file) {
   if (!thread_order().has_processes()) return false;
   const int error = errno;
   OrderFile* const found = find_made(name_of_file(file));
-  // The processes of the order send signals in their turns.
+  // The processes of the order send signals as actions, which their first threads are told of.
   const bool is =
-      found != nullptr ? is_held_in_order(*found) : is_signal_file(file) && !has_children_outside();
+      found != nullptr ? is_held_in_order(*found) : is_signal_file(file) && takes_signals_in_order();
   errno = error;
   return is;
 }

@@ -1,10 +1,9 @@
 // OwnFiles: the descriptors that only this process can make ready.
 //
 // These are its own pipes, socket pairs, eventfds and timers, its signalfds as long as it is alone in its
-// rank, and epoll sets of nothing else. The
-// process has made them by the C library, and no other process holds one: none was started since, or none of
-// those that were has it, which /proc shows. What a process has sent to another, or has got by a call that
-// passed the shim, is not known, and counts as shared.
+// rank, and epoll sets of nothing else. The process has made them by the C library, and no other process
+// holds one: none was started since, or none of those that were has it, which /proc shows. What a process has
+// sent to another, or has got by a call that passed the shim, is not known, and counts as shared.
 //
 // Nothing here allocates memory or takes a lock: waits in handlers of signals ask.
 #pragma once

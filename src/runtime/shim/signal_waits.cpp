@@ -1,11 +1,10 @@
 // Waits for a signal. If a timer of the process runs, virtual time goes on to its end, and that of a process
-// with one thread to the wait's limit; processes that act in the order of this one send it in their turns. A
+// with one thread to the wait's limit; processes that act in the order of this one send it as an action. A
 // process with children that act in no order waits in the host, where they work.
 #include "runtime/shim/signal_waits.hpp"
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
@@ -36,6 +34,15 @@ ipc::Client* waiting_client() {
   return has_children_outside() ? nullptr : client;
 }
 
+bool is_handled(const struct sigaction& handling) {
+  return handling.sa_handler != SIG_DFL && handling.sa_handler != SIG_IGN;
+}
+
+bool has_handler(int signal) {
+  struct sigaction handling {};
+  return sigaction(signal, nullptr, &handling) == 0 && is_handled(handling);
+}
+
 }  // namespace
 
 sigset_t opposite(const sigset_t& set) {
@@ -50,8 +57,7 @@ sigset_t opposite(const sigset_t& set) {
 bool has_interrupting_handler(int signal) {
   struct sigaction handling {};
   sigaction(signal, nullptr, &handling);
-  const bool is_handled = handling.sa_handler != SIG_DFL && handling.sa_handler != SIG_IGN;
-  return is_handled && (handling.sa_flags & SA_RESTART) == 0;
+  return is_handled(handling) && (handling.sa_flags & SA_RESTART) == 0;
 }
 
 // SIGHUP is not among them: UCX, which MPICH loads, has such a handler in each program.
@@ -157,24 +163,43 @@ bool suspend_in_order(const sigset_t& blocked) {
   return true;
 }
 
-// The same for a signal of the set, which need have no handler: a signalfd tells of it.
-OrderedFiles::Outcome await_in_order(ipc::Client& client, const sigset_t& set, std::int64_t most_ps) {
-  if (!thread_order().has_processes() || !ipc::is_single_threaded() || has_children_outside())
-    return OrderedFiles::Outcome::in_host;
-  const int file = signalfd(-1, &set, SFD_CLOEXEC);
-  if (file < 0) return OrderedFiles::Outcome::in_host;
-  pollfd signals{.fd = file, .events = POLLIN, .revents = 0};
-  const std::int64_t until_ps =
-      most_ps == ipc::end_of_time_ps
-          ? ipc::OrderedThread::no_deadline_ps
-          : order_deadline_ps(now_ps(client) + std::min(most_ps, ipc::end_of_time_ps - now_ps(client)));
-  OrderedFiles::Outcome outcome{};
-  {
-    const OrderedFiles wait({&signals, 1}, until_ps, OrderedFiles::Use::check);
-    outcome = wait.outcome();
+// Whether a signal of the set is pending. For a process with one thread.
+class PendingSignals final : public ipc::HostReadiness {
+ public:
+  explicit PendingSignals(const sigset_t& set) : set_(set) {}
+  [[nodiscard]] bool is_there() override {
+    sigset_t pending;
+    sigpending(&pending);
+    sigandset(&pending, &pending, &set_);
+    return sigisemptyset(&pending) == 0;
   }
-  ipc::host_call(SYS_close, file, 0);
-  return outcome;
+
+ private:
+  const sigset_t& set_;
+};
+
+// The thread if processes that act in its order may send it a signal of the set, and none that comes
+// meanwhile would go to its handler instead.
+ipc::OrderedThread* receiver_in_order(const sigset_t& set) {
+  if (!thread_order().has_processes() || !ipc::is_single_threaded() || has_children_outside()) return nullptr;
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (sigismember(&set, signal) == 1 && sigismember(&blocked, signal) == 0 && has_handler(signal))
+      return nullptr;
+  }
+  return ordered_thread();
+}
+
+SignalWait await_in_order(ipc::OrderedThread& own, const sigset_t& set, std::int64_t until_ps) {
+  ipc::ThreadOrder& order = thread_order();
+  PendingSignals pending(set);
+  SignalWait end = SignalWait::woken;
+  order.enter(own);
+  while (!pending.is_there() && (end == SignalWait::woken || end == SignalWait::goes_on))
+    end = await_signal(own, order.files(), until_ps, &pending, false);
+  order.leave(own, !is_in_call());
+  return end;
 }
 
 }  // namespace
@@ -200,13 +225,17 @@ APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
   const std::int64_t began_ps = now_ps(*client);
   const std::int64_t most_ps = timeout == nullptr ? ipc::end_of_time_ps : to_ps(*timeout);
   constexpr timespec none{};
-  const OrderedFiles::Outcome in_order =
-      most_ps > 0 ? await_in_order(*client, *set, most_ps) : OrderedFiles::Outcome::in_host;
-  if (in_order == OrderedFiles::Outcome::interrupted) {
-    errno = EINTR;
-    return -1;
+  if (ipc::OrderedThread* const own = most_ps > 0 ? receiver_in_order(*set) : nullptr; own != nullptr) {
+    const std::int64_t until_ps =
+        timeout == nullptr ? ipc::OrderedThread::no_deadline_ps
+                           : order_deadline_ps(began_ps + std::min(most_ps, ipc::end_of_time_ps - began_ps));
+    const SignalWait end = await_in_order(*own, *set, until_ps);
+    if (end == SignalWait::interrupted) {
+      errno = EINTR;
+      return -1;
+    }
+    if (end != SignalWait::of_host) return real(set, info, &none);
   }
-  if (in_order != OrderedFiles::Outcome::in_host) return real(set, info, &none);
   const auto left_ps = [&] { return most_ps - (now_ps(*client) - began_ps); };
   const bool has_limit = timeout != nullptr && ipc::is_single_threaded();
   const auto sleeps = [&] {

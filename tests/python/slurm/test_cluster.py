@@ -65,7 +65,9 @@ class Slurm:
         deadline = time.monotonic() + 300
         while True:
             said = self("sacct", "-X", "-n", "-o", "State").split()
-            if (len(said) == count and not {"RUNNING", "COMPLETING"} & set(said)) or time.monotonic() > deadline:
+            if (
+                len(said) == count and not {"PENDING", "RUNNING", "COMPLETING"} & set(said)
+            ) or time.monotonic() > deadline:
                 return said
             time.sleep(0.2)
 
@@ -90,15 +92,17 @@ def slurm(apenet, short_folder):
 
 
 def processes_with(text: str) -> list[str]:
-    """Arguments of the processes that have this in them."""
+    """Arguments of the processes that have this in them, or belong to the cluster in this folder, as slurmdbd."""
     found = []
+    variable = f"SLURM_CONF={text}/slurm.conf"
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
                 arguments = (process / "cmdline").read_bytes().decode(errors="replace")
+                variables = (process / "environ").read_bytes().decode(errors="replace").split("\0")
             except OSError:
                 continue
-            if text in arguments:
+            if text in arguments or variable in variables:
                 found.append(arguments)
     return found
 
@@ -147,6 +151,11 @@ def test_slurms_accounting_knows_how_each_job_ended(slurm):
         assert time.monotonic() < deadline, said
         time.sleep(0.2)
     assert slurm("sacctmgr", "-n", "-P", "show", "cluster", "format=cluster") == "ape16\n"
+    # Others of the host reach the port of the database, and no more.
+    port = re.findall("StoragePort=([0-9]+)", (slurm.folder / "slurmdbd.conf").read_text())[0]
+    for user in ("root", "slurm", "nobody"):
+        done = slurm.tried("mariadb", "--no-defaults", "-h127.0.0.1", f"-P{port}", f"-u{user}", "-e", "select 1")
+        assert "Access denied" in done.stderr
 
 
 def test_srun_outside_a_job_gets_nodes_by_itself(slurm):
