@@ -22,7 +22,8 @@ inline void PrintTo(const ContractCard& card, std::ostream* out) {
 // Each card as its machine file has it, and with resources so scarce that everything waits for everything.
 [[nodiscard]] std::vector<ContractCard> contract_cards();
 
-// Those that can carry messages between processes of one node, doing so; with both engines.
+// Those that can carry messages between processes of one node, doing so; without sanitizers with both
+// engines.
 [[nodiscard]] std::vector<ContractCard> loop_back_cards();
 
 }  // namespace apenet::test

@@ -83,7 +83,7 @@ class LoopBackStreams : public testing::TestWithParam<const char*> {};
 
 TEST_P(LoopBackStreams, HaveTheSameRateInBothEngines) {
   CardTestOptions options;
-  options.sizes = {4096, 256 * 1024};
+  options.sizes = {4096, 64 * 1024};
   options.nodes = {0, 0};
   for (const CardTest test : {CardTest::unidirectional, CardTest::bidirectional}) {
     MachineDescription description = loop_back(GetParam());

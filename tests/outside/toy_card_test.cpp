@@ -49,7 +49,7 @@ TEST(ToyCard, IsInTheSchema) {
   const auto toy = std::find_if(cards.begin(), cards.end(),
                                 [](const CardSection& card) { return card.kind.name == "toy"; });
   ASSERT_NE(toy, cards.end());
-  ASSERT_EQ(toy->section.fields.size(), 4U + 3U);  // its own, and those of interrupts
+  ASSERT_EQ(toy->section.fields.size(), 4U + 3U + 1U);  // its own, those of interrupts, and same_node
   EXPECT_EQ(toy->section.fields[1].most, 64);
   EXPECT_EQ(toy->section.fields[2].default_value, "100");
   EXPECT_EQ(toy->section.fields[3].choices, (std::vector<std::string>{"once", "twice"}));
