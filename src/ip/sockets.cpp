@@ -99,7 +99,9 @@ class StackSockets final : public Sockets {
     if (remote.address == 0) remote.address = loopback_address;
     if (own->type == SocketType::datagram) {
       own->remote = remote;
-      return own->local.port == 0 ? bind(socket, {}) : 0;
+      if (own->local.port == 0) return bind(socket, {local_address_to(remote), 0});
+      if (own->local.address == 0) own->local.address = local_address_to(remote);
+      return 0;
     }
     switch (own->role) {
       case Role::listens:
@@ -115,8 +117,7 @@ class StackSockets final : public Sockets {
     if (own->local.port == 0) {
       if (const int error = bind(socket, {own->local.address, 0}); error < 0) return error;
     }
-    if (own->local.address == 0)
-      own->local.address = is_loopback(remote.address) ? loopback_address : config_.address;
+    if (own->local.address == 0) own->local.address = local_address_to(remote);
     own->remote = remote;
     own->error = 0;
     own->stack = new_stream(own->options);
@@ -323,6 +324,11 @@ class StackSockets final : public Sockets {
     return address == 0 || address == config_.address || is_loopback(address);
   }
 
+  // The source of what goes to this endpoint from a socket that is bound to no address.
+  [[nodiscard]] std::uint32_t local_address_to(Endpoint remote) const {
+    return is_loopback(remote.address) ? loopback_address : config_.address;
+  }
+
   void begin_datagrams(OneSocket& own) {
     own.stack = apenet_ip_udp_new(stack_.get(), static_cast<std::size_t>(own.options.receive_bytes),
                                   static_cast<std::size_t>(own.options.send_bytes));
@@ -341,8 +347,7 @@ class StackSockets final : public Sockets {
       if (const int error = bind(socket, {}); error < 0) return error;
     }
     Endpoint source = own.local;
-    if (source.address == 0)
-      source.address = is_loopback(target.address) ? loopback_address : config_.address;
+    if (source.address == 0) source.address = local_address_to(target);
     switch (apenet_ip_udp_send(stack_.get(), own.stack, to_stack(source), to_stack(target), raw(data),
                                data.size())) {
       case -1:

@@ -342,7 +342,7 @@ void Session::Job::report_on_path(SessionReport& report) {
         "opened it to them; the first was " +
         totals.first_failed_access);
   }
-  prove_path(report, totals.startup_messages);
+  prove_path(report, totals.startup_messages, options.has_sockets);
 }
 
 // "rank 2", "ranks 0, 1"; empty if there is none.

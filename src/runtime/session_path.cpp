@@ -24,7 +24,7 @@ bool is_of_unfollowed(const std::string& sentence, const std::string& unfollowed
 }
 
 // Programs that have seen the host's clocks, whether or not that matters to the result.
-void warn_of_host_programs(SessionReport& report) {
+void warn_of_host_programs(SessionReport& report, bool has_sockets) {
   std::vector<std::string> texts;
   std::map<std::string, std::vector<std::uint32_t>> ranks;
   const auto add = [&](std::size_t rank, const std::string& text) {
@@ -39,8 +39,10 @@ void warn_of_host_programs(SessionReport& report) {
     add(i, rank.started_unfollowed);
     if (!rank.started_raw.empty()) add(i, rank.started_raw + " without libapenet-shim.so");
   }
+  const std::string seen =
+      has_sockets ? ": it saw the clocks and the network of the host" : ": it saw the clocks of the host";
   for (const std::string& text : texts)
-    report.warnings.push_back(name_ranks(ranks[text]) + ": " + text + ": it saw the clocks of the host");
+    report.warnings.push_back(name_ranks(ranks[text]) + ": " + text + seen);
 }
 
 // Which rank was a world of its own, in an MPI that only its process knows.
@@ -127,13 +129,13 @@ std::string find_bypass(SessionReport& report, std::uint64_t startup_messages) {
 
 }  // namespace
 
-void prove_path(SessionReport& report, std::uint64_t startup_messages) {
+void prove_path(SessionReport& report, std::uint64_t startup_messages, bool has_sockets) {
   if (report.outcome == SessionReport::Outcome::failed) {
     std::string lost = find_lost_shim(report);
     if (!lost.empty()) report.warnings.push_back(std::move(lost));
   }
   if (report.outcome != SessionReport::Outcome::completed) return;
-  warn_of_host_programs(report);
+  warn_of_host_programs(report, has_sockets);
   const std::string why = find_bypass(report, startup_messages);
   if (why.empty()) return;
   report.outcome = SessionReport::Outcome::failed;

@@ -11,6 +11,6 @@ namespace apenet {
 // be meaningless. For other programs this is only a warning, and if the run has failed anyway, a lost shim
 // may be the reason.
 // `startup_messages`: those before virtual time began.
-void prove_path(SessionReport& report, std::uint64_t startup_messages);
+void prove_path(SessionReport& report, std::uint64_t startup_messages, bool has_sockets);
 
 }  // namespace apenet

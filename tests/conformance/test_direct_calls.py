@@ -1,12 +1,12 @@
 """Programs whose code makes system calls itself, past the C library: an answer in virtual time, or a warning."""
 
 import platform
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hosts import GO, needs_dispatch, needs_go
 
 HERE = Path(__file__).parent / "direct"
 
@@ -29,15 +29,6 @@ is_joined 0 6531
 @pytest.fixture(scope="module")
 def direct(build):
     return build(HERE / "direct.c")
-
-
-def has_dispatch() -> bool:
-    """Whether the host has syscall user dispatch."""
-    ask = "import ctypes, sys; sys.exit(ctypes.CDLL(None).prctl(59, 0, 0, 0, 0) != 0)"
-    return subprocess.run(["python3", "-c", ask], check=False).returncode == 0
-
-
-needs_dispatch = pytest.mark.skipif(not has_dispatch(), reason="needs Linux 5.11 (syscall user dispatch)")
 
 
 @needs_dispatch
@@ -98,12 +89,11 @@ def test_a_program_that_calls_the_c_library_is_not_named(apenet, build):
 
 
 @needs_dispatch
-@pytest.mark.skipif(shutil.which("go", path="/usr/local/go/bin:/usr/bin") is None, reason="needs Go")
+@needs_go
 def test_a_library_in_go_has_virtual_time_and_repeats(apenet, tmp_path):
     """Goroutines that sleep for 1, 2, 3 and 4 times 100 or 200 ms, three times each; then a limit of 250 ms."""
-    go = shutil.which("go", path="/usr/local/go/bin:/usr/bin")
     library = tmp_path / "libwaits.so"
-    subprocess.run([go, "build", "-buildmode=c-shared", "-o", library], cwd=HERE / "go", check=True)
+    subprocess.run([GO, "build", "-buildmode=c-shared", "-o", library], cwd=HERE / "go", check=True)
     program = tmp_path / "calls_go"
     places = [f"-I{tmp_path}", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-lwaits"]
     subprocess.run(

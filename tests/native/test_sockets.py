@@ -1,6 +1,8 @@
 """Sockets of the simulated nodes: `apenet run --ip`."""
 
 import itertools
+import os
+import platform
 import re
 import shutil
 import subprocess
@@ -8,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hosts import GO, needs_dispatch, needs_go
 
 import apenet as package
 from apenet import _core
@@ -78,6 +81,66 @@ def test_datagrams_and_waits_for_several_sockets(compile_native):
         "setsockopt(1, 25)",
     ):
         assert warning in said
+
+
+@needs_stack
+@pytest.mark.parametrize("how", ["syscall()", pytest.param("the instruction", marks=needs_dispatch)])
+@pytest.mark.parametrize("source, arguments", [("stream.c", ["100000"]), ("readiness.c", [])])
+def test_calls_by_number_do_as_those_by_name(compile_native, tmp_path, source, arguments, how):
+    by_number = tmp_path / "by_number"
+    options = ["-O2", "-w", "-include", PROGRAMS / "by_number.h", *(["-DDIRECT"] if how == "the instruction" else [])]
+    subprocess.run(["gcc", *options, PROGRAMS / source, "-o", by_number], check=True)
+    named = run([compile_native(f"sockets/{source}"), *arguments], "my-cluster")
+    numbered = run([by_number, *arguments], "my-cluster")
+    assert (named.stdout, named.trace_hash) == (numbered.stdout, numbered.trace_hash)
+
+
+@needs_stack
+@needs_dispatch
+@needs_go
+def test_a_program_in_go_serves_and_repeats(tmp_path):
+    program = tmp_path / "web"
+    environment = {**os.environ, "CGO_ENABLED": "1"}
+    subprocess.run([GO, "build", "-o", program, PROGRAMS / "web.go"], env=environment, cwd=tmp_path, check=True)
+    runs = [run([program, "server", ":", "-n", "1", program, "client"], "my-cluster", n=1) for _ in range(2)]
+    assert b"[10.0.0.1] <nil>\n160 right, mean " in runs[0].stdout
+    assert (runs[0].stdout, runs[0].trace_hash) == (runs[1].stdout, runs[1].trace_hash)
+
+
+@needs_stack
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a counter of x86-64")
+def test_the_cycle_counter_is_virtual(tmp_path):
+    program = tmp_path / "cycles"
+    subprocess.run(["gcc", "-O2", "-DSOCKETS", PROGRAMS.with_name("cycles.c"), "-o", program], check=True)
+    assert run([program], trap_tsc=True).stdout == 2 * b"1000 cycles, processor 0\n"
+
+
+@needs_stack
+def test_a_static_program_is_refused(tmp_path):
+    program = tmp_path / "static"
+    subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", program], input=b"int main(void) { return 0; }", check=True)
+    with pytest.raises(
+        InputError, match=r"linked dynamically with --ip; the sockets of .*static would be those of the host"
+    ):
+        run([program])
+    with pytest.raises(InputError, match="linked dynamically"):
+        run(["true", ":", "-n", "1", program], n=1)
+
+
+@needs_stack
+def test_a_connected_datagram_socket_has_the_nodes_address():
+    code = """
+import socket
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+own.connect(("node0", 9))
+print(own.getsockname()[0])
+local = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+local.bind(("", 500))
+local.connect(("127.0.0.1", 9))
+print(local.getsockname())
+"""
+    lines = sorted(run([PYTHON, "-c", code]).stdout.decode().split("\n"))
+    assert lines == ["", "('127.0.0.1', 500)", "('127.0.0.1', 500)", "10.0.0.1", "10.0.0.2"]
 
 
 @needs_stack

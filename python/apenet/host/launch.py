@@ -115,6 +115,9 @@ def rank_environment(
     environment["PATH"] = search_path()
     if has_sockets:
         environment["LD_PRELOAD"] = f"{environment.get('LD_PRELOAD', '')} {SOCKETS}".strip()
+        # Names of nodes: the C library finds them, and Go's own search would ask a server.
+        if "netdns=" not in environment.get("GODEBUG", ""):
+            environment["GODEBUG"] = f"{environment.get('GODEBUG', '')},netdns=cgo".lstrip(",")
     environment.update(inherited.preloaded(SHIM, program, environment))
     return {**environment, **loader_variables}
 

@@ -49,6 +49,15 @@ def refuse_musl(program: Path, search: str) -> None:
         raise InputError("program", program, expected)
 
 
+def refuse_static(program: Path, search: str) -> None:
+    """Raises InputError for a program whose sockets would be the host's, because nothing can be preloaded into it."""
+    *_, last = interpreters(program, search)
+    elf = read_elf(last)
+    if elf is not None and elf.interpreter is None:
+        expected = f"a program that is linked dynamically with --ip; the sockets of {last} would be those of the host"
+        raise InputError("program", program, expected)
+
+
 def _interpreter(script: Path, search: str) -> Path | None:
     """The program in a script's first line; what `env` starts instead of `env`."""
     try:

@@ -18,7 +18,7 @@ from apenet.base.outfiles import given_path
 from apenet.compute.charging import Job
 from apenet.compute.size import Size, parse_size
 from apenet.host.applications import split
-from apenet.host.loading import refuse_musl
+from apenet.host.loading import refuse_musl, refuse_static
 from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variables, refused_progress_threads
 from apenet.host.streams import OutputFolder
 from apenet.host.toolchain import find_program, search_path
@@ -188,10 +188,10 @@ def run(
         mpi=mpi,
         trap_tsc=trap_tsc,
         seed=seed,
+        ip=ip,
     )
     request = replace(
         request,
-        ip=ip,
         limit_virtual=None if limit_virtual is None else time_text(limit_virtual),
         limit_wall=None if limit_wall is None else time_text(limit_wall),
     )
@@ -361,6 +361,7 @@ def program_request(
     compute: str = "none",
     size: str | None = None,
     trap_tsc: bool = False,
+    ip: bool = False,
 ) -> tuple[RunRequest, Path]:
     """The checked request to run a program, and the program's file. Raises InputError and MachineError."""
     arguments = _checked_command(command)
@@ -368,6 +369,8 @@ def program_request(
     n = whole("ranks", sum(one.ranks for one in applications), 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
     for one in applications:
         refuse_musl(find_program(one.command[0]), search_path())
+        if ip:
+            refuse_static(find_program(one.command[0]), search_path())
     program = find_program(arguments[0])
     request = RunRequest(
         command=arguments,
@@ -381,6 +384,7 @@ def program_request(
         engine=engine,
         mpi=_library(mpi, program, n),
         trap_tsc=_checked_trap(trap_tsc),
+        ip=ip,
         seed=checked_seed(seed),
     )
     return request, program

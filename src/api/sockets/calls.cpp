@@ -263,6 +263,10 @@ APENET_SOCKETS_EXPORT int socket(int domain, int type, int protocol) noexcept {
     return refused(EPERM, "socket(): raw and packet sockets are not simulated");
   const bool is_datagram = kind == SOCK_DGRAM;
   const int usual = is_datagram ? IPPROTO_UDP : IPPROTO_TCP;
+  if (protocol == IPPROTO_MPTCP) {  // as kernels without it; programs that ask for it do without
+    errno = EPROTONOSUPPORT;
+    return -1;
+  }
   if ((!is_datagram && kind != SOCK_STREAM) || (protocol != 0 && protocol != usual)) {
     return refused(EPROTONOSUPPORT, "socket(AF_INET, " + std::to_string(kind) + ", " +
                                         std::to_string(protocol) + "): only TCP and UDP are simulated");
@@ -452,6 +456,15 @@ APENET_SOCKETS_EXPORT ssize_t sendfile(int file, int from, off_t* offset, std::s
 APENET_SOCKETS_EXPORT ssize_t sendfile64(int file, int from, off64_t* offset, std::size_t bytes) noexcept {
   APENET_REAL(sendfile64);
   return is_simulated(file) ? send_file(file, from, offset, bytes) : real(file, from, offset, bytes);
+}
+
+// EINVAL, for which programs read and write instead.
+APENET_SOCKETS_EXPORT ssize_t splice(int from, off64_t* from_offset, int file, off64_t* offset,
+                                     std::size_t bytes, unsigned flags) {
+  APENET_REAL(splice);
+  if (!is_simulated(from) && !is_simulated(file)) return real(from, from_offset, file, offset, bytes, flags);
+  errno = EINVAL;
+  return -1;
 }
 
 // As above, for programs that are compiled with _FORTIFY_SOURCE.

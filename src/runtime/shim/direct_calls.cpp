@@ -180,6 +180,12 @@ std::optional<long> answer_caller(const DirectCaller& caller) {
   switch (way_of_call(number)) {
     case Way::is_named:
       return result_of(apenet_named_call(number, first, second, third, fourth, fifth, sixth));
+    case Way::of_sockets: {
+      long returned = 0;
+      const bool is_answered =
+          apenet_socket_call != nullptr && apenet_socket_call(number, caller.arguments(), returned);
+      return is_answered ? std::optional(result_of(returned)) : std::nullopt;
+    }
     case Way::ends_image:
       return result_of(apenet_start_call(number, first, second, third, fourth, fifth));
     default:

@@ -69,7 +69,16 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_io_uring_setup,
 });
 
-// Requires a number of this list. Returns what syscall() returns, and sets errno as it does.
+// The calls that libapenet-sockets.so answers for its sockets. Reads, writes and waits are named calls.
+inline constexpr auto socket_calls = std::to_array<unsigned>({
+    SYS_close,      SYS_readv,      SYS_writev,      SYS_ioctl,       SYS_dup,      SYS_dup2,
+    SYS_dup3,       SYS_fcntl,      SYS_sendfile,    SYS_splice,      SYS_socket,   SYS_bind,
+    SYS_listen,     SYS_accept,     SYS_accept4,     SYS_getsockname, SYS_sendto,   SYS_recvfrom,
+    SYS_sendmsg,    SYS_recvmsg,    SYS_shutdown,    SYS_getpeername, SYS_sendmmsg, SYS_recvmmsg,
+    SYS_setsockopt, SYS_getsockopt, SYS_close_range,
+});
+
+// Requires a number of named_calls. Returns what syscall() returns, and sets errno as it does.
 long named_call(long number, const CallArguments& arguments);
 
 }  // namespace apenet::shim

@@ -208,6 +208,18 @@ APENET_HIDDEN long apenet_named_call(long number, long first, long second, long 
   return apenet::shim::named_call(number, {first, second, third, fourth, fifth, sixth});
 }
 
+APENET_HIDDEN long apenet_socket_way(long number, long first, long second, long third, long fourth,
+                                     long fifth, long sixth) {
+  long result = 0;
+  if (apenet_socket_call != nullptr &&
+      apenet_socket_call(number, {first, second, third, fourth, fifth, sixth}, result))
+    return result;
+  const auto word = [](long value) { return static_cast<std::uint64_t>(value); };
+  return apenet::ipc::host_call(number, first, second, word(third),
+                                reinterpret_cast<const void*>(fourth),  // NOLINT(performance-no-int-to-ptr)
+                                word(fifth), word(sixth));
+}
+
 APENET_HIDDEN long apenet_call_failed(long negative_error) {
   errno = static_cast<int>(-negative_error);
   return -1;
@@ -222,6 +234,7 @@ constexpr std::array<std::uint8_t, known_calls> ways_of_calls() {
   std::array<std::uint8_t, known_calls> ways{};
   for (const unsigned number : named_calls) ways[number] = is_named;
   ways[SYS_futex] = is_named;
+  for (const unsigned number : socket_calls) ways[number] = of_sockets;
   for (const unsigned number : {SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group})
     ways[number] = ends_image;
   for (const unsigned number : {SYS_fork, SYS_vfork, SYS_clone3}) ways[number] = starts;
@@ -261,6 +274,8 @@ syscall:
     cmpl    $2, %eax
     jb      1f
     je      3f
+    cmpl    $5, %eax
+    je      5f
     cmpl    $4, %eax
     jne     4f
     andq    $~0x20000000, %rsi
@@ -281,6 +296,7 @@ syscall:
 2:  movq    %rax, %rdi
     jmp     apenet_call_failed
 3:  jmp     apenet_start_call
+5:  jmp     apenet_socket_way
     .cfi_endproc
     .size   syscall, .-syscall
 )");
