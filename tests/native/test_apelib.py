@@ -3,6 +3,7 @@
 import ctypes.util
 import json
 import os
+import platform
 import re
 import shutil
 import socket
@@ -43,6 +44,12 @@ def run_virtual(apenet):
         return done.stdout
 
     return run
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a counter of x86-64")
+def test_the_cycle_counter_is_virtual(run_virtual, tmp_path):
+    program = compiled(HERE / "cycles.c", tmp_path / "cycles")
+    assert run_virtual(program, 2, options=("--trap-tsc",)) == 2 * "1000 cycles, processor 0\n"
 
 
 def launched(ranks: int, program, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@
 // time. A read costs some microseconds of wall time. Other faults go to the program's own handler
 // (held_signals.hpp).
 //
-// Threads created before the end of MPI_Init keep the host's counter.
+// Threads created before virtual time begins keep the host's counter.
 #include "runtime/shim/cycle_counter.hpp"
 
 #if !defined(__x86_64__)

@@ -13,7 +13,6 @@
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/computation.hpp"
-#include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/heap.hpp"
 #include "runtime/shim/interpreter_memory.hpp"
 #include "runtime/shim/launcher_threads.hpp"
@@ -148,7 +147,6 @@ void begin(ipc::Client& client, bool has_world) {
     client.block().identity.early_begin = early.begin;
     client.block().identity.early_end = early.end;
   }
-  begin_cycle_counter();
 }
 
 // Initialises MPI in the process that represents this rank. Virtual time begins when all ranks have done so.

@@ -10,6 +10,7 @@
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/host_timer.hpp"
 #include "runtime/shim/ordered_threads.hpp"
@@ -429,6 +430,7 @@ void catch_up_pace(ipc::Client& client) {
 APENET_EXPORT void apenet_time_begins() {
   follow_direct_calls();
   if (ipc::Client* client = ipc::Client::attached()) VirtualTimers::of_process().adopt(*client);
+  begin_cycle_counter();
   end_early_waits();
 }
 
