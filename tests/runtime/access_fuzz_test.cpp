@@ -7,6 +7,7 @@
 
 #include "kernel/random.hpp"
 #include "ranks.hpp"
+#include "support/cases.hpp"
 
 namespace apenet::test {
 namespace {
@@ -199,7 +200,7 @@ void own_another(ipc::Client& client) {
 }
 
 TEST(AccessFuzz, EachAccessIsJudgedByItsKeyItsDomainAndItsBounds) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= drawn_cases(20); ++seed) {
     const Ran ran = run_ranks(test::round_ideal(), {own, hostile(seed), own_another});
     ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message << ran.output;
   }

@@ -26,6 +26,7 @@
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_error.hpp"
+#include "support/cases.hpp"
 
 namespace apenet::test {
 namespace {
@@ -259,8 +260,8 @@ TEST(ProcessIdentity, AnySeriesOfClaimsLeadsToAProcessOfTheRankOrToNone) {
   std::vector<Cast::Claim> claims = cast.claims();
   RandomStream random(1, 1);
   std::size_t believed = 0;
-  constexpr int series = 300;
-  for (int number = 0; number < series; ++number) {
+  const std::uint64_t series = drawn_cases(300);
+  for (std::uint64_t number = 0; number < series; ++number) {
     ProcessIds ids(shared);
     ids.set_tree(cast.tree());
     ProcessMemory memory(shared, ids);

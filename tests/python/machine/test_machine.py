@@ -4,7 +4,7 @@ import tomllib
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apenet
@@ -388,6 +388,7 @@ def test_hints_convert_exactly(value):
     assert conversion_hint("clock_ghz", "clock_mhz", value).endswith(f"clock_mhz = {float(value * 1000):.12g}")
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_any_table_is_a_machine_or_refused(data):
     """Any replacement of one value in a valid file gives a valid file or a MachineError, nothing else."""
