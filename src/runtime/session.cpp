@@ -87,6 +87,7 @@ struct Session::Job {
     }
     if (!options.has_sockets) return;
     header.has_sockets = 1;
+    header.seed = description.seed;
     std::vector<IpNetwork::Place> places;
     for (const NodeId node : given.node_of_rank) places.push_back({node, place_in(options.partition, node)});
     scheduler.begin_ip({std::move(places), process_count, options.capture});

@@ -116,6 +116,15 @@ def test_the_cycle_counter_is_virtual(tmp_path):
 
 
 @needs_stack
+def test_random_numbers_of_the_system_are_of_the_seed(compile_native):
+    for command in ([PYTHON, PROGRAMS / "drawn.py", "first"], [compile_native("sockets/drawn.c")]):
+        runs = [sorted(run(command, seed=seed).stdout.decode().split()) for seed in (1, 1, 2)]
+        assert runs[0] == runs[1]
+        assert len(set(runs[0])) == len(runs[0])
+        assert not set(runs[0]) & set(runs[2])
+
+
+@needs_stack
 def test_a_static_program_is_refused(tmp_path):
     program = tmp_path / "static"
     subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", program], input=b"int main(void) { return 0; }", check=True)

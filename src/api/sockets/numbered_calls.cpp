@@ -2,6 +2,7 @@
 // system calls itself, as Go's.
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -39,6 +40,7 @@ bool is_of_sockets(long number, const CallWords& given) {
     case SYS_socket:
     case SYS_close:
     case SYS_close_range:
+    case SYS_getrandom:
       return true;
     case SYS_dup2:
     case SYS_dup3:
@@ -70,6 +72,8 @@ long file_call(long number, const CallWords& given) {
       return ::readv(given.number(0), given.pointer<iovec>(1), given.number(2));
     case SYS_writev:
       return ::writev(given.number(0), given.pointer<iovec>(1), given.number(2));
+    case SYS_getrandom:
+      return ::getrandom(given.pointer(0), given.size(1), given.bits(2));
     case SYS_sendfile:
       return ::sendfile(given.number(0), given.number(1), given.pointer<off_t>(2), given.size(3));
     default:  // splice

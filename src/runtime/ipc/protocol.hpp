@@ -29,7 +29,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 27;
+inline constexpr std::uint32_t protocol_version = 28;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -283,6 +283,7 @@ struct Header {
   // several jobs, or this one starts later.
   std::uint32_t joins_at_barrier = 0;
   std::uint32_t has_sockets = 0;  // `apenet run --ip`: those of the simulated nodes
+  std::uint64_t seed = 0;         // of the run, for the random numbers that processes with sockets draw
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
   // The simulator needs no help of the processes to move bytes of their memory, so they may overlap compute;

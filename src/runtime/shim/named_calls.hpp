@@ -75,7 +75,7 @@ inline constexpr auto socket_calls = std::to_array<unsigned>({
     SYS_dup3,       SYS_fcntl,      SYS_sendfile,    SYS_splice,      SYS_socket,   SYS_bind,
     SYS_listen,     SYS_accept,     SYS_accept4,     SYS_getsockname, SYS_sendto,   SYS_recvfrom,
     SYS_sendmsg,    SYS_recvmsg,    SYS_shutdown,    SYS_getpeername, SYS_sendmmsg, SYS_recvmmsg,
-    SYS_setsockopt, SYS_getsockopt, SYS_close_range,
+    SYS_setsockopt, SYS_getsockopt, SYS_close_range, SYS_getrandom,
 });
 
 // Requires a number of named_calls. Returns what syscall() returns, and sets errno as it does.
