@@ -16,6 +16,7 @@ ALLOWED = {
     ("src/api/extoll/device.cpp", "process_device"): "velo2_open and rma2_open take no handle: a process has one card",
     ("src/api/extoll/device.cpp", "making"): "a process makes its device once",
     ("src/api/qmp/session.cpp", "session"): "the functions of qmp.h take no handle: a process has one job",
+    ("src/api/sockets/random_numbers.cpp", "drawn"): "the C library's random numbers take no handle: a thread's own",
     ("src/api/gpu/cuda/cuda.cpp", "last_error"): "CUDA keeps the last error of each thread",
     ("src/kernel/interruption.cpp", "value"): "a signal is for the process, and says nothing to a simulation's results",
     ("src/runtime/ipc/client_mapping.cpp", "value"): "which rank the process is, and whether it is a fork: its own",

@@ -283,7 +283,7 @@ struct Header {
   // several jobs, or this one starts later.
   std::uint32_t joins_at_barrier = 0;
   std::uint32_t has_sockets = 0;  // `apenet run --ip`: those of the simulated nodes
-  std::uint64_t seed = 0;         // of the run, for the random numbers that processes with sockets draw
+  std::uint64_t seed = 0;         // for the random numbers that processes with sockets draw
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
   // The simulator needs no help of the processes to move bytes of their memory, so they may overlap compute;
