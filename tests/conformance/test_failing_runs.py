@@ -1,5 +1,6 @@
 """Failures end soon, with a clear message and a suitable status, and leave nothing behind."""
 
+import re
 import shutil
 import signal
 import subprocess
@@ -273,17 +274,27 @@ def test_a_second_mpi_program_of_a_rank_is_refused(start_apenet, build, surround
 
 
 @pytest.mark.skipif(not OPENMPI_MPICC.exists(), reason="Open MPI's environment is not there")
+@pytest.mark.parametrize("late", [0, 1, 2])
 @pytest.mark.parametrize("first", ["mpich", "openmpi"])
-def test_ranks_of_two_mpi_libraries_are_refused(start_apenet, build, surroundings, tmp_path, first):
-    """Each kind would wait for the other's ranks for ever, and the refused rank's peers in MPI_Init for it."""
+def test_ranks_of_two_mpi_libraries_are_refused(start_apenet, build, surroundings, tmp_path, first, late):
+    """Each kind would wait for the other's ranks for ever. Which rank comes first to MPI_Init decides nothing."""
     other = tmp_path / "with_open_mpi"
     subprocess.run([OPENMPI_MPICC, "-o", other, FAILING], check=True)
     programs = [build(FAILING), other] if first == "mpich" else [other, build(FAILING)]
-    script = f'if [ "$PMI_RANK" = 0 ]; then exec {programs[0]} none; else sleep 1; exec {programs[1]} none; fi'
-    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script)
-    done = start_apenet(*command, env=surroundings.environment).finish(SOON_S)
+    work = "head -c 100M /dev/zero | md5sum > sum"
+    choice = f'if [ "$PMI_RANK" = 1 ]; then exec {programs[1]} none; else exec {programs[0]} none; fi'
+    command = ("run", "-n", "3", "--machine", "ape16", "--", "sh", "-c")
+    done = start_apenet(
+        *command, f'test "$PMI_RANK" = {late} && {work}; {choice}', env=surroundings.environment, cwd=tmp_path
+    ).finish(SOON_S)
     assert done.returncode == 2, done.stderr
-    assert "expected one MPI library in all ranks" in done.stderr
+    line = next(line for line in done.stderr.splitlines() if "was refused" in line)
+    names = ["MPICH Version: ", "Open MPI ("] if first == "mpich" else ["Open MPI (", "MPICH Version: "]
+    assert re.fullmatch(
+        f"apenet: failed: rank 1 was refused: it has {re.escape(names[1])}.*, but rank 0 has {re.escape(names[0])}.*: "
+        "expected one MPI library in all ranks",
+        line,
+    )
     assert "still ran when the run was ended" not in done.stderr
 
 

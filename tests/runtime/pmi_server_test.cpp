@@ -7,6 +7,8 @@
 
 #include <array>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernel/random.hpp"
 #include "runtime/scheduler/rank_error.hpp"
@@ -18,16 +20,18 @@ class PmiServerTest : public testing::Test {
  protected:
   PmiServerTest() { connect(); }
   ~PmiServerTest() override { disconnect(); }
-  void connect(PmiServer::FindLauncher find_launcher = {}) {
+  void connect(PmiServer::FindLauncher find_launcher = {}, std::size_t ranks = 2) {
     disconnect();
-    for (auto& pair : pairs_) EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()), 0);
-    server_ =
-        std::make_unique<PmiServer>(std::vector<int>{pairs_[0][0], pairs_[1][0]}, std::move(find_launcher));
+    std::vector<int> fds;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs_.emplace_back().data()), 0);
+      fds.push_back(pairs_.back()[0]);
+    }
+    server_ = std::make_unique<PmiServer>(std::move(fds), std::move(find_launcher));
   }
   void disconnect() {
-    for (auto& pair : pairs_) {
-      if (server_) close(pair[1]);
-    }
+    for (auto& pair : pairs_) close(pair[1]);
+    pairs_.clear();
     server_.reset();
   }
   std::string ask(std::uint32_t rank, const std::string& line) {
@@ -41,7 +45,7 @@ class PmiServerTest : public testing::Test {
     return count > 0 ? std::string(buffer, static_cast<std::size_t>(count)) : std::string{};
   }
 
-  std::array<std::array<int, 2>, 2> pairs_{};
+  std::vector<std::array<int, 2>> pairs_;
   std::unique_ptr<PmiServer> server_;
 };
 
@@ -54,39 +58,81 @@ TEST_F(PmiServerTest, OneRankReadsTheValuesOfAnother) {
 }
 
 // Each kind would wait for the ranks of the other one.
-TEST_F(PmiServerTest, RanksOfTwoMpiLibrariesAreRefused) {
+TEST_F(PmiServerTest, RanksOfTwoMpiLibrariesAreRefusedInAnyOrder) {
   const std::string init = "cmd=init pmi_version=1 pmi_subversion=1\n";
-  const std::string mpich = "cmd=apenet_library library=MPICH Version:      5.0.0\n";
+  const std::string mpich = "cmd=apenet_library library=MPICH Version: 5.0.0\n";
   const std::string intel = "cmd=apenet_library library=Intel(R) MPI Library 2021.17 for Linux* OS\n";
   const std::string launcher = "cmd=apenet_launcher library=/lib/libmpi.so.40\n";
   const auto find_launcher = [](std::uint32_t, const std::string&) { return "path=/variables"; };
-  connect(find_launcher);
-  ask(0, init);
-  EXPECT_EQ(ask(1, launcher),
-            "cmd=apenet_launcher_result msg=rank 0 meets the others by PMI-1, as MPICH and Intel MPI do: "
-            "expected one MPI library in all ranks\n");
-  connect(find_launcher);
-  ask(0, launcher);
-  EXPECT_EQ(
-      ask(1, mpich),
-      "cmd=apenet_library_result msg=meets the others by PMI-1, as MPICH and Intel MPI do, but rank 0 has "
-      "Open MPI: expected one MPI library in all ranks\n");
-  connect(find_launcher);
-  EXPECT_EQ(ask(0, intel), "cmd=apenet_library_result\n");
-  EXPECT_NE(ask(1, launcher).find("rank 0 meets the others by PMI-1"), std::string::npos);
-  connect(find_launcher);
-  ask(0, intel);
-  EXPECT_EQ(
-      ask(1, mpich),
-      "cmd=apenet_library_result msg=meets the others by PMI-1, as MPICH and Intel MPI do, but rank 0 has "
-      "Intel(R) MPI Library 2021.17 for Linux* OS: expected one MPI library in all ranks\n");
+  const std::string answer = "cmd=apenet_library_result\n";
+  struct Library {
+    std::string line;
+    std::string name;
+  };
+  const std::vector<Library> libraries{{mpich, "MPICH Version: 5.0.0"},
+                                       {intel, "Intel(R) MPI Library 2021.17 for Linux* OS"},
+                                       {launcher, "Open MPI (/lib/libmpi.so.40)"}};
+  for (const Library& first : libraries) {
+    for (const Library& second : libraries) {
+      if (first.line == second.line) continue;
+      for (const std::uint32_t earlier : {0U, 1U}) {
+        connect(find_launcher);
+        const std::array lines{first.line, second.line};
+        EXPECT_NE(ask(earlier, lines[earlier]), "");
+        EXPECT_EQ(ask(1 - earlier, lines[1 - earlier]), "");
+        EXPECT_TRUE(server_->waits_for_others(1 - earlier));
+        EXPECT_EQ(server_->refusal(0), "");
+        EXPECT_EQ(server_->refusal(1), "it has " + second.name + ", but rank 0 has " + first.name +
+                                           ": expected one MPI library in all ranks");
+      }
+    }
+  }
   // Two versions of a library may meet.
-  EXPECT_EQ(ask(1, "cmd=apenet_library library=Intel(R) MPI Library 2019\n"), "cmd=apenet_library_result\n");
+  connect(find_launcher);
+  EXPECT_EQ(ask(0, intel), answer);
+  EXPECT_EQ(ask(1, "cmd=apenet_library library=Intel(R) MPI Library 2019\n"), answer);
+  EXPECT_EQ(server_->refusal(1), "");
   // One after the other they may.
   connect(find_launcher);
   for (const std::uint32_t rank : {0U, 1U}) ask(rank, init);
   for (const std::uint32_t rank : {0U, 1U}) ask(rank, "cmd=finalize\n");
   EXPECT_EQ(ask(0, launcher), "cmd=apenet_launcher_result path=/variables\n");
+}
+
+TEST_F(PmiServerTest, RanksOfTwoMpiLibrariesWaitForAllOthers) {
+  const std::string mpich = "cmd=apenet_library library=MPICH Version: 5.0.0\n";
+  const std::string launcher = "cmd=apenet_launcher library=/lib/libmpi.so.40\n";
+  const auto find_launcher = [](std::uint32_t, const std::string&) { return "path=/variables"; };
+  // The third rank decides which one is named.
+  connect(find_launcher, 3);
+  EXPECT_NE(ask(1, mpich), "");
+  EXPECT_EQ(ask(2, launcher), "");
+  EXPECT_EQ(server_->refusal(2), "");
+  EXPECT_EQ(ask(0, launcher), "");
+  EXPECT_EQ(server_->refusal(2), "");
+  EXPECT_EQ(server_->refusal(1),
+            "it has MPICH Version: 5.0.0, but rank 0 has Open MPI (/lib/libmpi.so.40): "
+            "expected one MPI library in all ranks");
+  // It may end before that, or never say.
+  for (const bool ends : {false, true}) {
+    connect(find_launcher, 3);
+    EXPECT_FALSE(server_->refuse_two_libraries());
+    EXPECT_NE(ask(1, mpich), "");
+    EXPECT_EQ(ask(2, launcher), "");
+    if (ends) {
+      server_->note_end(0);
+    } else {
+      EXPECT_TRUE(server_->refuse_two_libraries());
+    }
+    EXPECT_NE(server_->refusal(2), "");
+  }
+  // The first library may leave before another rank has told its own.
+  connect(find_launcher, 3);
+  ask(1, mpich);
+  EXPECT_EQ(ask(2, launcher), "");
+  ask(1, "cmd=finalize\n");
+  EXPECT_FALSE(server_->waits_for_others(2));
+  EXPECT_EQ(server_->refusal(2), "");
 }
 
 TEST_F(PmiServerTest, EachRankIsOnANodeOfItsOwn) {

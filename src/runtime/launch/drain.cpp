@@ -61,11 +61,11 @@ bool Drain::is_quiescent(std::uint32_t rank) const {
   switch (scheduler_.ranks.state_now(rank)) {
     case RankState::running:
     case RankState::queued:
-      return server_.in_barrier(rank) || server_.is_kept_in_init(rank);
+      return server_.waits_for_others(rank) || server_.is_kept_in_init(rank);
     case RankState::suspended:
-      return !scheduler_.ranks.is_suspended(rank) || server_.in_barrier(rank);
+      return !scheduler_.ranks.is_suspended(rank) || server_.waits_for_others(rank);
     case RankState::computing:
-      return !scheduler_.ranks.is_overlapped(rank) || server_.in_barrier(rank);
+      return !scheduler_.ranks.is_overlapped(rank) || server_.waits_for_others(rank);
     default:
       return true;
   }

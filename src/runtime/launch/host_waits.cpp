@@ -321,10 +321,10 @@ WaitEnd HostWaits::end_of_read(int process_id, std::uint64_t fd) {
   if (link == "anon_inode:[signalfd]") return end_of_signal(process_id, awaited_signals(process_id, fd));
   const WaitEnd end = files_.end_of_transfer(process_id, fd, true);
   const auto member = family_.find(process_id);
-  const bool in_barrier = member != family_.end() && member->second < rank_processes_.size() &&
-                          queries_.in_barrier(member->second);
+  const bool waits_for_others = member != family_.end() && member->second < rank_processes_.size() &&
+                                queries_.waits_for_others(member->second);
   // The simulator holds the other end of the connection to its process manager.
-  return in_barrier && fd > STDERR_FILENO ? WaitEnd::inside : end;
+  return waits_for_others && fd > STDERR_FILENO ? WaitEnd::inside : end;
 }
 
 WaitEnd HostWaits::end_of_poll(int process_id, std::uint64_t address, std::uint64_t count) {

@@ -46,7 +46,7 @@ class HostWaits {
   // What the host does not show of a rank.
   struct Queries {
     // Whether it waits in the barrier of the simulator's process manager, which only the other ranks can end.
-    std::function<bool(std::uint32_t rank)> in_barrier;
+    std::function<bool(std::uint32_t rank)> waits_for_others;
     // When its timer rings, as in ipc::OutsideNote.
     std::function<std::int64_t(std::uint32_t rank)> alarm_ns;
     // Processes of the run that do nothing but wait for others of the run. A wrapper around a rank's program

@@ -49,8 +49,6 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
   return fields;
 }
 
-constexpr const char* one_library = "expected one MPI library in all ranks";
-
 // Clamps the code to the range of an int.
 int parse_exit_code(std::uint32_t rank, const std::string& text) {
   char* end = nullptr;
@@ -147,7 +145,6 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   const std::string command = field("cmd");
   if (command.empty()) throw RankError(rank, "sent the process manager a line without a command");
   const std::string size = std::to_string(fds_.size());
-  const auto number_of = [this](auto found) { return std::to_string(found - ranks_.begin()); };
   if (command == "init") {
     ranks_[rank].spoke = true;
     ranks_[rank].speaks_pmi = true;
@@ -182,19 +179,18 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
     ranks_[rank].speaks_pmi = false;
     ranks_[rank].library.clear();
     answer(rank, "cmd=finalize_ack rc=0");
+    compare_libraries();
   } else if (command == "apenet_library") {
-    const std::string why = note_library(rank, field("library"));
-    answer(rank, "cmd=apenet_library_result" + (why.empty() ? "" : " msg=" + why));
+    ranks_[rank].library = field("library");
+    ranks_[rank].speaks_pmi = true;
+    ranks_[rank].awaits_library = true;
+    compare_libraries();
   } else if (command == "apenet_launcher" && find_launcher_) {
     ranks_[rank].spoke = true;
     ranks_[rank].asked_launcher = true;
-    const auto other =
-        std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& each) { return each.speaks_pmi; });
-    const std::string found =
-        other == ranks_.end() ? find_launcher_(rank, field("library"))
-                              : "msg=rank " + number_of(other) +
-                                    " meets the others by PMI-1, as MPICH and Intel MPI do: " + one_library;
-    answer(rank, "cmd=apenet_launcher_result " + found);
+    ranks_[rank].library = field("library");
+    ranks_[rank].awaits_library = true;
+    compare_libraries();
   } else if (command == "abort") {
     // MPICH aborts when it is refused.
     if (ranks_[rank].refusal.empty())
@@ -204,20 +200,62 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   }
 }
 
+void PmiServer::note_end(std::uint32_t rank) {
+  ranks_[rank].has_ended = true;
+  compare_libraries();
+}
+
 // Ranks of two libraries would wait for each other for ever, or, as Intel MPI and MPICH, end with an error of
-// their own. Libraries of one kind have the first word of their version in common.
-std::string PmiServer::note_library(std::uint32_t rank, const std::string& library) {
-  const auto kind = [](const std::string& text) { return text.substr(0, text.find(' ')); };
-  for (std::size_t other = 0; other < ranks_.size(); ++other) {
-    const Rank& each = ranks_[other];
-    const bool is_other_kind = !each.library.empty() && kind(each.library) != kind(library);
-    if (!each.asked_launcher && !is_other_kind) continue;
-    return "meets the others by PMI-1, as MPICH and Intel MPI do, but rank " + std::to_string(other) +
-           " has " + (each.asked_launcher ? "Open MPI" : each.library) + ": " + one_library;
+// their own. Libraries of one kind have the first word of their version in common. A library that has not
+// told its version is not Open MPI.
+bool PmiServer::are_of_two_libraries(const Rank& one, const Rank& other) {
+  if (!other.speaks_pmi && !other.asked_launcher) return false;
+  if (one.asked_launcher || other.asked_launcher) return one.asked_launcher != other.asked_launcher;
+  const auto kind = [](std::string_view library) { return library.substr(0, library.find(' ')); };
+  return !other.library.empty() && kind(one.library) != kind(other.library);
+}
+
+std::optional<PmiServer::TwoLibraries> PmiServer::find_two_libraries() const {
+  const auto has_told = [](const Rank& each) { return !each.library.empty(); };
+  const auto one = std::find_if(ranks_.begin(), ranks_.end(), has_told);
+  if (one == ranks_.end()) return std::nullopt;
+  const auto is_other = [&](const Rank& each) { return are_of_two_libraries(*one, each); };
+  const auto other = std::find_if(ranks_.begin(), ranks_.end(), is_other);
+  if (other == ranks_.end()) return std::nullopt;
+  const auto number = [this](auto rank) { return static_cast<std::uint32_t>(rank - ranks_.begin()); };
+  return TwoLibraries{.first = number(std::min(one, other)), .second = number(std::max(one, other))};
+}
+
+// Answers the ranks that have told their libraries. If these are two, waits until no other rank can tell its
+// own: the host decides which rank does so first.
+void PmiServer::compare_libraries() {
+  if (find_two_libraries()) {
+    const bool all_told = std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& each) {
+      return each.has_ended || each.speaks_pmi || each.asked_launcher;
+    });
+    if (all_told) refuse_two_libraries();
+    return;
   }
-  ranks_[rank].library = library;
-  ranks_[rank].speaks_pmi = true;
-  return {};
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (!std::exchange(ranks_[rank].awaits_library, false)) continue;
+    answer(rank, ranks_[rank].asked_launcher
+                     ? "cmd=apenet_launcher_result " + find_launcher_(rank, ranks_[rank].library)
+                     : "cmd=apenet_library_result");
+  }
+}
+
+bool PmiServer::refuse_two_libraries() {
+  const auto found = find_two_libraries();
+  if (!found) return false;
+  const auto name = [this](std::uint32_t rank) {
+    const Rank& each = ranks_[rank];
+    if (each.asked_launcher) return "Open MPI (" + each.library + ")";
+    return each.library.empty() ? std::string("a library that meets the others by PMI-1") : each.library;
+  };
+  ranks_[found->second].refusal = "it has " + name(found->second) + ", but rank " +
+                                  std::to_string(found->first) + " has " + name(found->first) +
+                                  ": expected one MPI library in all ranks";
+  return true;
 }
 
 void PmiServer::get(std::uint32_t rank, const std::string& key) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,11 +44,18 @@ class PmiServer {
     int exit_code;
     std::string message;
   };
+  // Call when the rank has ended: it cannot tell its library any more.
+  void note_end(std::uint32_t rank);
+  // Refuses a rank if the ranks that have told their libraries have two, without waiting for the others.
+  // Returns whether it has.
+  bool refuse_two_libraries();
   // Ordered by arrival.
   [[nodiscard]] const std::vector<Abort>& aborts() const { return aborts_; }
-  // The rank waits in the barrier for other ranks.
-  [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return ranks_[rank].in_barrier; }
-  // Why a process of the rank has refused to go on; empty if none has.
+  // The rank waits for other ranks: in the barrier, or until they have told their libraries.
+  [[nodiscard]] bool waits_for_others(std::uint32_t rank) const {
+    return ranks_[rank].in_barrier || ranks_[rank].awaits_library;
+  }
+  // Why a process of the rank has refused to go on, or may not; empty if there is no such reason.
   [[nodiscard]] const std::string& refusal(std::uint32_t rank) const { return ranks_[rank].refusal; }
   [[nodiscard]] bool spawn_refused() const { return spawn_refused_; }
 
@@ -58,8 +66,7 @@ class PmiServer {
   void enter_barrier(std::uint32_t rank);
   void put(std::uint32_t rank, Fields& space, const std::string& key, const std::string& value);
   void close_rank(std::uint32_t rank);
-  // Why the rank's library cannot meet those of the other ranks; empty if it can.
-  std::string note_library(std::uint32_t rank, const std::string& library);
+  void compare_libraries();
   void get(std::uint32_t rank, const std::string& key);
   std::string answers_ahead(std::uint32_t rank, const std::string& key);
   bool is_answered(std::uint32_t rank, std::string_view line);
@@ -76,14 +83,24 @@ class PmiServer {
     Row row;
     std::string unread;         // incomplete line
     std::string refusal;        // why a process of the rank does not go on
-    std::string library;        // what it says of itself, until it has finalised
+    std::string library;        // what it says of itself, until it has finalised; the file of Open MPI's
     std::uint32_t entries = 0;  // number of keys and names put or published
     bool spoke = false;
     bool speaks_pmi = false;  // its library meets the others by PMI-1, until it has finalised
     bool asked_launcher = false;
+    bool awaits_library = false;  // it has told its library, and has no answer yet
+    bool has_ended = false;
     bool in_barrier = false;
     bool in_spawn = false;  // between `mcmd=spawn` and `endcmd`
   };
+  struct TwoLibraries {
+    std::uint32_t first;
+    std::uint32_t second;
+  };
+  // `one` has told its library.
+  static bool are_of_two_libraries(const Rank& one, const Rank& other);
+  // The lowest rank that has told its library, and the lowest that cannot meet it, in the order of ranks.
+  [[nodiscard]] std::optional<TwoLibraries> find_two_libraries() const;
   std::vector<Rank> ranks_;
   std::string space_name_;
   NodeTopology topology_;

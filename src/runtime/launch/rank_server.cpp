@@ -119,7 +119,7 @@ std::string RankServer::find_launcher(std::uint32_t rank, const std::string& lib
 }
 
 HostWaits::Queries RankServer::wait_queries() const {
-  return {.in_barrier = [this](std::uint32_t rank) { return in_barrier(rank); },
+  return {.waits_for_others = [this](std::uint32_t rank) { return waits_for_others(rank); },
           .alarm_ns =
               [this](std::uint32_t rank) { return scheduler_.view().ranks.outside(rank).alarm_ns.load(); },
           .waiting_parents = [this] { return waiting_parents(process_ids_.tree().root()); }};
@@ -128,6 +128,7 @@ HostWaits::Queries RankServer::wait_queries() const {
 bool RankServer::is_kept_in_init(std::uint32_t rank) const {
   if (launcher_id() == 0 || shared_.block(rank).identity.initialising == 0) return false;
   for (std::uint32_t other = 0; other < count_; ++other) {
+    if (waits_for_others(other)) return true;  // it has another library
     if (ended(other) && shared_.block(other).identity.initialised == 0) return true;
   }
   return false;
@@ -154,6 +155,7 @@ void RankServer::on_end(std::uint32_t rank) {
   // MPICH reports a fatal error and continues, into a segmentation fault unless it is ended at once. Read the
   // report first.
   serve_pmi(rank);
+  pmi_.note_end(rank);
   failure_watch_.notice_aborts();
   failure_watch_.notice_abort(rank);
   output_.read(rank, 1);
@@ -183,6 +185,12 @@ bool RankServer::has_orphan(std::uint32_t rank) const {
       return true;
   }
   return false;
+}
+
+bool RankServer::refuse_two_libraries() {
+  if (!pmi_.refuse_two_libraries()) return false;
+  watch_attached();
+  return true;
 }
 
 bool RankServer::abandon_daemons() {

@@ -56,6 +56,9 @@ class RankServer {
   [[nodiscard]] const RankProcesses& processes() const { return processes_; }
   // A rank is not over while a process that its leader has left behind may still call MPI_Init.
   [[nodiscard]] bool any_alive() const { return processes_.any_alive() || !left_to_children_.empty(); }
+  // Call when nothing can happen any more. Refuses a rank whose MPI library the others do not have; returns
+  // whether there is one.
+  bool refuse_two_libraries();
   // Waits no longer for processes that their leaders have left behind without the ranks' output. Returns
   // whether there were any.
   bool abandon_daemons();
@@ -63,8 +66,10 @@ class RankServer {
   [[nodiscard]] ProcessIds& process_ids() const { return process_ids_; }
   // The rank and the process started for it have ended.
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
-  [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
-  // Open MPI keeps the rank in MPI_Init until all have come through it, and one has ended without that.
+  // The rank waits for others, by the process manager.
+  [[nodiscard]] bool waits_for_others(std::uint32_t rank) const { return pmi_.waits_for_others(rank); }
+  // Open MPI keeps the rank in MPI_Init until all have come through it, and one has ended without that or may
+  // not.
   [[nodiscard]] bool is_kept_in_init(std::uint32_t rank) const;
   // What HostWaits needs to know of the ranks. Valid as long as this object and the scheduler.
   [[nodiscard]] HostWaits::Queries wait_queries() const;

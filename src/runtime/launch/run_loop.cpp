@@ -126,7 +126,8 @@ void RunLoop::turn(bool others_go_on, const std::function<bool()>& interrupted) 
       wait_for_processes(others_go_on);
       stalled_.suspend_sleepers();
       stalled_.suspend_spinners();
-      if (host_deadlock_.is_stuck() && !server_.abandon_daemons()) on_host_deadlock();
+      if (host_deadlock_.is_stuck() && !server_.refuse_two_libraries() && !server_.abandon_daemons())
+        on_host_deadlock();
     }
     if (!wants_step_) check_periodically(interrupted);
   });

@@ -124,19 +124,18 @@ std::string first_line_of_version() {
   return text;
 }
 
-// Asks once, before any thread's library uses the descriptor.
-void require_one_library(int fd) {
+// Tells the library once, before any thread's library uses the descriptor. The answer comes when no rank is
+// known to have another one.
+void tell_library(int fd) {
   static std::mutex mutex;
-  static bool has_asked = false;
+  static bool has_told = false;
   const std::lock_guard<std::mutex> guard(mutex);
-  if (std::exchange(has_asked, true)) return;
+  if (std::exchange(has_told, true)) return;
   std::string library = first_line_of_version();
   const auto end =
       std::unique(library.begin(), library.end(), [](char a, char b) { return a == ' ' && b == ' '; });
   library.erase(end, library.end());
-  const std::string answer = ask_manager(fd, "cmd=apenet_library library=" + library);
-  const std::string refused = field(answer, " msg=");
-  if (!refused.empty()) refuse_library(refused);
+  ask_manager(fd, "cmd=apenet_library library=" + library);
 }
 
 constexpr const char* past_the_network =
@@ -159,7 +158,7 @@ void find_process_manager(const ipc::Client& client) {
   if (!is_mpich()) return;
   const int fd = std::atoi(std::getenv(manager_variable));
   if (abi() != Abi::openmpi) {
-    require_one_library(fd);
+    tell_library(fd);
     return;
   }
   const std::string answer = ask_manager(fd, std::string("cmd=apenet_launcher library=") + library_file());

@@ -18,8 +18,8 @@ bool has_launcher();
 
 // Gives Open MPI the process manager that it needs, unless its launcher has started the rank: the simulator
 // starts that launcher, and the rank takes over what the launcher tells its own process of the same rank in
-// variables. Ends a rank whose library another rank does not have. Call before the library initialises
-// itself.
+// variables. Returns when no rank is known to have another library; if one has, the simulator ends the run.
+// Call before the library initialises itself.
 void find_process_manager(const ipc::Client& client);
 
 // Ends a process of a run whose rank another process represents: it would begin a world of its own, in the
