@@ -42,8 +42,9 @@ bool tell_manager(std::string line) {
   std::_Exit(2);
 }
 
-[[noreturn]] void fail(const char* what, const char* value, const char* expected) {
-  fail(std::string(what) + " = '" + value + "': expected " + expected);
+// Without the value of the variable, which holds the numbers of a process and a descriptor.
+[[noreturn]] void fail_mapping(const std::string& expected) {
+  fail(std::string(mapping_variable) + ": expected " + expected);
 }
 
 // Why the file of a running simulation cannot be opened.
@@ -67,7 +68,7 @@ std::uint32_t parse_rank(const char* text, std::uint32_t count) {
   char* end = nullptr;
   const long rank = std::strtol(text, &end, 10);
   if (end == text || *end != '\0' || rank < 0 || rank >= static_cast<long>(count)) {
-    fail(rank_variable, text, "a rank below the number of processes");
+    fail(std::string(rank_variable) + " = '" + text + "': expected a rank below the number of processes");
   }
   return static_cast<std::uint32_t>(rank);
 }
@@ -85,7 +86,7 @@ void restrict_writes(std::byte* base, std::uint32_t rank) {
   const Layout layout{reinterpret_cast<const Header*>(base)->process_count};
   const auto allow = [base](std::size_t begin, std::size_t end) {
     if (mprotect(base + begin, end - begin, PROT_READ | PROT_WRITE) != 0)
-      fail(mapping_variable, std::getenv(mapping_variable), "a mapping that may be written");
+      fail_mapping("a mapping that may be written");
   };
   allow(Layout::running_offset(), layout.block_offset(0));
   allow(layout.block_offset(rank), layout.block_offset(rank + 1));
@@ -130,25 +131,23 @@ std::byte* map_simulation(const char* path) {
   struct stat status {};
   // A program that runs as another user may not open it, and has no shim.
   if (header_fd < 0 && !has_shim()) fail(describe_without_shim({}));
-  // Without the value, which holds the number of a process.
-  if (header_fd < 0 || fstat(header_fd, &status) != 0)
-    fail(std::string(mapping_variable) + ": expected " + expected_access(errno));
+  if (header_fd < 0 || fstat(header_fd, &status) != 0) fail_mapping(expected_access(errno));
   const void* first = status.st_size == header_bytes
                           ? mmap(nullptr, header_bytes, PROT_READ, MAP_SHARED, header_fd, 0)
                           : MAP_FAILED;
-  if (first == MAP_FAILED) fail(mapping_variable, path, "the header of a running simulation");
+  if (first == MAP_FAILED) fail_mapping("the header of a running simulation");
   const auto* header = static_cast<const Header*>(first);
   const std::size_t bytes = Layout{header->process_count}.total_bytes();
   const int parts_fd = open_parts(*header);
   if (header->magic != protocol_magic || header->version != protocol_version || parts_fd < 0 ||
       fstat(parts_fd, &status) != 0 || static_cast<std::size_t>(status.st_size) != bytes) {
-    fail(std::string(mapping_variable) + " = '" + path +
-         "': expected a simulation of the same apenet version as " + own_library());
+    fail_mapping("a simulation of the same apenet version as " + own_library());
   }
   void* base = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, parts_fd, 0);
   if (base == MAP_FAILED ||
       mmap(base, header_bytes, PROT_READ, MAP_SHARED | MAP_FIXED, header_fd, 0) == MAP_FAILED)
-    fail(mapping_variable, path, "a simulation whose memory fits into the address space");
+    fail_mapping("a simulation whose memory, " + std::to_string((bytes >> 20) + 1) +
+                 " MiB, fits into the address space (see ulimit -v)");
   munmap(const_cast<void*>(first), header_bytes);
   close(header_fd);
   close(parts_fd);
