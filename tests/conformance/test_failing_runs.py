@@ -314,4 +314,6 @@ def test_an_abort_of_open_mpi_is_reported_as_such(start_apenet, surroundings, tm
     done = start_apenet(*command, env=surroundings.environment, cwd=tmp_path).finish(SOON_S)
     assert done.returncode == status, done.stderr
     assert word in done.stderr
+    # The launcher prints it, to which the rank tells it right before its end.
+    assert ("*** An error occurred in MPI_" in done.stderr) == (failure == "fatal-error")
     assert all_were_here(done.stdout)

@@ -4,6 +4,7 @@
 // simulated machine share, the shim makes (shared_windows.cpp, places.cpp).
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -54,6 +55,13 @@ void put_answer(const ipc::Client& client, std::string_view key, PmixValue& valu
   }
 }
 
+// The launcher answers in order: it has taken what the rank has told it, such as the text of an error.
+void await_launcher() {
+  const std::array<const char*, 2> keys{"apenet.none", nullptr};
+  void* const ask = pmix_symbol("PMIx_Unpublish");
+  if (ask != nullptr) call(ask, keys.data(), 0, 0);
+}
+
 }  // namespace
 
 // Also called for the address of each rank to which this one sends for the first time.
@@ -76,6 +84,7 @@ APENET_EXPORT int PMIx_Abort(int status, Word message, Word processes, Word proc
   if (client != nullptr && client->block().identity.initialised != 0) {
     client->attend();
     std::fflush(nullptr);
+    await_launcher();
     note_abort(*client, status);
     exit_aborted(status);
   }
