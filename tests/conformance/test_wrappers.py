@@ -254,7 +254,7 @@ def test_a_refusal_is_reported_once_for_all_ranks(apenet):
 
 def test_a_library_of_an_older_version_is_refused_once(apenet):
     """It prints its refusal itself."""
-    why = "APENET_MAPPING: expected a simulation of the same apenet version"
+    why = "APENET_MAPPING = '/proc/1/fd/5': expected a simulation of the same apenet version"
     done = apenet("run", "-n", "3", "--machine", "ape16", "--", "sh", "-c", f'echo "apenet: {why}" >&2; exit 2')
     assert done.returncode == 2
     said = done.stderr.splitlines()

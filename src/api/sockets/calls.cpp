@@ -263,7 +263,8 @@ APENET_SOCKETS_EXPORT int socket(int domain, int type, int protocol) noexcept {
     return refused(EPERM, "socket(): raw and packet sockets are not simulated");
   const bool is_datagram = kind == SOCK_DGRAM;
   const int usual = is_datagram ? IPPROTO_UDP : IPPROTO_TCP;
-  if (protocol == IPPROTO_MPTCP) {  // as kernels without it; programs that ask for it do without
+  constexpr int multipath = 262;  // IPPROTO_MPTCP, which older headers lack
+  if (protocol == multipath) {    // as kernels without it; programs that ask for it do without
     errno = EPROTONOSUPPORT;
     return -1;
   }

@@ -1,12 +1,10 @@
 // The system's random numbers, which programs of sockets draw for names, pauses and tables: a function of the
-// run's seed, the rank, its thread, and what the thread has drawn, so that runs repeat. Nothing that they
-// protect leaves the simulated network.
+// run's seed, the rank, its thread, and what the thread has drawn, so that runs repeat.
 #include <pthread.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -20,7 +18,7 @@ namespace {
 
 struct Drawn {
   std::uint64_t count = 0;
-  std::int64_t began_ps = 0;  // the time of the first draw: a program that is executed again draws others
+  std::int64_t began_ps = 0;  // the time of the first draw: a program that is executed later draws others
   std::uint32_t thread = 0;
 };
 
@@ -82,7 +80,11 @@ APENET_SOCKETS_EXPORT void arc4random_buf(void* to, std::size_t bytes) noexcept 
   static const auto real = next<void (*)(void*, std::size_t)>("arc4random_buf");
   if (draw(to, bytes)) return;
   if (real != nullptr) return real(to, bytes);
-  if (::getrandom(to, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();
+  auto* at = static_cast<std::byte*>(to);
+  for (std::size_t left = bytes; left > 0;) {
+    const ssize_t part = ::getrandom(at + (bytes - left), left, 0);
+    if (part > 0) left -= static_cast<std::size_t>(part);
+  }
 }
 
 APENET_SOCKETS_EXPORT std::uint32_t arc4random() noexcept {

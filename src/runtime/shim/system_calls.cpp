@@ -3,8 +3,8 @@
 // that are started the run's environment (program_starts.cpp). Notes starts and exits of processes
 // (process_images.cpp).
 //
-// All other calls pass as in the C library's function, without a stack frame of ours, because the child of
-// syscall(SYS_vfork) returns through it.
+// Those for sockets go to libapenet-sockets.so, if it is loaded. All other calls pass as in the C library's
+// function, without a stack frame of ours, because the child of syscall(SYS_vfork) returns through it.
 #if defined(__x86_64__)
 
 #include <linux/futex.h>
@@ -211,9 +211,7 @@ APENET_HIDDEN long apenet_named_call(long number, long first, long second, long 
 APENET_HIDDEN long apenet_socket_way(long number, long first, long second, long third, long fourth,
                                      long fifth, long sixth) {
   long result = 0;
-  if (apenet_socket_call != nullptr &&
-      apenet_socket_call(number, {first, second, third, fourth, fifth, sixth}, result))
-    return result;
+  if (apenet_socket_call(number, {first, second, third, fourth, fifth, sixth}, result)) return result;
   const auto word = [](long value) { return static_cast<std::uint64_t>(value); };
   return apenet::ipc::host_call(number, first, second, word(third),
                                 reinterpret_cast<const void*>(fourth),  // NOLINT(performance-no-int-to-ptr)
@@ -296,7 +294,10 @@ syscall:
 2:  movq    %rax, %rdi
     jmp     apenet_call_failed
 3:  jmp     apenet_start_call
-5:  jmp     apenet_socket_way
+5:  movq    apenet_socket_call@GOTPCREL(%rip), %rax
+    testq   %rax, %rax
+    je      0b
+    jmp     apenet_socket_way
     .cfi_endproc
     .size   syscall, .-syscall
 )");

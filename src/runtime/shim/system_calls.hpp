@@ -24,10 +24,10 @@ void end_early_waits();
 
 }  // namespace apenet::shim
 
-// As the C library's syscall().
 // libapenet-sockets.so defines it, if it is loaded: whether it has answered the call, as syscall() does.
 extern "C" __attribute__((weak)) bool apenet_socket_call(long number, const std::array<long, 6>& words,
                                                          long& result);
+// As the C library's syscall().
 extern "C" __attribute__((visibility("hidden"))) long apenet_named_call(long number, long first, long second,
                                                                         long third, long fourth, long fifth,
                                                                         long sixth);
