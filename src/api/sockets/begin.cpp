@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/sockets/random_numbers.hpp"
 #include "api/sockets/simulated_socket.hpp"
 #include "api/sockets/streams.hpp"
 
@@ -75,6 +76,7 @@ __attribute__((constructor)) void begin() {
   const bool is_first = is_first_process();
   if (is_first && !is_launcher(program_invocation_short_name) && !has_mpi()) Caller::instance();
   if (!is_first || Caller::known() != nullptr) adopt_files();
+  draw_process_numbers();
 }
 
 }  // namespace

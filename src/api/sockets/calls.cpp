@@ -1,5 +1,6 @@
 // The calls that make, connect, read and write sockets. A call for another file is the host's.
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -14,6 +15,7 @@
 #include <cstdarg>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -246,11 +248,21 @@ int control(Real real, int file, int command, void* argument) {
   return result;
 }
 
+// Open MPI's ranks reach their process manager, a process of the host, by its own library.
+bool is_of_process_manager(const void* caller) {
+  Dl_info info{};
+  if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return false;
+  const std::string_view path = info.dli_fname;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libpmix") || name.starts_with("mca_pmix");
+}
+
 }  // namespace
 
 APENET_SOCKETS_EXPORT int socket(int domain, int type, int protocol) noexcept {
   APENET_REAL(socket);
   if (domain != AF_INET && domain != AF_INET6 && domain != AF_PACKET) return real(domain, type, protocol);
+  if (is_of_process_manager(__builtin_return_address(0))) return real(domain, type, protocol);
   Caller* const caller = Caller::instance();
   if (caller == nullptr) {
     // The host's network instead would be a wrong answer without a word.

@@ -113,13 +113,17 @@ APENET_SOCKETS_EXPORT int getaddrinfo(const char* name, const char* service, con
   if (!has_sockets()) return real(name, service, hints, result);
   addrinfo asked{};
   if (hints != nullptr) asked = *hints;
-  asked.ai_flags &= ~(AI_ADDRCONFIG | AI_V4MAPPED | AI_ALL);
-  if (asked.ai_family == AF_INET6)  // as on a host without IPv6, whose socket() refuses the result
-    return name == nullptr || std::strchr(name, ':') != nullptr ? real(name, service, &asked, result)
-                                                                : EAI_ADDRFAMILY;
-  if (asked.ai_family == AF_UNSPEC && name != nullptr && std::strchr(name, ':') != nullptr)
-    return real(name, service, &asked, result);  // a program may only read the number
-  asked.ai_family = AF_INET;
+  const bool is_six = asked.ai_family == AF_INET6;  // as on a host without IPv6: socket() refuses the result
+  const bool maps = is_six && (asked.ai_flags & AI_V4MAPPED) != 0;
+  asked.ai_flags &= ~(AI_ADDRCONFIG | AI_ALL);
+  const bool is_six_number = name != nullptr && std::strchr(name, ':') != nullptr;  // may only be read
+  if ((is_six && name == nullptr) || (is_six_number && asked.ai_family != AF_INET))
+    return real(name, service, &asked, result);
+  if (is_six && !maps) return EAI_ADDRFAMILY;
+  if (!maps) {
+    asked.ai_family = AF_INET;
+    asked.ai_flags &= ~AI_V4MAPPED;
+  }
   if (name == nullptr || is_numeric(name)) return real(name, service, &asked, result);
   if ((asked.ai_flags & AI_NUMERICHOST) != 0) return EAI_NONAME;
   Caller* const caller = Caller::instance();

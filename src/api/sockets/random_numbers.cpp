@@ -1,6 +1,7 @@
 // The system's random numbers, which programs of sockets draw for names, pauses and tables: a function of the
 // run's seed, the rank, its thread, and what the thread has drawn, so that runs repeat.
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <optional>
 
 #include "api/sockets/known_sockets.hpp"
+#include "api/sockets/random_numbers.hpp"
 #include "api/sockets/simulated_socket.hpp"
 #include "kernel/random.hpp"
 #include "runtime/ipc/single_threaded.hpp"
@@ -62,6 +64,12 @@ bool draw(void* to, std::size_t bytes) {
 }
 
 }  // namespace
+
+void draw_process_numbers() {
+  constexpr std::size_t bytes = 16;
+  const auto at = reinterpret_cast<void*>(getauxval(AT_RANDOM));  // NOLINT(performance-no-int-to-ptr)
+  if (at != nullptr) draw(at, bytes);
+}
 
 APENET_SOCKETS_EXPORT ssize_t getrandom(void* to, std::size_t bytes, unsigned flags) {
   static const auto real = next<decltype(&::getrandom)>("getrandom");

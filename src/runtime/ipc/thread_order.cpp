@@ -98,6 +98,25 @@ OrderedThread* ThreadOrder::least() {
   return first;
 }
 
+OrderedThread* ThreadOrder::runs_beside(const OrderedThread& next) {
+  if (!next.runs_alone) return nullptr;
+  OrderedThread* beside = nullptr;
+  for_each([&](OrderedThread& thread) {
+    const bool runs =
+        thread.acts == ThreadActs::running && thread.process == next.process && !thread.is_stopped;
+    if (runs && &thread != &next && (beside == nullptr || thread.key < beside->key)) beside = &thread;
+  });
+  return beside;
+}
+
+// For whom those wait that want to act.
+OrderedThread* ThreadOrder::awaited() {
+  OrderedThread* const first = least();
+  if (first == nullptr || first->acts == ThreadActs::running) return first;
+  OrderedThread* const beside = runs_beside(*first);
+  return beside == nullptr ? first : beside;
+}
+
 // Before virtual time begins.
 OrderedThread* ThreadOrder::first_to_come() {
   OrderedThread* first = nullptr;
@@ -126,6 +145,7 @@ void ThreadOrder::dispatch() {
   for (; first != nullptr && first->acts == ThreadActs::ending; first = least()) end_process(*first);
   if (first == nullptr && !may_any_act()) wake_paced();
   if (first == nullptr || first->acts == ThreadActs::running) return;
+  if (table_->has_started && runs_beside(*first) != nullptr) return;
   if (acts_at(*first).clock_ps > now_ps() && awaits_host(*first)) {  // it lets real time pass
     wake_one(*first);
     return;
@@ -219,7 +239,7 @@ void ThreadOrder::note_wait(const OrderedThread& own) {
   const OrderedThread* other = at_place(own.owner);
   if (own.acts == ThreadActs::at_gate) {
     word.awaits = ThreadWord::Awaits::order;
-    other = table_->acting != 0 ? acting() : least();
+    other = table_->acting != 0 ? acting() : awaited();
   } else if (own.object == OrderObject{}) {
     word.awaits = ThreadWord::Awaits::time;
   } else {
@@ -284,7 +304,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
                               : own.acts == ThreadActs::at_gate ? most_pause_ns
                               : is_idle || own.is_paced         ? idle_pause_ns
                                                                 : 0);
-    const bool lets_pass = is_next && least() == &own;
+    const bool lets_pass = is_next && awaited() == &own;
     const std::int64_t paused_ns = lets_pass ? host_now_ns() : 0;
     if (lets_pass) {  // what comes from the host may come before
       const std::int64_t left_ns = pace.left_ns(now_ps(), acts_at(own).clock_ps);
@@ -344,7 +364,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
         grant(own, Woken::no);
         break;
       }
-      if ((is_next || is_last) && table_->has_started) check_thread(least(), pause_ns);
+      if ((is_next || is_last) && table_->has_started) check_thread(awaited(), pause_ns);
       if (is_file_next || awaits_call) check_thread(acting(), pause_ns);
       if (has_processes()) check_endless(own, progress);
       if (checks) pause_ns = std::min(2 * pause_ns, longest_ns);
@@ -431,7 +451,7 @@ void ThreadOrder::enter(OrderedThread& own) {
     Guard guard(*this);
     if (!begins(own, guard)) return;
     if (own.call_depth > 0) own.depth = 1;  // the call goes on after it
-    if (table_->acting == 0 && (!table_->has_started || least() == &own)) {
+    if (table_->acting == 0 && (!table_->has_started || (least() == &own && runs_beside(own) == nullptr))) {
       own.acts = ThreadActs::acting;
       table_->acting = place_of(&own);
       if (own.key.clock_ps > now_ps()) table_->now_ps.store(own.key.clock_ps, std::memory_order_relaxed);

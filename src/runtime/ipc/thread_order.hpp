@@ -110,6 +110,7 @@ struct OrderedThread {
   std::uint32_t process = 0;  // its id in the host; 0: is about to be started
   std::uint32_t parent = 0;   // the process that has started this one, whose first thread it is; 0: the rank
   bool leads = false;         // the first thread of a process that another one has started
+  bool runs_alone = false;    // ThreadOrder::run_alone()
   LeftAlarm left_alarm;
   bool is_stopped = false;          // by a signal of a process of the order: nobody waits for it
   bool has_stopped_itself = false;  // likewise: it goes on at the time of the signal that lets it
@@ -239,6 +240,9 @@ class ThreadOrder {
   // ended. Called with the lock of the order.
   using HostMayAct = bool (*)(std::int64_t passed_ns);
   void ask_for_host(HostMayAct host_may_act) { host_may_act_ = host_may_act; }
+  // From now on no two threads of this process run at once, in virtual time: one that wants to act also waits
+  // until no other one runs. For programs whose threads communicate by memory alone.
+  void run_alone();
   // In the child of a fork only the calling thread is left, and nothing is ordered.
   void reset();
 
@@ -347,6 +351,9 @@ class ThreadOrder {
   void expect_outside(OrderedThread& own, bool awaits_host);
   // After that: it acts no earlier than any other thread has acted, and goes on with its call.
   void come_inside(OrderedThread& own);
+  // Likewise in two steps: others wait for it from the first one on. It may run after the second.
+  void return_inside(OrderedThread& own);
+  void begin_alone(OrderedThread& own);
   // Between actions: the thread's clock moves.
   void advance(OrderedThread& own, std::int64_t clock_ps);
   // Within an action, or just before one: all others that may act at this time do so before the thread goes
@@ -425,6 +432,9 @@ class ThreadOrder {
   [[nodiscard]] static ActionKey acts_at(const OrderedThread& thread);
   [[nodiscard]] static bool may_act(const OrderedThread& thread);
   [[nodiscard]] OrderedThread* least();
+  // Who runs while this thread, which would act next, must not act; nullptr: nobody.
+  [[nodiscard]] OrderedThread* runs_beside(const OrderedThread& next);
+  [[nodiscard]] OrderedThread* awaited();
   [[nodiscard]] OrderedThread* first_to_wait();
   [[nodiscard]] OrderedThread* first_to_come();
   void dispatch();
@@ -505,6 +515,7 @@ class ThreadOrder {
 
   // The process's own.
   std::atomic<std::uint32_t> process_{0};
+  bool runs_alone_ = false;
   std::atomic<pthread_t> holder_{};
   HostMayAct host_may_act_ = nullptr;
   struct LateWake {

@@ -32,6 +32,7 @@ OrderedThread* ThreadOrder::add(std::int64_t clock_ps) {
   OrderedThread& fresh = *std::construct_at(&table_->threads[at]);
   fresh.key = {.clock_ps = clock_ps, .round = 0, .number = table_->next_number++};
   fresh.process = own_process();
+  fresh.runs_alone = runs_alone_;
   fresh.acts = ThreadActs::running;
   if (at == used) table_->used.store(used + 1, std::memory_order_release);
   return &fresh;
@@ -59,15 +60,34 @@ void ThreadOrder::note_identity(OrderedThread& created, pthread_t thread) {
   selves_[index_of(created)] = thread;
 }
 
+void ThreadOrder::run_alone() {
+  Guard guard(*this);
+  runs_alone_ = true;
+  for_each([this](OrderedThread& thread) {
+    if (thread.process == own_process()) thread.runs_alone = true;
+  });
+}
+
+// The thread runs, and nobody has waited for it.
+void ThreadOrder::begin_alone(OrderedThread& own) {
+  if (!own.runs_alone || !table_->has_started || own.acts != ThreadActs::running) return;
+  enter(own);
+  leave_no_trace(own);
+}
+
 void ThreadOrder::begin(OrderedThread& own) {
   note_identity(own, pthread_self());
-  Guard guard(*this, Guard::Signals::wait);
-  own.id = own_thread_id();
-  for_each([&](const OrderedThread& thread) {
-    if (thread.acts == ThreadActs::blocked && thread.object == name_of(&own))
-      (*words_)[index_of(thread)].thread_id = own.id.load();
-  });
+  {
+    const Guard guard(*this);
+    own.id = own_thread_id();
+    for_each([&](const OrderedThread& thread) {
+      if (thread.acts == ThreadActs::blocked && thread.object == name_of(&own))
+        (*words_)[index_of(thread)].thread_id = own.id.load();
+    });
+  }
+  begin_alone(own);
   if (!own.lives_in_call) return;
+  Guard guard(*this, Guard::Signals::wait);
   own.call_depth = 1;
   if (table_->has_started) return;
   own.acts = ThreadActs::blocked;

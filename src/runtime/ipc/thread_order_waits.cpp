@@ -187,6 +187,11 @@ void ThreadOrder::come_inside(OrderedThread& own) {
     own.depth = 0;
     return;
   }
+  return_inside(own);
+  begin_alone(own);
+}
+
+void ThreadOrder::return_inside(OrderedThread& own) {
   Guard guard(*this);
   if (guard.is_nested()) return;
   if (own.acts == ThreadActs::outside) come_back(own);

@@ -73,6 +73,7 @@ void let_direct_calls_pass() {}
 #include "runtime/shim/direct_caller.hpp"
 #include "runtime/shim/held_signals.hpp"
 #include "runtime/shim/kernel_clocks.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/system_calls.hpp"
 
@@ -169,6 +170,7 @@ std::optional<long> answer_caller(const DirectCaller& caller) {
   };  // NOLINT(performance-no-int-to-ptr)
   switch (number) {
     case SYS_sched_getaffinity:
+      thread_order().run_alone();
       return first_core(first, second, pointer(third));
     case SYS_prctl:
       if (first != set_dispatch) return {};

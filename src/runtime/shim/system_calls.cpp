@@ -107,8 +107,9 @@ std::optional<long> order_futex(long address, long operation, long value, const 
 // any time: the thread is in the order again before anyone goes on, looks, and waits in virtual time.
 class EarlyFutexWait {
  public:
-  EarlyFutexWait(const void* word, bool counts) {
-    if (!counts) return;
+  EarlyFutexWait(const void* word, ipc::OrderedThread* own) : own_(own) {
+    if (own_ == nullptr) return;
+    thread_order().go_outside(*own_);
     for (std::atomic<const void*>& place : places) {
       const void* free = nullptr;
       if (!place.compare_exchange_strong(free, word)) continue;
@@ -117,7 +118,12 @@ class EarlyFutexWait {
     }
   }
   ~EarlyFutexWait() {
+    if (own_ == nullptr) return;
+    const int error = errno;
+    thread_order().return_inside(*own_);
     if (place_ != nullptr) *place_ = nullptr;
+    thread_order().begin_alone(*own_);
+    errno = error;
   }
   EarlyFutexWait(const EarlyFutexWait&) = delete;
   EarlyFutexWait& operator=(const EarlyFutexWait&) = delete;
@@ -135,6 +141,7 @@ class EarlyFutexWait {
  private:
   static constexpr std::size_t room = 64;
   static constinit std::array<std::atomic<const void*>, room> places;
+  ipc::OrderedThread* own_;
   std::atomic<const void*>* place_ = nullptr;
 };
 
@@ -163,8 +170,7 @@ long futex(long address, long operation, long value, long limit, long second_add
       thread_order().wake(reinterpret_cast<const void*>(address), UINT32_MAX, nullptr);
     const bool is_private = (operation & FUTEX_PRIVATE_FLAG) != 0;
     ipc::OrderedThread* const own = is_limited && is_private ? ordered_thread() : nullptr;
-    const EarlyFutexWait early(reinterpret_cast<const void*>(address), own != nullptr);
-    const OutsideOrder outside(own);
+    const EarlyFutexWait early(reinterpret_cast<const void*>(address), own);
     if (is_limited && clock_client() != nullptr) return 0;  // virtual time has just begun
     return call(has_deadline(command) ? EarlyDeadline(time).get() : time);
   }
