@@ -20,7 +20,7 @@ from apenet.base.calls import memory_file
 from apenet.base.errors import HostError, LimitError
 from apenet.host.mpi_library import find_launcher
 from apenet.host.supervisor import Planned, Supervisor
-from apenet.host.toolchain import LAUNCHER_NAMES, search_path
+from apenet.host.toolchain import LAUNCHER_NAMES, SOCKETS, search_path
 
 # Variables of ranks that the launcher must not have: it loads no library of theirs.
 _RANK_ONLY = ("LD_PRELOAD", "APENET_LIFELINE", "APENET_MAPPING", "APENET_RECORD")
@@ -40,6 +40,8 @@ _PARAMETERS = {
     # The launcher's names depend on nothing of the host.
     "LD_PRELOAD": str(LAUNCHER_NAMES),
 }
+
+_TRANSFERS = "OMPI_MCA_btl"
 
 # The folder of its files, which remain if the launcher is killed: of Open MPI 5, of its releases before, and of PMIx.
 _FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base", "TMPDIR")
@@ -76,6 +78,8 @@ class OpenMpiLauncher:
         """Starts the launcher of the installation to which this library belongs."""
         folders = [self._program.parent, *map(Path, search_path().split(os.pathsep))]
         environment = {name: value for name, value in self.environment.items() if name not in _RANK_ONLY} | _PARAMETERS
+        if str(SOCKETS) in self.environment.get("LD_PRELOAD", "").split():
+            environment |= _over_tcp(self.environment.get(_TRANSFERS, ""))
         try:
             launcher = find_launcher(Path(library), folders, self._begin_ns)
             read_ends = self._open_pipes()
@@ -122,6 +126,11 @@ class OpenMpiLauncher:
         return (
             b"" if self._said < 0 else without_lost_connections(os.pread(self._said, os.fstat(self._said).st_size, 0))
         )
+
+
+def _over_tcp(transfers: str) -> dict[str, str]:
+    """The parameters of ranks whose user asks for MPI over the sockets of the simulated nodes (`btl tcp`)."""
+    return {_TRANSFERS: transfers, "OMPI_MCA_pml": "ob1"} if "tcp" in transfers.split(",") else {}
 
 
 def without_lost_connections(words: bytes) -> bytes:

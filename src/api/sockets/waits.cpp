@@ -35,6 +35,29 @@ int poll_host(pollfd* files, std::size_t count) {
   return real(files, count, 0);
 }
 
+// Open MPI over sockets, in MPI_Finalize, checks them for as long as its process manager takes. So the first
+// check waits until all ranks wait and the network is empty, and after that none asks.
+class LeaveChecks {
+ public:
+  LeaveChecks(ipc::Client& client, std::int64_t most_ps)
+      : progress_(client.progress()), leaves_(most_ps == 0 && progress_.leaves()) {
+    if (!leaves_) has_settled() = false;
+  }
+  [[nodiscard]] bool waits() const { return leaves_ && !has_settled(); }
+  [[nodiscard]] bool is_over() const {
+    if (waits() && progress_.is_granted()) has_settled() = true;
+    return leaves_ && has_settled();
+  }
+
+ private:
+  static std::atomic<bool>& has_settled() {
+    static constinit std::atomic<bool> value{false};
+    return value;
+  }
+  ipc::Progress& progress_;
+  bool leaves_;
+};
+
 // Asks and waits. Returns the number of ready sockets, or a negative errno; the host's files are as poll()
 // leaves them. stops(): see Caller::call().
 template <typename Stops>
@@ -43,10 +66,14 @@ std::int64_t await(std::string_view name, std::vector<SocketPoll>& sockets, std:
   Caller* const caller = Caller::instance();
   if (caller == nullptr) return -EBADF;
   const bool host_is_ready = !host.empty() && poll_host(host.data(), host.size()) != 0;
+  const LeaveChecks checks(caller->client(), most_ps);
+  if (checks.is_over()) return 0;
   ipc::SocketCall call{.verb = ipc::SocketVerb::poll};
-  if (host_is_ready || most_ps == 0) call.flags = ipc::no_wait;
-  call.most_ps = most_ps;
-  const auto is_over = [&] { return stops() || (!host.empty() && poll_host(host.data(), host.size()) != 0); };
+  if (host_is_ready || (most_ps == 0 && !checks.waits())) call.flags = ipc::no_wait;
+  call.most_ps = checks.waits() ? -1 : most_ps;
+  const auto is_over = [&] {
+    return stops() || checks.is_over() || (!host.empty() && poll_host(host.data(), host.size()) != 0);
+  };
   const std::int64_t result =
       caller->call(name, call, sockets.data(), sockets.size() * sizeof(SocketPoll), {}, is_over).result;
   const bool has_host = result == -EINTR && !host.empty() && poll_host(host.data(), host.size()) != 0;
