@@ -50,8 +50,9 @@ _MPI_ENVIRONMENT = {
     "UCX_MEM_MMAP_HOOK_MODE": "none",
 }
 
-# Equal hashes and one thread in every run, so that a program's results do not depend on the host.
-_DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# Equal hashes and one thread in every run, so that a program's results do not depend on the host. oneCCL's threads wait
+# for each other by memory, and the order of threads sees it only if they yield.
+_DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "CCL_YIELD": "sched_yield"}
 
 # The environment of a run besides LD_PRELOAD. The shim gives these variables to each program that a process of the run
 # starts, whatever that process passes on (src/runtime/shim/run_environment.cpp), and gets the names as APENET_KEPT, in

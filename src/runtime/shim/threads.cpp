@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "runtime/ipc/own_threads.hpp"
+#include "runtime/shim/affinity.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/memory_watchers.hpp"
@@ -100,6 +101,7 @@ struct Beginning {
   void* argument;
   ipc::OrderedThread* entry;  // nullptr: it is not ordered
   bool serves_library;
+  std::optional<cpu_set_t> cores;
 };
 
 // In how many rounds the C library still calls the destructors of a thread's keys before the life ends. The
@@ -146,6 +148,7 @@ Result begin(void* argument) {
   const auto* const given = static_cast<Beginning<Result>*>(argument);
   const Beginning<Result> beginning = *given;
   delete given;
+  note_affinity(pthread_self(), beginning.cores);
   catch_direct_calls();
   if (beginning.entry == nullptr) {
     is_unordered = true;
@@ -167,8 +170,8 @@ Result begin(void* argument) {
 
 // Calls create(routine, argument), which returns 0 if it has created `thread`.
 template <typename Result, typename Create>
-int create_thread(const pthread_t* thread, const void* creator, Result (*routine)(void*), void* argument,
-                  Create create) {
+int create_thread(const pthread_t* thread, const void* creator, const std::optional<cpu_set_t>& cores,
+                  Result (*routine)(void*), void* argument, Create create) {
   follow_direct_calls();
   const bool serves = serves_library(creator);
   const bool is_ordered =
@@ -179,10 +182,12 @@ int create_thread(const pthread_t* thread, const void* creator, Result (*routine
     OrderedThread* const entry = is_ordered ? thread_order().create(own) : nullptr;
     if (is_ordered && entry == nullptr) refuse_thread();
     if (entry != nullptr) entry->lives_in_call = progresses_messages(creator);
-    auto beginning = std::make_unique<Beginning<Result>>(Beginning<Result>{routine, argument, entry, serves});
+    auto beginning =
+        std::make_unique<Beginning<Result>>(Beginning<Result>{routine, argument, entry, serves, cores});
     const int failed = create(begin<Result>, beginning.get());
     if (failed == 0) {
-      static_cast<void>(beginning.release());  // the thread's now
+      static_cast<void>(beginning.release());    // the thread's now
+      if (cores) note_affinity(*thread, cores);  // the creator may ask before the thread has begun
       if (entry != nullptr) thread_order().note_identity(*entry, *thread);
     } else if (entry != nullptr) {
       thread_order().end(*entry);
@@ -211,7 +216,7 @@ APENET_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
   static const auto real =
       next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
   return create_thread(
-      thread, __builtin_return_address(0), routine, argument,
+      thread, __builtin_return_address(0), affinity_to_inherit(attributes), routine, argument,
       [&](void* (*begin)(void*), void* beginning) { return real(thread, attributes, begin, beginning); });
 }
 
@@ -247,7 +252,7 @@ APENET_EXPORT int pthread_kill(pthread_t thread, int signal) noexcept {
 
 APENET_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   static const auto real = next<int (*)(thrd_t*, thrd_start_t, void*)>("thrd_create");
-  return create_thread(thread, __builtin_return_address(0), routine, argument,
+  return create_thread(thread, __builtin_return_address(0), affinity_to_inherit(nullptr), routine, argument,
                        [&](thrd_start_t begin, void* beginning) { return real(thread, begin, beginning); });
 }
 
