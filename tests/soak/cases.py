@@ -157,6 +157,8 @@ class Programs:
         """The program of a case and its arguments, as `apenet run` takes them."""
         if case.program.suffix == ".py":
             return ["python", str(case.program), *case.arguments]
+        if os.access(case.program, os.X_OK):
+            return [str(case.program), *case.arguments]
         library = "openmpi" if case.openmpi else "mpich"
         program = self._folder / f"{case.program.stem}-{library}"
         if not program.exists():

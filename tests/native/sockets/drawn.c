@@ -1,6 +1,8 @@
 /* Random numbers of the system by each of its functions. */
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +16,9 @@ int main(void) {
   if (getrandom(&words[0], sizeof words[0], 0) != sizeof words[0]) return 1;
   if (getentropy(&words[1], sizeof words[1]) != 0) return 2;
   if (syscall(SYS_getrandom, &words[2], sizeof words[2], 0) != sizeof words[2]) return 3;
+  uint64_t given[2]; /* the program's own from the kernel */
+  memcpy(given, (const void*)getauxval(AT_RANDOM), sizeof given);
+  printf("%016llx\n%016llx\n", (unsigned long long)given[0], (unsigned long long)given[1]);
   for (int i = 0; i < 3; ++i) printf("%016llx\n", (unsigned long long)words[i]);
   if (arc4random != NULL && arc4random_uniform != NULL) {
     printf("%u\n", arc4random());

@@ -1,0 +1,45 @@
+/* A rank has set the cores of its threads, which it asks for again while the simulator moves it to others. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+
+static cpu_set_t first; /* the first core on which the process may run */
+
+static int differs(const cpu_set_t* from) {
+  return !CPU_EQUAL(from, &first);
+}
+
+static void* inherits(void* count) {
+  cpu_set_t cores;
+  *(int*)count += pthread_getaffinity_np(pthread_self(), sizeof cores, &cores) != 0 || differs(&cores);
+  *(int*)count += sched_getaffinity(0, sizeof cores, &cores) != 0 || differs(&cores);
+  return NULL;
+}
+
+int main(void) {
+  MPI_Init(NULL, NULL);
+  cpu_set_t cores;
+  sched_getaffinity(0, sizeof cores, &cores);
+  for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&first) == 0; ++i) {
+    if (CPU_ISSET(i, &cores)) CPU_SET(i, &first);
+  }
+  int wrong = 0;
+  pthread_t thread;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setaffinity_np(&attributes, sizeof first, &first);
+  pthread_create(&thread, &attributes, inherits, &wrong);
+  pthread_join(thread, NULL);
+  if (pthread_setaffinity_np(pthread_self(), sizeof first, &first) != 0) return 1;
+  pthread_create(&thread, NULL, inherits, &wrong);
+  pthread_join(thread, NULL);
+  for (int i = 0; i < 2000; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    inherits(&wrong);
+  }
+  printf("%d wrong\n", wrong);
+  MPI_Finalize();
+  return 0;
+}
