@@ -24,6 +24,8 @@ ALLOWED = {
     ("src/runtime/ipc/client_mapping.cpp", "has_tried"): "a process searches once for its entry in a rank's order",
     ("src/runtime/ipc/client_mapping.cpp", "created"): "a process becomes a rank once",
     ("src/runtime/ipc/client_mapping.cpp", "creating"): "a thread on its way into its own first call",
+    ("src/runtime/shim/affinity.cpp", "settings"): "which cores the program has set for the threads of the process",
+    ("src/runtime/shim/affinity.cpp", "has_settings"): "whether it has set any",
     ("src/runtime/shim/mpi.cpp", "inside"): "a library's functions may call each other, in each thread",
     ("src/runtime/shim/mpi.cpp", "mutex"): "a process begins virtual time once",
     ("src/runtime/shim/mpi_world.cpp", "mutex"): "a process tells its library once",

@@ -77,7 +77,7 @@ void note_affinity(pthread_t thread, const std::optional<cpu_set_t>& cores) {
   if (cores) {
     set(thread, *cores);
   } else if (Setting* const before = find(thread); before != nullptr) {
-    before->thread = pthread_t{};  // of an ended one of the same name
+    before->thread = pthread_t{};  // a thread that has ended had this name
   }
 }
 
