@@ -3,7 +3,7 @@ set(APENET_IP_STACK "")
 set(APENET_HAS_IP_STACK OFF CACHE INTERNAL "for the tests")
 set(ip_stack_source ${PROJECT_SOURCE_DIR}/src/ip/stack)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-  ${ip_stack_source}/stack.rs ${ip_stack_source}/Cargo.toml ${ip_stack_source}/Cargo.lock)
+  ${ip_stack_source}/stack.rs ${ip_stack_source}/page_allocator.rs ${ip_stack_source}/Cargo.toml ${ip_stack_source}/Cargo.lock)
 option(APENET_IP "Build the TCP/IP stack for `apenet run --ip`, which needs cargo" ON)
 if(APENET_IP AND NOT CMAKE_CROSSCOMPILING)
   find_program(CARGO_PROGRAM cargo HINTS $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin)

@@ -1,4 +1,6 @@
 //! The C interface of stack.h over smoltcp. It translates and decides nothing.
+mod page_allocator;
+
 use std::collections::VecDeque;
 use std::slice;
 
@@ -7,6 +9,9 @@ use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxT
 use smoltcp::socket::{tcp, udp};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint, IpListenEndpoint, Ipv4Address};
+
+#[global_allocator]
+static ALLOCATOR: page_allocator::PageAllocator = page_allocator::PageAllocator;
 
 /// The packets on their way into the stack and out of it.
 struct Packets {
