@@ -351,8 +351,9 @@ class ThreadOrder {
   void expect_outside(OrderedThread& own, bool awaits_host);
   // After that: it acts no earlier than any other thread has acted, and goes on with its call.
   void come_inside(OrderedThread& own);
-  // Likewise in two steps: others wait for it from the first one on. It may run after the second.
-  void return_inside(OrderedThread& own);
+  // Likewise in two steps: others wait for it from the first one on, which returns whether it was outside. It
+  // may run after the second.
+  bool return_inside(OrderedThread& own);
   void begin_alone(OrderedThread& own);
   // Between actions: the thread's clock moves.
   void advance(OrderedThread& own, std::int64_t clock_ps);

@@ -187,15 +187,16 @@ void ThreadOrder::come_inside(OrderedThread& own) {
     own.depth = 0;
     return;
   }
-  return_inside(own);
-  begin_alone(own);
+  if (return_inside(own)) begin_alone(own);
 }
 
-void ThreadOrder::return_inside(OrderedThread& own) {
+bool ThreadOrder::return_inside(OrderedThread& own) {
   Guard guard(*this);
-  if (guard.is_nested()) return;
-  if (own.acts == ThreadActs::outside) come_back(own);
+  if (guard.is_nested()) return false;
+  const bool was_outside = own.acts == ThreadActs::outside;
+  if (was_outside) come_back(own);
   if (own.acts == ThreadActs::running) own.is_known_outside = false;
+  return was_outside;
 }
 
 // The action goes on when the thread has been woken, and its key is the least.
