@@ -12,6 +12,8 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "api/sockets/epoll_sets.hpp"
@@ -35,27 +37,56 @@ int poll_host(pollfd* files, std::size_t count) {
   return real(files, count, 0);
 }
 
-// Open MPI over sockets, in MPI_Finalize, checks them for as long as its process manager takes. So the first
-// check waits until all ranks wait and the network is empty, and after that none asks.
-class LeaveChecks {
+// Open MPI over sockets checks them in a loop, each time without waiting.
+//  - In a call that waits, the checks wait after some that have found nothing: for a socket, another thread's
+//    action, or until all ranks wait and the network is empty.
+//  - In MPI_Finalize it checks for as long as its process manager takes. So the first check waits until all
+//    ranks wait and the network is empty, and after that none asks.
+class LibraryChecks {
  public:
-  LeaveChecks(ipc::Client& client, std::int64_t most_ps)
-      : progress_(client.progress()), leaves_(most_ps == 0 && progress_.leaves()) {
+  LibraryChecks(ipc::Client& client, std::int64_t most_ps)
+      : client_(client), leaves_(most_ps == 0 && client.progress().leaves()) {
     if (!leaves_) has_settled() = false;
+    const bool asks = most_ps == 0 && !leaves_ && apenet_waiting_mpi_call != nullptr;
+    const std::uint64_t call = asks ? apenet_waiting_mpi_call() : 0;
+    if (std::exchange(checked().call, call) != call) checked().empty = 0;
+    waits_ = leaves_ ? !has_settled() : call != 0 && checked().empty >= checks_before_waiting;
   }
-  [[nodiscard]] bool waits() const { return leaves_ && !has_settled(); }
-  [[nodiscard]] bool is_over() const {
-    if (waits() && progress_.is_granted()) has_settled() = true;
-    return leaves_ && has_settled();
+  [[nodiscard]] bool waits() const { return waits_; }
+  // Whether this check finds nothing, whatever has come.
+  [[nodiscard]] bool is_needless() const { return leaves_ && !waits_; }
+  // While it waits.
+  [[nodiscard]] bool is_over() {
+    if (!waits_) return false;
+    if (!order_progress_) order_progress_ = progress();  // its own request is posted
+    const bool is_granted = client_.progress().is_granted();
+    if (leaves_ && is_granted) has_settled() = true;
+    return is_granted || (!leaves_ && progress() != *order_progress_);
   }
+  static void note_result(std::int64_t ready) { checked().empty = ready == 0 ? checked().empty + 1 : 0; }
 
  private:
+  static constexpr std::uint32_t checks_before_waiting = 16;  // as polls of a card, ipc/progress.cpp
+  struct Checked {
+    std::uint64_t call = 0;
+    std::uint32_t empty = 0;  // in a row, in this call
+  };
+  static Checked& checked() {
+    static thread_local Checked value;
+    return value;
+  }
+  // Of other threads.
+  [[nodiscard]] std::uint64_t progress() const {
+    return client_.order() == nullptr ? 0 : client_.order()->progress();
+  }
   static std::atomic<bool>& has_settled() {
     static constinit std::atomic<bool> value{false};
     return value;
   }
-  ipc::Progress& progress_;
+  ipc::Client& client_;
   bool leaves_;
+  bool waits_;
+  std::optional<std::uint64_t> order_progress_;
 };
 
 // Asks and waits. Returns the number of ready sockets, or a negative errno; the host's files are as poll()
@@ -66,8 +97,8 @@ std::int64_t await(std::string_view name, std::vector<SocketPoll>& sockets, std:
   Caller* const caller = Caller::instance();
   if (caller == nullptr) return -EBADF;
   const bool host_is_ready = !host.empty() && poll_host(host.data(), host.size()) != 0;
-  const LeaveChecks checks(caller->client(), most_ps);
-  if (checks.is_over()) return 0;
+  LibraryChecks checks(caller->client(), most_ps);
+  if (checks.is_needless()) return 0;
   ipc::SocketCall call{.verb = ipc::SocketVerb::poll};
   if (host_is_ready || (most_ps == 0 && !checks.waits())) call.flags = ipc::no_wait;
   call.most_ps = checks.waits() ? -1 : most_ps;
@@ -76,6 +107,7 @@ std::int64_t await(std::string_view name, std::vector<SocketPoll>& sockets, std:
   };
   const std::int64_t result =
       caller->call(name, call, sockets.data(), sockets.size() * sizeof(SocketPoll), {}, is_over).result;
+  checks.note_result(result);
   const bool has_host = result == -EINTR && !host.empty() && poll_host(host.data(), host.size()) != 0;
   return has_host ? 0 : result;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/ipc/client.hpp"
 #include "runtime/ipc/code_files.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -222,6 +223,12 @@ void end_start(ipc::Client& client, Word request) {
 Word request_at(Word requests, Word index) {
   const std::uint32_t bytes = library().handle_bytes;
   return bytes == 0 || requests == 0 ? 0 : requests + index * static_cast<Word>(bytes);
+}
+
+APENET_EXPORT std::uint64_t apenet_waiting_mpi_call() {
+  ipc::Client* const client = virtual_client();
+  if (client == nullptr || !is_in_call() || client->calls().is_testing()) return 0;
+  return std::uint64_t{static_cast<std::uint16_t>(own_note->call.get())} << 32U | own_note->number.get();
 }
 
 void begin_wait_for_all(ipc::Client& client, Word requests, Word count) {

@@ -90,21 +90,19 @@ APENET_EXPORT unsigned sleep(unsigned seconds) {
 }
 
 // MPI libraries yield in their progress loops. Under the simulator an idle process waits for its event, so a
-// yield to another idle process would only cost two context switches. With several threads the yield is
-// needed: the yielding thread has just released the library's lock and would take it again before another
-// thread runs.
+// yield to another idle process would only cost two context switches, or on a busy host a turn of every other
+// process there. With several threads that call libraries the yield is needed: the yielding thread has just
+// released the library's lock and would take it again before another thread runs.
 APENET_EXPORT int sched_yield() noexcept {
   APENET_HOST_CALLER;
   static const auto real = next<int (*)()>("sched_yield");
   ipc::Client* client = virtual_client();
   if (client == nullptr) return is_initialising_alone() ? 0 : real();
   const ipc::Progress& progress = client->progress();
-  if (ipc::is_single_threaded()) {
-    const bool is_in_library = is_in_call() || progress.waits() || progress.is_testing();
-    return is_in_library ? 0 : real();
-  }
+  const bool is_in_library = is_in_call() || progress.waits() || progress.is_testing();
+  if (ipc::is_single_threaded()) return is_in_library ? 0 : real();
   ipc::OrderedThread* const own = ordered_thread();
-  if (own == nullptr) return real();
+  if (own == nullptr) return is_in_library && !client->has_threads() ? 0 : real();
   thread_order().yield(*own);  // before the action: a thread that still has to give way does so once
   const OrderedAction action(*own);
   return 0;
