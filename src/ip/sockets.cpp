@@ -44,7 +44,10 @@ int StackSockets::bind(Number socket, Endpoint local) {
   if (own == nullptr) return -EBADF;
   if (!is_own_address(local.address)) return -EADDRNOTAVAIL;
   if (own->holds_port || own->listens || !own->is_closed()) return -EINVAL;
-  if (local.port != 0 && table_.is_taken(*own, local)) return -EADDRINUSE;
+  if (local.port != 0 && table_.is_taken(*own, local)) {
+    own->local.address = 0;  // as the kernel does, though it refuses the call
+    return -EADDRINUSE;
+  }
   own->local = local;
   own->binds_port = local.port != 0;
   own->binds_address = local.address != 0;
@@ -321,7 +324,8 @@ void StackSockets::review(Time now) {
       review_stream(number, own, now);
     }
   }
-  if (again || !doomed_.empty() || std::exchange(has_reset_, false)) apenet_ip_poll(stack_.get(), to_us(now));
+  if (again || !doomed_.empty() || std::exchange(has_to_send_, false))
+    apenet_ip_poll(stack_.get(), to_us(now));
 }
 
 bool has_stack() {

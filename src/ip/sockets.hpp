@@ -65,6 +65,7 @@ struct Sending {
 struct ReceiveMode {
   bool only_peeks = false;
   bool may_wait = false;
+  bool has_taken = false;  // the call has bytes already
 };
 
 struct SocketsConfig {

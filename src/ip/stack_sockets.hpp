@@ -104,7 +104,7 @@ class StackSockets final : public Sockets {
   std::vector<std::uint32_t> doomed_;  // the stack's sockets whose reset is to be sent before they end
   std::deque<std::vector<std::byte>> own_packets_;  // that the stack does not make
   std::uint64_t next_bound_ = 0;
-  bool has_reset_ = false;  // a connection, in the last review
+  bool has_to_send_ = false;  // since the last review
 };
 
 // The forms of the stack.

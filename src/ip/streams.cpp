@@ -114,6 +114,7 @@ std::int64_t StackSockets::receive_stream(OneSocket& own, std::span<std::byte> d
     }
   }
   if (own.has_ended) return 0;
+  if (own.error != 0 && mode.has_taken) return 0;  // the next call tells it
   if (own.error != 0) return -std::exchange(own.error, 0);
   if (own.reads_no_more) return 0;
   return own.is_closed() ? -ENOTCONN : -EAGAIN;
@@ -150,13 +151,14 @@ int StackSockets::shutdown_stream(OneSocket& own, Direction direction, Time now)
 
 void StackSockets::disconnect_stream(OneSocket& own) {
   const apenet_ip_state state = own.state();
+  const bool was_closed = own.is_closed();
   if (own.listens) {
     stop_listening(own);
   } else if (!own.is_closed() && state != APENET_IP_CLOSING && state != APENET_IP_LAST_ACK) {
     own.error = ECONNRESET;
   }
   if (own.stack != no_socket) reset(own);
-  release_port(own);
+  if (!was_closed) release_port(own);
   if (!own.binds_address) own.local.address = 0;
   own.remote = {};
   own.reads_no_more = own.writes_no_more = own.has_ended = false;
@@ -241,7 +243,7 @@ void StackSockets::review_stream(Number number, OneSocket& own, Time now) {
     apenet_ip_tcp_abort(stack_.get(), own.stack);
     own.readable_bytes = before.received;
     inspect(own);
-    has_reset_ = true;
+    has_to_send_ = true;
     own.reads_no_more = own.writes_no_more = true;
     own.error = ECONNRESET;
   } else if (time_limit(own) <= now) {
@@ -262,7 +264,8 @@ void StackSockets::review_stream(Number number, OneSocket& own, Time now) {
     own.waits_for_room = false;
     ++own.write_changes;
   }
-  if (own.is_closed() && !is_waiting_accept(number)) release_port(own);
+  const bool was_closed = state_before == APENET_IP_CLOSED || state_before == APENET_IP_TIME_WAIT;
+  if (own.is_closed() && !was_closed) release_port(own);
   if (own.is_open || own.state() != APENET_IP_CLOSED || is_waiting_accept(number)) return;
   if (is_abandoned) doomed_.push_back(std::exchange(own.stack, no_socket));
   remove(number);

@@ -169,8 +169,9 @@ ipc::SocketAnswer set(int file, Option option, std::int64_t value) {
 // Linux, sock_set_timeout().
 int set_limit(int file, int name, const void* value, socklen_t length) {
   timeval limit{};
+  if (length < sizeof(int)) return fail(EINVAL);
+  if (!copy_in(&limit, value, std::min<std::size_t>(length, sizeof limit))) return fail(EFAULT);
   if (length < sizeof limit) return fail(EINVAL);
-  if (!copy_in(&limit, value, sizeof limit)) return fail(EFAULT);
   if (limit.tv_usec < 0 || limit.tv_usec >= us_per_s) return fail(EDOM);
   const std::int64_t ps = limit.tv_sec * ps_per_s + limit.tv_usec * ps_per_us;
   const std::optional<KnownSocket> socket = known_socket(file);

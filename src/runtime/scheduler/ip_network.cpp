@@ -307,13 +307,13 @@ bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::Soc
   const bool peeks = (call.call.flags & ipc::only_peeks) != 0;
   const bool takes_all = (call.call.flags & ipc::takes_all) != 0;
   const bool discards = is_stream && (call.call.flags & ipc::only_counts) != 0;
-  const ip::ReceiveMode mode{.only_peeks = peeks || is_stream,
-                             .may_wait = (call.call.flags & ipc::no_wait) == 0};
+  ip::ReceiveMode mode{.only_peeks = peeks || is_stream, .may_wait = (call.call.flags & ipc::no_wait) == 0};
   for (;;) {
     const auto room = static_cast<std::size_t>(call.request.bytes - call.moved_bytes);
     received_.resize(std::max(received_.size(), std::min<std::size_t>(room, receive_buffer_bytes)));
     const auto data = std::span(received_).first(std::min<std::size_t>(room, receive_buffer_bytes));
     ip::Endpoint from;
+    mode.has_taken = call.moved_bytes > 0;
     const std::int64_t taken = sockets.receive(socket, data, mode, from, run_.simulation.now());
     answer.endpoint = from_ip(from);
     if (taken < 0) {
