@@ -49,8 +49,8 @@ int StackSockets::bind(Number socket, Endpoint local) {
     return -EADDRINUSE;
   }
   own->local = local;
-  own->binds_port = local.port != 0;
-  own->binds_address = local.address != 0;
+  if (local.port != 0) own->binds_port = true;
+  if (local.address != 0) own->binds_address = true;
   if (local.port == 0) return take_port(*own, local.address);
   own->holds_port = true;
   own->bound_as = ++next_bound_;

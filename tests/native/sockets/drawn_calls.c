@@ -134,6 +134,8 @@ static void do_dup(int slot) {
   const int file = file_of(slot);
   int made = -1;
   printf("%d dup by %d to %d", slot, way, to);
+  if (now.has_set) return;
+  now.has_copies = 1;
   if (way == 0) made = dup(file);
   if (way == 1) made = fcntl(file, ONE_OF(F_DUPFD, F_DUPFD_CLOEXEC), 20);
   if (way >= 2) {

@@ -32,6 +32,9 @@ static struct {
   int first_port;
   int seen_ports[64]; /* ephemeral ports, in the order of their appearance */
   int seen_port_count;
+  /* A socket leaves a set of epoll with its descriptor here, on Linux with the last copy: no sequence has
+   * both. */
+  int has_copies, has_set;
   int bad_percent; /* calls with a descriptor, an address or a length that is wrong */
 } now;
 
@@ -67,6 +70,8 @@ static const char* port_name(int port) {
   if (port == 0) return "0";
   if (port >= now.first_port && port < now.first_port + fixed_ports) {
     sprintf(name, "P%d", port - now.first_port);
+  } else if (is_pair) {
+    return "E"; /* two nodes may give the same number */
   } else {
     if (seen == now.seen_port_count && seen < COUNT(now.seen_ports))
       now.seen_ports[now.seen_port_count++] = port;

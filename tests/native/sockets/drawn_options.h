@@ -181,6 +181,8 @@ static void do_epoll_ctl(int slot, unsigned extra) {
                           extra;
   struct epoll_event event = {.events = events, .data.u32 = (uint32_t)slot};
   printf("%d epoll_ctl %d %x", slot, operation, events);
+  if (now.has_copies) return;
+  now.has_set = 1;
   print_result(epoll_ctl(chance(now.bad_percent) ? ONE_OF(-1, 0, 777) : now.epoll, operation, file_of(slot),
                          pointer_to(&event)));
 }
