@@ -24,6 +24,11 @@ std::int64_t buffer_bytes(std::int64_t asked) {
 }  // namespace
 
 int set_option(SocketOptions& options, SocketOption option, std::int64_t value) {
+  if (option >= SocketOption::first_kept) {
+    options.kept[static_cast<std::size_t>(option) - static_cast<std::size_t>(SocketOption::first_kept)] =
+        value;
+    return 0;
+  }
   switch (option) {
     case SocketOption::reuse_address:
       options.reuse_address = value != 0;
@@ -37,11 +42,17 @@ int set_option(SocketOptions& options, SocketOption option, std::int64_t value) 
     case SocketOption::send_bytes:
       options.send_bytes = buffer_bytes(value);
       return 0;
+    case SocketOption::receive_low:
+      options.receive_low = value;
+      return 0;
     case SocketOption::no_delay:
       options.no_delay = value != 0;
       return 0;
     case SocketOption::keep_alive:
-      options.keep_alive_s = value;
+      options.keep_alive = value != 0;
+      return 0;
+    case SocketOption::keep_idle:
+      options.keep_idle_s = value;
       return 0;
     case SocketOption::user_timeout:
       options.user_timeout_ms = value;
@@ -55,6 +66,9 @@ int set_option(SocketOptions& options, SocketOption option, std::int64_t value) 
 }
 
 std::int64_t get_option(const SocketOptions& options, SocketOption option) {
+  if (option >= SocketOption::first_kept)
+    return options
+        .kept[static_cast<std::size_t>(option) - static_cast<std::size_t>(SocketOption::first_kept)];
   switch (option) {
     case SocketOption::reuse_address:
       return options.reuse_address ? 1 : 0;
@@ -64,10 +78,14 @@ std::int64_t get_option(const SocketOptions& options, SocketOption option) {
       return options.receive_bytes;
     case SocketOption::send_bytes:
       return options.send_bytes;
+    case SocketOption::receive_low:
+      return options.receive_low;
     case SocketOption::no_delay:
       return options.no_delay ? 1 : 0;
     case SocketOption::keep_alive:
-      return options.keep_alive_s;
+      return options.keep_alive ? 1 : 0;
+    case SocketOption::keep_idle:
+      return options.keep_idle_s;
     case SocketOption::user_timeout:
       return options.user_timeout_ms;
     case SocketOption::linger:
@@ -77,26 +95,34 @@ std::int64_t get_option(const SocketOptions& options, SocketOption option) {
   }
 }
 
+bool is_writable(const OneSocket& own) {
+  return 2 * own.seen.room >= own.seen.unsent;
+}
+
+// Linux, tcp_poll().
 short ready_stream(const OneSocket& own) {
+  constexpr int readable = POLLIN | POLLRDNORM;
+  constexpr int writable = POLLOUT | POLLWRNORM;
+  if (own.listens) return static_cast<short>(own.accepted.empty() ? 0 : readable);
   int events = 0;
   if (own.error != 0) events |= POLLERR;
-  switch (own.role) {
-    case OneSocket::Role::fresh:
-      return static_cast<short>(events | POLLOUT | POLLHUP);
-    case OneSocket::Role::listens:
-      return static_cast<short>(own.accepted.empty() ? 0 : POLLIN);
-    case OneSocket::Role::connects:
-      return 0;
-    case OneSocket::Role::connected:
-      break;
-  }
-  const bool is_over = own.reads_no_more || own.seen.may_receive == 0;
-  if (own.seen.received > 0 || is_over || own.error != 0) events |= POLLIN;
-  if (is_over) events |= POLLRDHUP;
-  const bool writes_no_more = own.writes_no_more || own.seen.may_send == 0;
-  if (is_over && writes_no_more) events |= POLLHUP;
-  // Linux, sk_stream_is_writeable(): a third of the buffer is free.
-  if (writes_no_more || 2 * own.seen.room >= own.seen.unsent) events |= POLLOUT;
+  if ((own.reads_no_more && own.writes_no_more) || own.is_closed()) events |= POLLHUP;
+  if (own.reads_no_more) events |= readable | POLLRDHUP;
+  if (own.is_in_handshake()) return static_cast<short>(events);
+  const auto received = static_cast<std::int64_t>(own.seen.received);
+  if (received > 0 && received >= own.options.receive_low) events |= readable;
+  if (own.writes_no_more || is_writable(own)) events |= writable;
+  return static_cast<short>(events);
+}
+
+// Linux, datagram_poll().
+short ready_datagrams(const OneSocket& own, bool can_send) {
+  int events = 0;
+  if (own.error != 0) events |= POLLERR;
+  if (own.reads_no_more) events |= POLLIN | POLLRDNORM | POLLRDHUP;
+  if (own.reads_no_more && own.writes_no_more) events |= POLLHUP;
+  if (!own.queue.empty()) events |= POLLIN | POLLRDNORM;
+  if (can_send) events |= POLLOUT | POLLWRNORM | POLLWRBAND;
   return static_cast<short>(events);
 }
 
@@ -120,12 +146,13 @@ void SocketTable::remove(Number number) {
 
 bool SocketTable::is_taken(const OneSocket& own, Endpoint local) const {
   return any([&](const OneSocket& other) {
-    if (&other == &own || other.type != own.type || other.local.port != local.port) return false;
+    if (&other == &own || other.type != own.type || !other.holds_port || other.local.port != local.port)
+      return false;
     const bool are_apart =
         other.local.address != 0 && local.address != 0 && other.local.address != local.address;
     if (are_apart || (own.options.reuse_port && other.options.reuse_port)) return false;
     const bool are_reused = own.options.reuse_address && other.options.reuse_address;
-    return !are_reused || (own.type == SocketType::stream && other.role == OneSocket::Role::listens);
+    return !are_reused || (own.type == SocketType::stream && other.listens);
   });
 }
 
@@ -133,9 +160,36 @@ bool SocketTable::listens_there(const OneSocket& own) const {
   return any([&](const OneSocket& other) {
     const bool overlaps =
         other.local.address == 0 || own.local.address == 0 || other.local.address == own.local.address;
-    return &other != &own && other.role == OneSocket::Role::listens && other.local.port == own.local.port &&
-           overlaps && !(own.options.reuse_port && other.options.reuse_port);
+    return &other != &own && other.listens && other.local.port == own.local.port && overlaps &&
+           !(own.options.reuse_port && other.options.reuse_port);
   });
+}
+
+bool SocketTable::is_connected_there(const OneSocket& own) const {
+  return any([&](const OneSocket& other) {
+    return &other != &own && other.type == SocketType::stream && other.stack != no_socket &&
+           other.state() != APENET_IP_CLOSED && other.local == own.local && other.remote == own.remote;
+  });
+}
+
+// Linux, __udp4_lib_lookup(): one that is bound to the address before others, then one that is connected.
+OneSocket* SocketTable::receiver_of(Endpoint from, Endpoint target) const {
+  OneSocket* best = nullptr;
+  const auto is_better = [](const OneSocket& left, const OneSocket& right) {
+    const bool left_is_exact = left.local.address != 0;
+    const bool right_is_exact = right.local.address != 0;
+    if (left_is_exact != right_is_exact) return left_is_exact;
+    if (left.has_peer != right.has_peer) return left.has_peer;
+    return left.bound_as > right.bound_as;
+  };
+  for (const auto& socket : sockets_) {
+    if (!socket || socket->type != SocketType::datagram || socket->stack == no_socket) continue;
+    if (socket->local.port != target.port) continue;
+    if (socket->local.address != 0 && socket->local.address != target.address) continue;
+    if (socket->has_peer && socket->remote != from) continue;
+    if (best == nullptr || is_better(*socket, *best)) best = socket.get();
+  }
+  return best;
 }
 
 std::uint16_t SocketTable::ephemeral_port(SocketType type, std::uint32_t address) {

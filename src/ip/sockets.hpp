@@ -38,7 +38,7 @@ enum class SocketOption : std::uint8_t {
   receive_bytes,
   send_bytes,
   no_delay,
-  keep_alive,    // seconds; 0: none
+  keep_alive,    // 0 or 1
   user_timeout,  // milliseconds; 0: none
   linger,        // seconds; -1: none
   error,         // only to read, which clears it
@@ -46,6 +46,26 @@ enum class SocketOption : std::uint8_t {
   unread_bytes,  // only to read: FIONREAD
   unsent_bytes,  // only to read: SIOCOUTQ
   type,          // only to read: SocketType
+  receive_low,   // bytes
+  keep_idle,     // seconds
+  first_kept,    // from here on: numbers that change nothing here, which the process gives and gets back
+};
+inline constexpr std::size_t kept_options = 64;
+
+struct Sending {
+  std::span<const std::byte> data{};
+  std::optional<Endpoint> to{};
+  // What is wrong with the address, or the memory of the data: a negative errno, if nothing else is wrong
+  // before.
+  int address_error = 0;
+  int data_error = 0;
+  bool more_follows = false;  // as MSG_MORE
+};
+
+struct ReceiveMode {
+  bool only_peeks = false;
+  bool may_wait = false;
+  bool has_taken = false;  // the call has bytes already
 };
 
 struct SocketsConfig {
@@ -66,18 +86,19 @@ class Sockets {
   [[nodiscard]] virtual Number open(SocketType type) = 0;
   virtual int bind(Number socket, Endpoint local) = 0;
   virtual int listen(Number socket, int backlog, Time now) = 0;
-  // 0 for a datagram socket; else -EINPROGRESS once it has begun.
-  virtual int connect(Number socket, Endpoint remote, Time now) = 0;
+  // address_error: what is wrong with the address, a negative errno, if nothing else is wrong before. Returns
+  // 0 for a datagram socket; else -EINPROGRESS once it has begun, or -EALREADY.
+  virtual int connect(Number socket, Endpoint remote, int address_error, Time now) = 0;
+  // As connect() with AF_UNSPEC.
+  virtual int disconnect(Number socket, Time now) = 0;
   // How connect() of a stream has ended: -EAGAIN until it is known.
   virtual int connected(Number socket) = 0;
   // The number of the connection's socket.
   virtual std::int64_t accept(Number socket, Endpoint& remote, Time now) = 0;
   // A stream takes as much as it has room for, and at least a byte.
-  // more_follows: as MSG_MORE.
-  virtual std::int64_t send(Number socket, std::span<const std::byte> data, std::optional<Endpoint> to,
-                            bool more_follows, Time now) = 0;
+  virtual std::int64_t send(Number socket, const Sending& sending, Time now) = 0;
   // For datagrams the result is the length that was sent, also if `data` has less room.
-  virtual std::int64_t receive(Number socket, std::span<std::byte> data, bool only_peeks, Endpoint& from,
+  virtual std::int64_t receive(Number socket, std::span<std::byte> data, ReceiveMode mode, Endpoint& from,
                                Time now) = 0;
   virtual int shutdown(Number socket, Direction direction, Time now) = 0;
   // The number is free; the connection goes on to its end.
@@ -87,9 +108,10 @@ class Sockets {
   [[nodiscard]] virtual Endpoint local(Number socket) = 0;
   // -ENOTCONN, or 0.
   virtual int remote(Number socket, Endpoint& remote) = 0;
-  // POLLIN, POLLOUT, POLLERR, POLLHUP, POLLRDHUP of poll(); POLLNVAL if there is no such socket.
+  // As the revents of poll() for all events; POLLNVAL if there is no such socket.
   [[nodiscard]] virtual short ready(Number socket) = 0;
-  // Changes when something has come that ready() tells of: for edge-triggered waits.
+  // For edge-triggered waits. The low half changes when something has come to read, the high half when
+  // something can be written again, and both with all else that ready() tells of.
   [[nodiscard]] virtual std::uint64_t changes(Number socket) = 0;
 
   virtual void arrive(std::span<const std::byte> packet, Time now) = 0;

@@ -96,7 +96,7 @@ Connection connect(Wire& wire) {
   EXPECT_EQ(wire.node(0).bind(made.listener, {0, 80}), 0);
   EXPECT_EQ(wire.node(0).listen(made.listener, 4, wire.now()), 0);
   made.client = wire.node(1).open(SocketType::stream);
-  EXPECT_EQ(wire.node(1).connect(made.client, server_endpoint, wire.now()), -EINPROGRESS);
+  EXPECT_EQ(wire.node(1).connect(made.client, server_endpoint, 0, wire.now()), -EINPROGRESS);
   Endpoint peer;
   std::int64_t accepted = -EAGAIN;
   EXPECT_TRUE(wire.run_until([&] {
@@ -121,13 +121,13 @@ std::vector<std::byte> transfer(Wire& wire, const Connection& on, const std::vec
   wire.run_until([&] {
     const auto left = std::span(data).subspan(sent);
     if (!left.empty()) {
-      const std::int64_t more = wire.node(1).send(on.client, left, {}, false, wire.now());
+      const std::int64_t more = wire.node(1).send(on.client, {.data = left}, wire.now());
       if (more > 0) sent += static_cast<std::size_t>(more);
     }
     std::array<std::byte, 4096> buffer{};
     Endpoint from;
     for (std::int64_t more = 1; more > 0;) {
-      more = wire.node(0).receive(on.server, buffer, false, from, wire.now());
+      more = wire.node(0).receive(on.server, buffer, {}, from, wire.now());
       if (more > 0) received.insert(received.end(), buffer.begin(), buffer.begin() + more);
     }
     return received.size() == data.size();
@@ -177,12 +177,12 @@ TEST(Sockets, RefuseAPortAtWhichNobodyListens) {
   Wire wire;
   Sockets& own = wire.node(1);
   const auto socket = own.open(SocketType::stream);
-  EXPECT_EQ(own.connect(socket, {first_address, 81}, wire.now()), -EINPROGRESS);
+  EXPECT_EQ(own.connect(socket, {first_address, 81}, 0, wire.now()), -EINPROGRESS);
   int result = -EAGAIN;
   EXPECT_TRUE(wire.run_until([&] { return (result = own.connected(socket)) != -EAGAIN; }));
   EXPECT_EQ(result, -ECONNREFUSED);
   EXPECT_EQ(own.connected(socket), 0) << "an error is told once";
-  EXPECT_EQ(own.connect(socket, server_endpoint, wire.now()), -EINPROGRESS)
+  EXPECT_EQ(own.connect(socket, server_endpoint, 0, wire.now()), -EINPROGRESS)
       << "as in Linux, it may try again";
 }
 
@@ -191,19 +191,19 @@ TEST(Sockets, TellTheEndOfAStreamAndAReset) {
   const Connection on = connect(wire);
   std::array<std::byte, 16> buffer{};
   Endpoint from;
-  EXPECT_EQ(wire.node(0).receive(on.server, buffer, false, from, wire.now()), -EAGAIN);
-  EXPECT_EQ(wire.node(0).ready(on.server), POLLOUT);
+  EXPECT_EQ(wire.node(0).receive(on.server, buffer, {}, from, wire.now()), -EAGAIN);
+  EXPECT_EQ(wire.node(0).ready(on.server), POLLOUT | POLLWRNORM);
   EXPECT_EQ(wire.node(1).shutdown(on.client, Direction::write, wire.now()), 0);
-  EXPECT_EQ(wire.node(1).send(on.client, buffer, {}, false, wire.now()), -EPIPE);
+  EXPECT_EQ(wire.node(1).send(on.client, {.data = buffer}, wire.now()), -EPIPE);
   EXPECT_TRUE(wire.run_until([&] { return (wire.node(0).ready(on.server) & POLLIN) != 0; }));
-  EXPECT_EQ(wire.node(0).receive(on.server, buffer, false, from, wire.now()), 0);
-  EXPECT_EQ(wire.node(0).send(on.server, buffer, {}, false, wire.now()), 16);
+  EXPECT_EQ(wire.node(0).receive(on.server, buffer, {}, from, wire.now()), 0);
+  EXPECT_EQ(wire.node(0).send(on.server, {.data = buffer}, wire.now()), 16);
   // What was not read when a socket is closed resets the connection.
   EXPECT_TRUE(wire.run_until([&] { return (wire.node(1).ready(on.client) & POLLIN) != 0; }));
   wire.node(1).close(on.client, wire.now());
   EXPECT_TRUE(wire.run_until([&] { return (wire.node(0).ready(on.server) & POLLERR) != 0; }));
   // Linux, tcp_reset(): EPIPE, because the client had ended its half.
-  EXPECT_EQ(wire.node(0).send(on.server, buffer, {}, false, wire.now()), -EPIPE);
+  EXPECT_EQ(wire.node(0).send(on.server, {.data = buffer}, wire.now()), -EPIPE);
 }
 
 TEST(Sockets, HoldNoMoreConnectionsThanTheBacklog) {
@@ -215,7 +215,7 @@ TEST(Sockets, HoldNoMoreConnectionsThanTheBacklog) {
   std::vector<Sockets::Number> clients;
   for (int i = 0; i < 4; ++i) {
     clients.push_back(wire.node(1).open(SocketType::stream));
-    EXPECT_EQ(wire.node(1).connect(clients.back(), server_endpoint, wire.now()), -EINPROGRESS);
+    EXPECT_EQ(wire.node(1).connect(clients.back(), server_endpoint, 0, wire.now()), -EINPROGRESS);
   }
   const Time limit = wire.now() + Time::from_ps(500'000'000'000);
   wire.run_until([&] { return wire.now() > limit; });
@@ -236,18 +236,18 @@ TEST(Sockets, CarryDatagramsOfAnyLength) {
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, std::size_t{1472}, std::size_t{1473}, std::size_t{60'000}}) {
     const std::vector<std::byte> data = numbered(bytes);
-    EXPECT_EQ(wire.node(1).send(client, data, server_endpoint, false, wire.now()),
+    EXPECT_EQ(wire.node(1).send(client, {.data = data, .to = server_endpoint}, wire.now()),
               static_cast<std::int64_t>(bytes));
     EXPECT_TRUE(wire.run_until([&] { return (wire.node(0).ready(server) & POLLIN) != 0; })) << bytes;
     std::vector<std::byte> buffer(65'536);
     Endpoint from;
-    EXPECT_EQ(wire.node(0).receive(server, buffer, false, from, wire.now()),
-              static_cast<std::int64_t>(bytes));
+    EXPECT_EQ(wire.node(0).receive(server, buffer, {}, from, wire.now()), static_cast<std::int64_t>(bytes));
     buffer.resize(bytes);
     EXPECT_EQ(buffer, data);
     EXPECT_EQ(from.address, first_address + 1);
   }
-  EXPECT_EQ(wire.node(1).send(client, numbered(65'508), server_endpoint, false, wire.now()), -EMSGSIZE);
+  EXPECT_EQ(wire.node(1).send(client, {.data = numbered(65'508), .to = server_endpoint}, wire.now()),
+            -EMSGSIZE);
 }
 
 TEST(Sockets, GiveAPortToOneSocket) {

@@ -16,6 +16,7 @@
 
 namespace apenet::sockets {
 
+inline constexpr std::int64_t us_per_s = 1'000'000;
 inline constexpr std::int64_t ps_per_s = 1'000'000'000'000;
 inline constexpr std::int64_t ps_per_ms = 1'000'000'000;
 inline constexpr std::int64_t ps_per_us = 1'000'000;

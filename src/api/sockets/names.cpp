@@ -82,30 +82,6 @@ struct HostEntry {
 
 }  // namespace
 
-bool read_address(const sockaddr* address, socklen_t length, ipc::SocketEndpoint& endpoint) {
-  sockaddr_in in{};
-  if (address == nullptr || length < sizeof in) {
-    errno = EINVAL;
-    return false;
-  }
-  std::memcpy(&in, address, sizeof in);
-  if (in.sin_family != AF_INET) {
-    errno = EAFNOSUPPORT;
-    return false;
-  }
-  endpoint = {.address = ntohl(in.sin_addr.s_addr), .port = ntohs(in.sin_port)};
-  return true;
-}
-
-void write_address(const ipc::SocketEndpoint& endpoint, sockaddr* address, socklen_t* length) {
-  sockaddr_in in{};
-  in.sin_family = AF_INET;
-  in.sin_addr.s_addr = htonl(endpoint.address);
-  in.sin_port = htons(static_cast<std::uint16_t>(endpoint.port));
-  std::memcpy(address, &in, std::min<std::size_t>(*length, sizeof in));
-  *length = sizeof in;
-}
-
 // The C library's own, for the number: it finds services, and asks no name server.
 APENET_SOCKETS_EXPORT int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
                                       addrinfo** result) {

@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "api/sockets/calls.hpp"
 #include "api/sockets/epoll_sets.hpp"
+#include "api/sockets/program_memory.hpp"
 #include "api/sockets/signals.hpp"
 #include "api/sockets/simulated_socket.hpp"
 
@@ -25,8 +27,19 @@ namespace {
 
 using ipc::SocketPoll;
 
-std::int64_t to_ps(const timespec* limit) {
-  return limit == nullptr ? -1 : limit->tv_sec * ps_per_s + limit->tv_nsec * ps_per_ns;
+constexpr std::int64_t longest_s = 4'000'000;  // the end of virtual time is behind it
+
+// -1: for ever; empty: EINVAL.
+std::optional<std::int64_t> to_ps(const timespec* limit) {
+  if (limit == nullptr) return -1;
+  if (limit->tv_sec < 0 || limit->tv_nsec < 0 || limit->tv_nsec >= ps_per_s / ps_per_ns) return std::nullopt;
+  return std::min<std::int64_t>(limit->tv_sec, longest_s) * ps_per_s + limit->tv_nsec * ps_per_ns;
+}
+std::optional<std::int64_t> to_ps(const timeval* limit) {
+  if (limit == nullptr) return -1;
+  if (limit->tv_sec < 0 || limit->tv_usec < 0) return std::nullopt;
+  const std::int64_t seconds = limit->tv_sec + limit->tv_usec / us_per_s;
+  return std::min(seconds, longest_s) * ps_per_s + limit->tv_usec % us_per_s * ps_per_us;
 }
 std::int64_t to_ps(int timeout_ms) {
   return timeout_ms < 0 ? -1 : timeout_ms * ps_per_ms;
@@ -257,7 +270,22 @@ bool has_sockets(int epoll) {
   return epoll_sets().sets.contains(epoll);
 }
 
+// The host finds what is wrong with a call: a stand-in is in no set, so nothing is changed. 0, or errno.
+int error_of_control(int epoll, int operation, int file, const epoll_event* event) {
+  static const auto real = next<decltype(&::epoll_ctl)>("epoll_ctl");
+  epoll_event copy{};
+  const bool has_event = operation != EPOLL_CTL_DEL;
+  if (has_event && !copy_in(&copy, event, sizeof copy)) return EFAULT;
+  const bool is_operation =
+      operation == EPOLL_CTL_ADD || operation == EPOLL_CTL_MOD || operation == EPOLL_CTL_DEL;
+  real(epoll, is_operation ? EPOLL_CTL_DEL : operation, file, &copy);
+  return errno == ENOENT ? 0 : errno;
+}
+
 int control_set(int epoll, int operation, int file, const epoll_event* event) {
+  const int before = errno;
+  if (const int error = error_of_control(epoll, operation, file, event); error != 0) return fail(error);
+  errno = before;
   const auto socket = known_socket(file);
   has_epoll_sets() = true;
   const std::scoped_lock lock(epoll_sets().mutex);
@@ -281,10 +309,7 @@ int wait_for_set(int epoll, epoll_event* events, int count, std::int64_t most_ps
   // Not epoll_wait(): the shim's calls epoll_pwait() by its name, which is the one below.
   static const auto real = next<decltype(&::epoll_pwait)>("epoll_pwait");
   Caller* const caller = Caller::instance();
-  if (caller == nullptr || count <= 0) {
-    errno = EINVAL;
-    return -1;
-  }
+  if (caller == nullptr || count <= 0) return fail(EINVAL);
   const std::int64_t began_ps = caller->client().clock_ps();
   for (;;) {
     std::vector<SocketPoll> sockets;
@@ -326,8 +351,11 @@ int wait_for_set(int epoll, epoll_event* events, int count, std::int64_t most_ps
       const auto found = set.sockets.find(files[i]);
       if (sockets[i].revents == 0 || found == set.sockets.end()) continue;
       Interest& interest = found->second;
-      events[ready++] = {.events = static_cast<std::uint16_t>(sockets[i].revents),
-                         .data = interest.event.data};
+      const epoll_event found_event{.events = static_cast<std::uint16_t>(sockets[i].revents),
+                                    .data = interest.event.data};
+      if (!copy_out(events + ready, &found_event, sizeof found_event))
+        return ready > 0 ? ready : fail(EFAULT);
+      ++ready;
       if ((interest.event.events & EPOLLET) != 0) interest.skips = sockets[i].changes;
       if ((interest.event.events & EPOLLONESHOT) != 0) interest.is_off = true;
       set.next = files[i] + 1;
@@ -356,6 +384,7 @@ void forget_epoll_set(int epoll) {
 
 APENET_SOCKETS_EXPORT int poll(pollfd* files, nfds_t count, int timeout_ms) {
   static const auto real = next<decltype(&::poll)>("poll");
+  if (!is_readable(files, count * sizeof *files)) return fail(EFAULT);
   if (!any_simulated(files, count)) return real(files, count, timeout_ms);
   return poll_mixed(files, count, to_ps(timeout_ms));
 }
@@ -369,17 +398,20 @@ APENET_SOCKETS_EXPORT int __poll_chk(pollfd* files, nfds_t count, int timeout_ms
 
 APENET_SOCKETS_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   static const auto real = next<decltype(&::ppoll)>("ppoll");
+  if (!is_readable(files, count * sizeof *files)) return fail(EFAULT);
   if (!any_simulated(files, count)) return real(files, count, timeout, mask);
+  const std::optional<std::int64_t> limit_ps = to_ps(timeout);
+  if (!limit_ps) return fail(EINVAL);
   const Masked masked(mask);
-  return masked.wait(to_ps(timeout), [&](std::int64_t most_ps) { return poll_mixed(files, count, most_ps); });
+  return masked.wait(*limit_ps, [&](std::int64_t most_ps) { return poll_mixed(files, count, most_ps); });
 }
 
 APENET_SOCKETS_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
   static const auto real = next<decltype(&::select)>("select");
   const Sets sets{reads, writes, errors};
   if (!any_simulated(count, sets)) return real(count, reads, writes, errors, timeout);
-  return select_mixed(count, sets,
-                      timeout == nullptr ? -1 : timeout->tv_sec * ps_per_s + timeout->tv_usec * ps_per_us);
+  const std::optional<std::int64_t> most_ps = to_ps(timeout);
+  return most_ps && count >= 0 ? select_mixed(count, sets, *most_ps) : fail(EINVAL);
 }
 
 APENET_SOCKETS_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* errors,
@@ -387,9 +419,10 @@ APENET_SOCKETS_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_s
   static const auto real = next<decltype(&::pselect)>("pselect");
   const Sets sets{reads, writes, errors};
   if (!any_simulated(count, sets)) return real(count, reads, writes, errors, timeout, mask);
+  const std::optional<std::int64_t> limit_ps = to_ps(timeout);
+  if (!limit_ps || count < 0) return fail(EINVAL);
   const Masked masked(mask);
-  return masked.wait(to_ps(timeout),
-                     [&](std::int64_t most_ps) { return select_mixed(count, sets, most_ps); });
+  return masked.wait(*limit_ps, [&](std::int64_t most_ps) { return select_mixed(count, sets, most_ps); });
 }
 
 APENET_SOCKETS_EXPORT int epoll_ctl(int epoll, int operation, int file, epoll_event* event) noexcept {
@@ -417,8 +450,10 @@ APENET_SOCKETS_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count
                                        const sigset_t* mask) {
   static const auto real = next<decltype(&::epoll_pwait2)>("epoll_pwait2");
   if (!has_sockets(epoll)) return real(epoll, events, count, timeout, mask);
+  const std::optional<std::int64_t> limit_ps = to_ps(timeout);
+  if (!limit_ps) return fail(EINVAL);
   const Masked masked(mask);
-  return masked.wait(to_ps(timeout),
+  return masked.wait(*limit_ps,
                      [&](std::int64_t most_ps) { return wait_for_set(epoll, events, count, most_ps); });
 }
 

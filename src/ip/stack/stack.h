@@ -48,9 +48,8 @@ typedef struct {
 
 typedef struct {
   uint32_t nagle;
-  int64_t keep_alive_us;   /* 0: none */
-  int64_t user_timeout_us; /* until unacknowledged data ends the connection; 0: never */
-  int64_t ack_delay_us;    /* 0: at once */
+  int64_t keep_alive_us; /* 0: none */
+  int64_t ack_delay_us;  /* 0: at once */
 } apenet_ip_tcp_options;
 
 /* The address with the prefix, and 127.0.0.1/8. seed: of the initial sequence numbers. */
@@ -90,9 +89,10 @@ int apenet_ip_udp_bind(apenet_ip_stack* stack, uint32_t socket, apenet_ip_endpoi
  * stack's. */
 int apenet_ip_udp_send(apenet_ip_stack* stack, uint32_t socket, apenet_ip_endpoint source,
                        apenet_ip_endpoint target, const uint8_t* data, size_t bytes);
-/* The length of the oldest datagram, of which `data` gets as much as it has room for; -1: there is none. */
+/* The length of the oldest datagram, of which `data` gets as much as it has room for; -1: there is none.
+ * target: the address that it was sent to. */
 int64_t apenet_ip_udp_receive(apenet_ip_stack* stack, uint32_t socket, uint8_t* data, size_t bytes,
-                              int only_peeks, apenet_ip_endpoint* source);
+                              apenet_ip_endpoint* source, apenet_ip_endpoint* target);
 int apenet_ip_udp_can_send(const apenet_ip_stack* stack, uint32_t socket);
 /* -1: there is no datagram; else the length of the oldest. */
 int64_t apenet_ip_udp_next_bytes(apenet_ip_stack* stack, uint32_t socket);

@@ -144,7 +144,6 @@ pub struct Tcp {
 pub struct TcpOptions {
     nagle: u32,
     keep_alive_us: i64,
-    user_timeout_us: i64,
     ack_delay_us: i64,
 }
 
@@ -283,7 +282,6 @@ pub unsafe extern "C" fn apenet_ip_tcp_set(stack: *mut Stack, socket: u32, optio
     let tcp = own.tcp(socket);
     tcp.set_nagle_enabled(given.nagle != 0);
     tcp.set_keep_alive(duration_of(given.keep_alive_us));
-    tcp.set_timeout(duration_of(given.user_timeout_us));
     tcp.set_ack_delay(duration_of(given.ack_delay_us));
 }
 
@@ -366,25 +364,20 @@ pub unsafe extern "C" fn apenet_ip_udp_receive(
     socket: u32,
     data: *mut u8,
     bytes: usize,
-    only_peeks: i32,
     source: *mut Endpoint,
+    target: *mut Endpoint,
 ) -> i64 {
     let udp = unsafe { &mut *stack }.udp(socket);
     let data = unsafe { slice::from_raw_parts_mut(data, bytes) };
-    let (datagram, sender) = if only_peeks != 0 {
-        match udp.peek() {
-            Ok((datagram, metadata)) => (datagram, metadata.endpoint),
-            Err(_) => return -1,
-        }
-    } else {
-        match udp.recv() {
-            Ok((datagram, metadata)) => (datagram, metadata.endpoint),
-            Err(_) => return -1,
-        }
+    let Ok((datagram, metadata)) = udp.recv() else {
+        return -1;
     };
     let taken = datagram.len().min(bytes);
     data[..taken].copy_from_slice(&datagram[..taken]);
-    unsafe { *source = Endpoint::of(Some(sender)) };
+    unsafe {
+        *source = Endpoint::of(Some(metadata.endpoint));
+        *target = Endpoint::of(metadata.local_address.map(|address| IpEndpoint::new(address, 0)));
+    }
     datagram.len() as i64
 }
 

@@ -12,9 +12,9 @@ enum class SocketVerb : std::uint8_t {
   open,      // `value`: 1 for datagrams
   bind,      // endpoint
   listen,    // `value`: the backlog
-  connect,   // endpoint
+  connect,   // endpoint; `value`: the negative errno of a wrong address, or 0
   accept,    // the result is the new socket; answer: endpoint
-  send,      // the buffer is read; endpoint, if `has_endpoint`
+  send,      // the buffer is read; endpoint, if `has_endpoint`; `value`: as for connect
   receive,   // the buffer is written; answer: endpoint
   shutdown,  // `value`: as in the call
   close,
@@ -24,8 +24,9 @@ enum class SocketVerb : std::uint8_t {
   get,     // `option`
   poll,    // the buffer is an array of SocketPoll
   cancel,  // ends the wait of the call with the message `value`
+  disconnect,
 };
-inline constexpr std::uint8_t socket_verb_count = 15;
+inline constexpr std::uint8_t socket_verb_count = 16;
 
 enum SocketFlag : std::uint8_t {
   no_wait = 1,
@@ -33,6 +34,7 @@ enum SocketFlag : std::uint8_t {
   takes_all = 4,     // MSG_WAITALL
   has_endpoint = 8,  // a send to this endpoint
   more_follows = 16,
+  only_counts = 32,  // MSG_TRUNC: the bytes of a stream are not written
 };
 
 struct SocketEndpoint {
@@ -56,7 +58,8 @@ struct SocketAnswer {
   SocketEndpoint endpoint{};
 };
 
-// As pollfd. A socket with `skips` = its `changes` is not ready: nothing has come since.
+// As pollfd. skips: `changes` as last reported to an edge-triggered wait, which only what has come since
+// ends.
 struct SocketPoll {
   std::uint32_t socket = 0;
   std::int16_t events = 0;

@@ -28,6 +28,25 @@ ipc::SocketEndpoint from_ip(ip::Endpoint endpoint) {
   return {.address = endpoint.address, .port = endpoint.port};
 }
 
+// What is wrong with the address of the call.
+int error_of(const ipc::SocketCall& call) {
+  return static_cast<int>(call.value);
+}
+
+// Whether an edge-triggered wait ends: something has changed that it asks for, or all.
+bool is_news(const ipc::SocketPoll& polled) {
+  constexpr unsigned half = 32;
+  constexpr int of_reads = POLLIN | POLLRDNORM | POLLPRI | POLLRDHUP;
+  constexpr int of_writes = POLLOUT | POLLWRNORM;
+  if (polled.skips == UINT64_MAX) return true;
+  const std::uint64_t changed = polled.changes ^ polled.skips;
+  const bool reads_changed = static_cast<std::uint32_t>(changed) != 0;
+  const bool writes_changed = changed >> half != 0;
+  if (reads_changed && writes_changed) return true;
+  return (reads_changed && (polled.events & of_reads) != 0) ||
+         (writes_changed && (polled.events & of_writes) != 0);
+}
+
 // The kernel has taken the card's interrupt before the machine tells it of a packet.
 message::DatagramCosts costs_of(const MachineDescription& machine) {
   message::DatagramCosts costs = machine.ip_software.costs;
@@ -82,11 +101,13 @@ bool IpNetwork::is_valid(const ipc::Request& request) {
   std::memcpy(&call, request.inline_data, sizeof call);
   const auto verb = static_cast<std::uint8_t>(call.verb);
   if (verb >= ipc::socket_verb_count || call.most_ps < -1 || call.most_ps > ipc::end_of_time_ps) return false;
-  if (call.option > static_cast<std::uint16_t>(ip::SocketOption::type) || call.endpoint.port > UINT16_MAX)
-    return false;
+  constexpr auto options = static_cast<std::size_t>(ip::SocketOption::first_kept) + ip::kept_options;
+  if (call.option >= options || call.endpoint.port > UINT16_MAX) return false;
   if (call.verb == ipc::SocketVerb::poll)
     return request.bytes % static_cast<std::int64_t>(sizeof(ipc::SocketPoll)) == 0 &&
            request.bytes / static_cast<std::int64_t>(sizeof(ipc::SocketPoll)) <= most_polled;
+  if (call.verb == ipc::SocketVerb::connect || call.verb == ipc::SocketVerb::send)
+    return call.value <= 0 && call.value >= -EHWPOISON;
   return call.verb != ipc::SocketVerb::shutdown || (call.value >= 0 && call.value <= 2);
 }
 
@@ -202,14 +223,18 @@ bool IpNetwork::execute(Call& call, bool is_last, ipc::SocketAnswer& answer) {
       break;
     case ipc::SocketVerb::connect:
       if (!call.has_begun) {
-        answer.result = sockets.connect(asked.socket, to_ip(asked.endpoint), now);
-        if (answer.result != -EINPROGRESS || is_last) return true;
+        answer.result = sockets.connect(asked.socket, to_ip(asked.endpoint), error_of(asked), now);
+        const bool is_on_its_way = answer.result == -EINPROGRESS || answer.result == -EALREADY;
+        if (!is_on_its_way || is_last) return true;
         call.has_begun = true;
         return false;
       }
       answer.result = sockets.connected(asked.socket);
       if (answer.result == -EAGAIN) answer.result = -EINPROGRESS;
       return is_last || answer.result != -EINPROGRESS;
+    case ipc::SocketVerb::disconnect:
+      answer.result = sockets.disconnect(asked.socket, now);
+      break;
     case ipc::SocketVerb::accept:
       answer.result = sockets.accept(asked.socket, endpoint, now);
       answer.endpoint = from_ip(endpoint);
@@ -251,21 +276,18 @@ bool IpNetwork::execute_transfer(Call& call, ip::Sockets& sockets, bool is_last,
 
 // As a blocking send() does, takes all of the data, however long the peer needs to make room.
 bool IpNetwork::send(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
+  ip::Sending sending{.address_error = error_of(call.call),
+                      .more_follows = (call.call.flags & ipc::more_follows) != 0};
   if (call.data.empty() && call.moved_bytes == 0 && call.request.bytes > 0) {
     call.data.resize(static_cast<std::size_t>(call.request.bytes));
-    if (!run_.memory.read(buffer_of(call), call.data)) {
-      answer.result = -EFAULT;
-      return true;
-    }
+    if (!run_.memory.read(buffer_of(call), call.data)) sending.data_error = -EFAULT;
   }
-  std::optional<ip::Endpoint> to;
-  if ((call.call.flags & ipc::has_endpoint) != 0) to = to_ip(call.call.endpoint);
+  if ((call.call.flags & ipc::has_endpoint) != 0) sending.to = to_ip(call.call.endpoint);
   for (;;) {
-    const auto left =
-        std::span<const std::byte>(call.data).subspan(static_cast<std::size_t>(call.moved_bytes));
-    const std::int64_t sent = sockets.send(call.call.socket, left, to,
-                                           (call.call.flags & ipc::more_follows) != 0, run_.simulation.now());
+    sending.data = std::span<const std::byte>(call.data).subspan(static_cast<std::size_t>(call.moved_bytes));
+    const std::int64_t sent = sockets.send(call.call.socket, sending, run_.simulation.now());
     if (sent < 0) {
+      if (sending.data_error != 0) call.data.clear();
       if (sent == -EAGAIN && !is_last) return false;
       answer.result = call.moved_bytes > 0 ? call.moved_bytes : sent;
       return true;
@@ -277,32 +299,42 @@ bool IpNetwork::send(Call& call, ip::Sockets& sockets, bool is_last, ipc::Socket
   }
 }
 
+// A stream keeps what cannot be written to the process.
 bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
+  const ip::Sockets::Number socket = call.call.socket;
+  const bool is_stream =
+      sockets.get(socket, ip::SocketOption::type) == static_cast<std::int64_t>(ip::SocketType::stream);
   const bool peeks = (call.call.flags & ipc::only_peeks) != 0;
+  const bool takes_all = (call.call.flags & ipc::takes_all) != 0;
+  const bool discards = is_stream && (call.call.flags & ipc::only_counts) != 0;
+  ip::ReceiveMode mode{.only_peeks = peeks || is_stream, .may_wait = (call.call.flags & ipc::no_wait) == 0};
   for (;;) {
     const auto room = static_cast<std::size_t>(call.request.bytes - call.moved_bytes);
     received_.resize(std::max(received_.size(), std::min<std::size_t>(room, receive_buffer_bytes)));
     const auto data = std::span(received_).first(std::min<std::size_t>(room, receive_buffer_bytes));
     ip::Endpoint from;
-    const std::int64_t taken = sockets.receive(call.call.socket, data, peeks, from, run_.simulation.now());
+    mode.has_taken = call.moved_bytes > 0;
+    const std::int64_t taken = sockets.receive(socket, data, mode, from, run_.simulation.now());
     answer.endpoint = from_ip(from);
     if (taken < 0) {
       if (taken == -EAGAIN && !is_last) return false;
-      answer.result = call.moved_bytes > 0 ? call.moved_bytes : taken;
+      // Linux, tcp_recvmsg_locked(): a wait for no bytes ends with none.
+      const bool has_waited_for_none =
+          taken == -EAGAIN && is_stream && mode.may_wait && call.request.bytes == 0;
+      answer.result = call.moved_bytes > 0 || has_waited_for_none ? call.moved_bytes : taken;
       return true;
     }
     const auto written = data.first(std::min<std::size_t>(data.size(), static_cast<std::size_t>(taken)));
     ProcessMemory::Place to = buffer_of(call);
     to.address += static_cast<std::uint64_t>(call.moved_bytes);
-    if (!written.empty() && !run_.memory.write(to, written)) {
-      answer.result = -EFAULT;
+    if (!discards && !written.empty() && !run_.memory.write(to, written)) {
+      answer.result = call.moved_bytes > 0 ? call.moved_bytes : -EFAULT;
       return true;
     }
+    if (is_stream && !peeks && taken > 0) sockets.receive(socket, written, {}, from, run_.simulation.now());
     call.moved_bytes += taken;
-    const bool wants_more = (call.call.flags & ipc::takes_all) != 0 && !peeks && taken > 0 &&
-                            call.moved_bytes < call.request.bytes &&
-                            sockets.get(call.call.socket, ip::SocketOption::type) ==
-                                static_cast<std::int64_t>(ip::SocketType::stream);
+    const bool wants_more =
+        is_stream && takes_all && !peeks && taken > 0 && call.moved_bytes < call.request.bytes;
     if (wants_more) continue;
     answer.result = call.moved_bytes;
     return true;
@@ -323,7 +355,7 @@ bool IpNetwork::poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::Socket
     constexpr int always = POLLERR | POLLHUP | POLLNVAL;
     one.changes = sockets.changes(one.socket);
     const int found = sockets.ready(one.socket) & (one.events | always);
-    one.revents = one.changes == one.skips ? std::int16_t{0} : static_cast<std::int16_t>(found);
+    one.revents = is_news(one) ? static_cast<std::int16_t>(found) : std::int16_t{0};
     if (one.revents != 0) ++ready;
   }
   if (ready == 0 && !is_last) return false;

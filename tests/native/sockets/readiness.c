@@ -165,6 +165,7 @@ static void use(void) {
     CHECK(connect(files[i], (const struct sockaddr*)&address, sizeof address) == -1 && errno == EALREADY);
   }
   await_connections(files);
+  CHECK(connect(files[0], (const struct sockaddr*)&address, sizeof address) == 0);
   CHECK(connect(files[0], (const struct sockaddr*)&address, sizeof address) == -1 && errno == EISCONN);
   for (int i = 0; i < connections; ++i)
     CHECK(write(files[i], buffer, 1000 * (size_t)(i + 1)) == 1000 * (i + 1));
