@@ -146,7 +146,9 @@ void SocketTable::remove(Number number) {
 
 bool SocketTable::is_taken(const OneSocket& own, Endpoint local) const {
   return any([&](const OneSocket& other) {
-    if (&other == &own || other.type != own.type || !other.holds_port || other.local.port != local.port)
+    // What waits out a connection's last packets has the port, though its socket has not.
+    const bool holds_port = other.holds_port || other.state() == APENET_IP_TIME_WAIT;
+    if (&other == &own || other.type != own.type || !holds_port || other.local.port != local.port)
       return false;
     const bool are_apart =
         other.local.address != 0 && local.address != 0 && other.local.address != local.address;
