@@ -26,7 +26,9 @@ endif()
 
 add_library(apenet_flags INTERFACE)
 target_compile_options(apenet_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow
-  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Wold-style-cast>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Wold-style-cast>
+  # The braces of a base or a member, which gcc lets generic code leave out.
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-missing-braces>)
 if(APENET_WERROR)
   target_compile_options(apenet_flags INTERFACE -Werror)
 endif()
