@@ -190,17 +190,33 @@ tidy: $(VENV)/.tools
 	  | xargs --max-args 1 --max-procs 2 clang-tidy -p build/tidy --quiet --extra-arg=-Wno-unknown-warning-option
 
 # The package for other hosts, in dist/: built by zig's compilers for glibc 2.28 (cmake/zig.cmake), checked by auditwheel.
+# PROCESSOR=aarch64 is the one for these processors: this host's interpreter cannot import its module, so the types come from
+# the package for this host.
+PROCESSOR := x86_64
+WHEEL := build/wheel-$(PROCESSOR)
+# It offers the platforms of this host's processor.
+audit_wheel = $(BIN)/python -c 'import platform, sys; platform.machine = lambda: "$(PROCESSOR)"; \
+  from auditwheel.main import main; sys.exit(main())'
+ifneq ($(PROCESSOR),x86_64)
+wheel: $(VENV)/.installed
+wheel: for_other = --config-settings cmake.define.APENET_CORE_STUB=$(CURDIR)/build/release/python/bindings/apenet/_core.pyi
+# What scikit-build-core calls the package and the module.
+wheel: names_for_other = export _PYTHON_HOST_PLATFORM=linux-$(PROCESSOR) \
+  SETUPTOOLS_EXT_SUFFIX=".$$($(BIN)/python -c 'import sys; print(sys.implementation.cache_tag)')-$(PROCESSOR)-linux-gnu.so";
+endif
 wheel: $(VENV)/.tools
 	@$(PIP) install --group wheel
-	$(call say,building the package for glibc 2.28)
-	@rm -rf build/wheel && mkdir -p dist
-	@export PATH="$$($(BIN)/python -c 'import ziglang; print(*ziglang.__path__)'):$$PATH"; \
-	  $(PIP) wheel --no-build-isolation --no-deps --wheel-dir build/wheel/made \
-	    --config-settings 'build-dir=build/wheel/{wheel_tag}' --config-settings cmake.build-type=Release \
-	    --config-settings cmake.define.CMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/zig.cmake --config-settings install.strip=false .
-	@auditwheel repair --plat manylinux_2_28_x86_64 --only-plat --exclude libmpi.so.12 --exclude libapelib.so \
-	  --wheel-dir dist build/wheel/made/apenet-*.whl
-	@ls -sh dist/apenet-*.whl
+	$(call say,building the package for glibc 2.28 on $(PROCESSOR))
+	@rm -rf $(WHEEL) && mkdir -p dist
+	@export PATH="$$($(BIN)/python -c 'import ziglang; print(*ziglang.__path__)'):$$PATH"; $(names_for_other) \
+	  $(PIP) wheel --no-build-isolation --no-deps --wheel-dir $(WHEEL)/made \
+	    --config-settings 'build-dir=$(WHEEL)/{wheel_tag}' --config-settings cmake.build-type=Release \
+	    --config-settings cmake.define.APENET_PROCESSOR=$(PROCESSOR) --config-settings cmake.define.APENET_WERROR=ON \
+	    --config-settings cmake.define.CMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/zig.cmake --config-settings install.strip=false \
+	    $(for_other) .
+	@$(audit_wheel) repair --plat manylinux_2_28_$(PROCESSOR) --only-plat --exclude libmpi.so.12 --exclude libapelib.so \
+	  --wheel-dir dist $(WHEEL)/made/apenet-*.whl
+	@ls -sh dist/apenet-*$(PROCESSOR).whl
 
 clean:
 	rm -rf build $(VENV) .venv-openmpi

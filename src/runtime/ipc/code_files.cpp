@@ -77,17 +77,4 @@ bool is_mpi_library(const std::string& file) {
                      [name](std::string_view library) { return name.starts_with(library); });
 }
 
-bool may_be_call(const std::array<std::uint8_t, longest_call_bytes>& before) {
-#if defined(__x86_64__)
-  if (before[2] == 0xe8) return true;  // to a distance of 32 bits
-  // To an address in a register or in memory, which takes 2 to 7 bytes.
-  for (std::size_t at = 0; at + 1 < before.size(); ++at) {
-    if (before[at] == 0xff && (before[at + 1] >> 3 & 7) == 2) return true;
-  }
-  return false;
-#else
-  return before.size() == longest_call_bytes;  // no better knowledge
-#endif
-}
-
 }  // namespace apenet::ipc

@@ -33,8 +33,4 @@ class CodeFiles {
 // Whether a file of code is an MPI library, the C library, or something else that only an MPI library uses.
 [[nodiscard]] bool is_mpi_library(const std::string& file);
 
-// Whether the bytes before an address may be an instruction that calls.
-inline constexpr std::size_t longest_call_bytes = 7;
-[[nodiscard]] bool may_be_call(const std::array<std::uint8_t, longest_call_bytes>& before);
-
 }  // namespace apenet::ipc

@@ -19,17 +19,17 @@ namespace apenet::ipc {
 // answered with SIGXFSZ.
 template <typename Visit>
 void ImageRecords::visit_bytes(std::size_t offset, Visit visit) const {
-  constexpr std::size_t page = 4096;
   if (!is_found()) return;
   const int before = errno;
   const int file = host_call(SYS_openat, AT_FDCWD, paths_.images.data(), O_RDWR | O_CLOEXEC);
   if (file >= 0) {
-    const std::size_t begin = offset / page * page;
-    void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(begin));
+    const std::size_t begin = offset / page_bytes * page_bytes;
+    void* memory =
+        mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(begin));
     host_call(SYS_close, file, 0);
     if (memory != MAP_FAILED) {
       visit(static_cast<std::byte*>(memory) + (offset - begin));
-      munmap(memory, page);
+      munmap(memory, page_bytes);
     }
   }
   errno = before;
@@ -91,8 +91,7 @@ void ImageRecords::forget_made(std::uint32_t rank, std::string_view name) const 
 std::uint32_t own_process_id() {
   std::array<char, 16> text{};
   std::uint32_t process_id = 0;
-  const int bytes =
-      host_call(SYS_readlink, "/proc/self", text.data(), static_cast<std::uint64_t>(text.size()));
+  const int bytes = read_link("/proc/self", text.data(), text.size());
   if (bytes > 0) std::from_chars(text.data(), text.data() + bytes, process_id);
   return process_id;
 }

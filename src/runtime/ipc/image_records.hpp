@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/ipc/pages.hpp"
 #include "runtime/ipc/simulation_paths.hpp"
 
 namespace apenet::ipc {
@@ -77,8 +78,7 @@ struct ImageLayout {
     return (record_count + std::size_t{rank}) * sizeof(ImageRecord);
   }
   static constexpr std::size_t names_offset(std::uint32_t process_count, std::uint32_t rank) {
-    constexpr std::size_t page = 4096;
-    return (finding_offset(process_count) + page - 1) / page * page + std::size_t{rank} * sizeof(MadeNames);
+    return round_to_pages(finding_offset(process_count)) + std::size_t{rank} * sizeof(MadeNames);
   }
   static constexpr std::size_t total_bytes(std::uint32_t process_count) {
     return names_offset(process_count, process_count);

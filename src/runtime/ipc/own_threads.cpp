@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/old_calls.hpp"
 #include "runtime/ipc/system_call.hpp"
 
 namespace apenet::ipc {
@@ -131,7 +132,8 @@ SeenThread see_state(std::int32_t process, std::int32_t id) {
   const std::string_view shown = shown_of(process, id, "/syscall", text);
   if (shown.empty()) return {.state = ThreadState::limited};
   const SystemCall call = parse_system_call(shown);
-  const bool is_of_vfork = call.number == SYS_vfork || call.number == SYS_clone || call.number == SYS_clone3;
+  const bool is_of_vfork =
+      call.number == old_call::vfork || call.number == SYS_clone || call.number == SYS_clone3;
   if (call.number < 0 || (letter == 'D' && !is_of_vfork) || (is_own && is_of_disk(call)))
     return {.state = ThreadState::runs};
   return {.state = has_time_limit(call) ? ThreadState::limited : ThreadState::blocked,

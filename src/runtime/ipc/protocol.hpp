@@ -16,6 +16,7 @@
 #include "runtime/ipc/clock.hpp"
 #include "runtime/ipc/direct_note.hpp"
 #include "runtime/ipc/outside_note.hpp"
+#include "runtime/ipc/pages.hpp"
 #include "runtime/ipc/program_messages.hpp"
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
@@ -309,11 +310,9 @@ struct Running {
 // the parts are unused.
 struct Layout {
   std::uint32_t process_count;
-  static constexpr std::size_t page = 4096;
-  static constexpr std::size_t round_up(std::size_t bytes) { return (bytes + page - 1) / page * page; }
-  static constexpr std::size_t running_offset() { return round_up(sizeof(Header)); }
+  static constexpr std::size_t running_offset() { return round_to_pages(sizeof(Header)); }
   [[nodiscard]] constexpr std::size_t block_offset(std::uint32_t rank) const {
-    return running_offset() + page + rank * round_up(sizeof(Block));
+    return running_offset() + page_bytes + rank * round_to_pages(sizeof(Block));
   }
   [[nodiscard]] constexpr std::size_t slot_offset(std::uint32_t rank, std::uint32_t slot) const {
     const std::size_t arenas = block_offset(process_count);
@@ -327,17 +326,17 @@ struct Layout {
     return event_place_offset(process_count, 0) + std::size_t{rank} * window_bytes;
   }
   [[nodiscard]] constexpr std::size_t notes_offset(std::uint32_t rank) const {
-    return window_offset(process_count) + rank * round_up(sizeof(RankNotes));
+    return window_offset(process_count) + rank * round_to_pages(sizeof(RankNotes));
   }
   [[nodiscard]] constexpr std::size_t regions_offset(std::uint32_t rank) const {
-    return notes_offset(process_count) + rank * round_up(sizeof(RegionTable));
+    return notes_offset(process_count) + rank * round_to_pages(sizeof(RegionTable));
   }
   // The order of the rank's threads, and of those of the processes that it has started.
   [[nodiscard]] constexpr std::size_t order_offset(std::uint32_t rank) const {
-    return regions_offset(process_count) + rank * round_up(sizeof(OrderTable));
+    return regions_offset(process_count) + rank * round_to_pages(sizeof(OrderTable));
   }
   [[nodiscard]] constexpr std::size_t sockets_offset(std::uint32_t rank) const {
-    return order_offset(process_count) + rank * round_up(sizeof(SocketBoard));
+    return order_offset(process_count) + rank * round_to_pages(sizeof(SocketBoard));
   }
   [[nodiscard]] constexpr std::size_t total_bytes() const { return sockets_offset(process_count); }
 };

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/ipc/old_calls.hpp"
+
 namespace apenet::ipc {
 
 // number is -1 if the thread is in no system call or the host does not tell.
@@ -33,6 +35,9 @@ struct SystemCall {
   };
   for (std::uint64_t& argument : call.arguments) read(argument);
   read(call.stack);
+  // As the C library makes pause() where the kernel has no such call.
+  if (call.number == SYS_ppoll && call.arguments[1] == 0 && call.arguments[2] == 0)
+    call.number = old_call::pause;
   return call;
 }
 
@@ -53,14 +58,14 @@ struct SystemCall {
       return true;
     case SYS_futex:
       return call.arguments[3] != 0;
-    case SYS_poll:
+    case old_call::poll:
       return static_cast<std::int32_t>(call.arguments[2]) > 0;
-    case SYS_epoll_wait:
+    case old_call::epoll_wait:
     case SYS_epoll_pwait:
       return static_cast<std::int32_t>(call.arguments[3]) > 0;
     case SYS_ppoll:
       return call.arguments[2] != 0;
-    case SYS_select:
+    case old_call::select:
     case SYS_pselect6:
       return call.arguments[4] != 0;
     case SYS_rt_sigtimedwait:

@@ -140,8 +140,7 @@ const char* why_unfollowed(const char* path) {
 bool is_tracer(const char* path) {
   static constexpr std::array<std::string_view, 7> tracers = {"strace", "ltrace",      "gdb", "gdbserver",
                                                               "lldb",   "lldb-server", "rr"};
-  return std::find(tracers.begin(), tracers.end(), name_of(path)) != tracers.end() &&
-         host_call(SYS_access, path, X_OK) == 0;
+  return std::find(tracers.begin(), tracers.end(), name_of(path)) != tracers.end() && is_executable(path);
 }
 
 const char* why_unfollowed_child(const char* path) {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "runtime/ipc/code_files.hpp"
+#include "runtime/ipc/call_instructions.hpp"
 
 namespace apenet {
 namespace {
@@ -22,7 +22,8 @@ bool read_memory(int process_id, std::uint64_t address, void* to, std::size_t by
 }
 
 // The C library keeps a thread's control block at the upper end of its stack. It begins with its own address,
-// twice (tcbhead_t: tcb, dtv, self). The memory behind it belongs to others, even within one mapping.
+// twice (tcbhead_t: tcb, dtv, self), on x86-64. The memory behind it belongs to others, even within one
+// mapping.
 bool begins_control_block(const std::vector<std::uint64_t>& words, std::size_t i, std::uint64_t from) {
   const std::uint64_t address = from + i * sizeof(std::uint64_t);
   return words[i] == address && i + 2 < words.size() && words[i + 2] == address;
@@ -56,7 +57,7 @@ const CodePlaces::Mapping* CodePlaces::mapping_of(std::uint64_t address) const {
 
 // Whether the instruction before the address may be a call.
 bool CodePlaces::follows_call(std::uint64_t address) const {
-  std::array<std::uint8_t, ipc::longest_call_bytes> before{};
+  ipc::CallBytes before{};
   return address >= before.size() &&
          read_memory(process_id_, address - before.size(), before.data(), before.size()) &&
          ipc::may_be_call(before);
@@ -83,7 +84,8 @@ std::vector<std::uint64_t> CodePlaces::calls_on_stack(std::uint64_t from, std::s
   std::vector<std::uint64_t> calls;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (begins_control_block(words, i, from)) break;
-    if (mapping_of(words[i]) != nullptr && follows_call(words[i])) calls.push_back(words[i]);
+    const std::uint64_t address = ipc::code_address(words[i]);
+    if (mapping_of(address) != nullptr && follows_call(address)) calls.push_back(address);
   }
   return calls;
 }
@@ -117,18 +119,12 @@ std::string CodePlaces::function_of(std::uint64_t address) {
 
 // Stubs that lead to other files have no name.
 bool CodePlaces::may_leave_file(std::uint64_t address) {
-#if defined(__x86_64__)
-  constexpr std::uint8_t direct_call = 0xe8;
-  std::array<std::uint8_t, 5> call{};
-  if (address < call.size() || !read_memory(process_id_, address - call.size(), call.data(), call.size()))
+  ipc::CallBytes before{};
+  if (address < before.size() ||
+      !read_memory(process_id_, address - before.size(), before.data(), before.size()))
     return true;
-  if (call[0] != direct_call) return true;
-  std::int32_t distance = 0;
-  std::memcpy(&distance, call.data() + 1, sizeof distance);
-  return function_of(address + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance))).empty();
-#else
-  return address != 0;
-#endif
+  const std::optional<std::int64_t> distance = ipc::distance_of_call(before);
+  return !distance || function_of(address + static_cast<std::uint64_t>(*distance)).empty();
 }
 
 std::string CodePlaces::line_of_call(std::uint64_t address, SourceLines& lines) {

@@ -11,10 +11,10 @@
 namespace apenet {
 namespace {
 
-constexpr auto kinds = static_cast<std::uint32_t>(ipc::UncaughtCall::count);
+constexpr auto uncaught_kinds = static_cast<std::uint32_t>(ipc::UncaughtCall::count);
 
 // What comes after the name of the rank and, but for the last two, of the object.
-constexpr std::array<std::string_view, kinds> reasons{
+constexpr std::array<std::string_view, uncaught_kinds> reasons{
     " makes system calls itself, which this host does not let the simulator catch "
     "(prctl(PR_SET_SYSCALL_USER_DISPATCH), Linux 5.11 or later on x86-64): its clocks, sleeps and waits are "
     "the host's",
@@ -41,7 +41,7 @@ std::vector<std::string> direct_call_warnings(const RankTable& table) {
   for (std::uint32_t rank = 0; rank < table.size(); ++rank) {
     const ipc::DirectNote& note = table.direct(rank);
     const std::uint32_t bits = note.uncaught;
-    for (std::uint32_t kind = 0; kind < kinds; ++kind) {
+    for (std::uint32_t kind = 0; kind < uncaught_kinds; ++kind) {
       if ((bits >> kind & 1U) == 0) continue;
       ranks_of[{kind, names_object(kind) ? validation::text(note.object) : std::string()}].push_back(rank);
     }

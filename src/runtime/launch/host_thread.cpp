@@ -16,6 +16,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/ipc/old_calls.hpp"
+
 namespace apenet {
 namespace {
 
@@ -164,18 +166,18 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
     case SYS_accept4:
     case SYS_connect:
       return call.arguments[0] <= last_standard ? "" : meeting_file(process_id, call.arguments[0]);
-    case SYS_open:
+    case ipc::old_call::open:
     case SYS_openat:
       return first_line(task_path(process_id, thread_id) + "/wchan") == "wait_for_partner" ? "a pipe or fifo"
                                                                                            : "";
-    case SYS_poll:
+    case ipc::old_call::poll:
     case SYS_ppoll:
       return call.arguments[1] == 1 && first_polled(process_id, call.arguments[0]) == STDIN_FILENO ? ""
                                                                                                    : many;
-    case SYS_select:
+    case ipc::old_call::select:
     case SYS_pselect6:
       return call.arguments[0] == STDIN_FILENO + 1 ? "" : many;
-    case SYS_epoll_wait:
+    case ipc::old_call::epoll_wait:
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2:
       return many;

@@ -22,6 +22,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/ipc/code_files.hpp"
+#include "runtime/ipc/old_calls.hpp"
 #include "runtime/launch/code_places.hpp"
 #include "runtime/launch/host_timers.hpp"
 #include "runtime/launch/remote_memory.hpp"
@@ -196,13 +198,13 @@ WaitEnd HostWaits::end_of_call(int process_id, const SystemCall& call) {
       return end_of_copy(process_id, arguments[0], arguments[2]);
     case SYS_tee:
       return end_of_copy(process_id, arguments[0], arguments[1]);
-    case SYS_poll:
+    case ipc::old_call::poll:
     case SYS_ppoll:
       return end_of_poll(process_id, arguments[0], arguments[1]);
-    case SYS_select:
+    case ipc::old_call::select:
     case SYS_pselect6:
       return end_of_select(process_id, call);
-    case SYS_epoll_wait:
+    case ipc::old_call::epoll_wait:
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2:
       return end_of_epoll(process_id, arguments[0]);
@@ -221,11 +223,11 @@ WaitEnd HostWaits::end_of_call(int process_id, const SystemCall& call) {
     case SYS_mq_timedreceive:
     case SYS_mq_timedsend:
       return files_.end_of_queue(process_id, arguments[0]);
-    case SYS_pause:
+    case ipc::old_call::pause:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
       return end_of_signal(process_id, awaited_signals(process_id, call));
-    case SYS_open:
+    case ipc::old_call::open:
       return end_of_open(process_id, static_cast<std::uint64_t>(AT_FDCWD), arguments[0]);
     case SYS_openat:
       return end_of_open(process_id, arguments[0], arguments[1]);
@@ -265,7 +267,7 @@ WaitEnd HostWaits::end_of_open(int process_id, std::uint64_t folder, std::uint64
     if (other == process_id) continue;
     for (const int thread_id : threads_of(other)) {
       const SystemCall call = system_call(other, thread_id);
-      if (call.number != SYS_open && call.number != SYS_openat) continue;
+      if (call.number != ipc::old_call::open && call.number != SYS_openat) continue;
       const bool is_at = call.number == SYS_openat;
       const std::string name =
           opened_path(other, is_at ? call.arguments[0] : static_cast<std::uint64_t>(AT_FDCWD),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/ipc/old_calls.hpp"
 #include "runtime/launch/host_waits.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
@@ -38,7 +39,7 @@ std::string meeting_to_prove(const SystemCall& call) {
     case SYS_mq_timedreceive:
     case SYS_mq_timedsend:
       return "a message queue";
-    case SYS_pause:
+    case ipc::old_call::pause:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
       return "a signal";

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/ipc/code_symbols.hpp"
+#include "runtime/ipc/old_calls.hpp"
 #include "runtime/ipc/thread_order.hpp"
 #include "runtime/launch/code_places.hpp"
 #include "runtime/launch/host_thread.hpp"
@@ -282,18 +283,18 @@ std::string describe_call(int process_id, const SystemCall& call, const OpenFile
     case SYS_flock:
     case SYS_fcntl:
       return "waits for a lock on " + file();
-    case SYS_open:
+    case ipc::old_call::open:
       return describe_opening(read_text(process_id, call.arguments[0]));
     case SYS_openat:
       return describe_opening(read_text(process_id, call.arguments[1]));
-    case SYS_epoll_wait:
+    case ipc::old_call::epoll_wait:
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2:
       return describe_files("epoll_wait", watched_by_epoll(process_id, call.arguments[0]), process_id, files);
-    case SYS_poll:
+    case ipc::old_call::poll:
     case SYS_ppoll:
       return describe_files("poll", polled_files(process_id, call), process_id, files);
-    case SYS_select:
+    case ipc::old_call::select:
     case SYS_pselect6:
       return "waits in select for files or sockets";
     case SYS_wait4:
@@ -302,7 +303,7 @@ std::string describe_call(int process_id, const SystemCall& call, const OpenFile
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
       return "sleeps";
-    case SYS_pause:
+    case ipc::old_call::pause:
       return "waits in pause for a signal";
     case SYS_rt_sigsuspend:
       return "waits in sigsuspend for a signal";

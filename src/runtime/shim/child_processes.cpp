@@ -1,6 +1,7 @@
 #include "runtime/shim/child_processes.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -279,8 +280,6 @@ APENET_EXPORT pid_t fork() noexcept {
   return child;
 }
 
-#if defined(__x86_64__)
-
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
 
 APENET_HIDDEN void apenet_vfork_begins() {
@@ -308,6 +307,9 @@ APENET_HIDDEN pid_t apenet_vfork_ends(long result) {
 
 // The child returns first, and overwrites the stack below the caller's frame: the address to which both
 // return waits in a register meanwhile, as in the C library.
+#if defined(__x86_64__)
+
+static_assert(SYS_vfork == 58);
 __asm__(R"(
     .text
     .globl  vfork
@@ -342,7 +344,39 @@ vfork:
     .size   vfork, .-vfork
 )");
 
-static_assert(SYS_vfork == 58);
+#elif defined(__aarch64__)
+
+static_assert(SYS_clone == 220 && (CLONE_VM | CLONE_VFORK | SIGCHLD) == 0x4111);
+__asm__(R"(
+    .text
+    .globl  vfork
+    .type   vfork, %function
+vfork:
+    .cfi_startproc
+    hint    #34
+    stp     x29, x30, [sp, #-16]!
+    .cfi_adjust_cfa_offset 16
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    bl      apenet_vfork_begins
+    ldp     x29, x30, [sp], #16
+    .cfi_adjust_cfa_offset -16
+    .cfi_restore x29
+    .cfi_restore x30
+    mov     x0, #0x4111
+    mov     x1, #0
+    mov     x2, #0
+    mov     x3, #0
+    mov     x4, #0
+    mov     x8, #220
+    mov     x8, x8
+    svc     #0
+    cbz     x0, 1f
+    b       apenet_vfork_ends
+1:  ret
+    .cfi_endproc
+    .size   vfork, .-vfork
+)");
 
 #endif
 

@@ -9,7 +9,8 @@
 
 #if !defined(__x86_64__)
 
-// The option is rejected before anything starts.
+// The option is rejected before anything starts: most kernels cannot trap reads of aarch64's counter
+// (CNTVCT_EL0).
 void apenet::shim::begin_cycle_counter() {}
 apenet::shim::Untrapped::Untrapped() {}
 apenet::shim::Untrapped::~Untrapped() {}

@@ -39,17 +39,7 @@ void note_uncaught(ipc::UncaughtCall what) {
 
 }  // namespace apenet::shim
 
-#if !defined(__x86_64__)
-
-namespace apenet::shim {
-
-void follow_direct_calls() {}
-void catch_direct_calls() {}
-void let_direct_calls_pass() {}
-
-}  // namespace apenet::shim
-
-#else
+#if defined(__x86_64__)
 
 #include <link.h>
 #include <sys/prctl.h>
@@ -307,12 +297,6 @@ void begin_to_catch() {
 
 }  // namespace
 
-void follow_direct_calls() {
-  if (find_direct_code()) begin_to_catch();
-  catch_direct_calls();
-  publish_uncaught();
-}
-
 void catch_direct_calls() {
   if (!catching.is_on || is_caught) return;
   make_answer_stack();
@@ -347,6 +331,32 @@ APENET_EXPORT int prctl(int option, ...) noexcept {
 
 }  // namespace apenet::shim
 
+#else
+
+// The kernel has no syscall user dispatch on these processors. Direct calls get the host's answers, and the
+// run says so, as on an x86-64 host without it.
+namespace apenet::shim {
+namespace {
+
+void begin_to_catch() {
+  note_uncaught(ipc::UncaughtCall::all);
+}
+
+}  // namespace
+
+void catch_direct_calls() {}
+void let_direct_calls_pass() {}
+
+}  // namespace apenet::shim
+
+#endif
+
+void apenet::shim::follow_direct_calls() {
+  if (find_direct_code()) begin_to_catch();
+  catch_direct_calls();
+  publish_uncaught();
+}
+
 // The C library's dlopen() uses the path of its caller, so it must return to it. Without RTLD_DEEPBIND: with
 // it, the library and those that it needs would use the C library's clocks, and MPI's functions, past the
 // shim.
@@ -357,6 +367,7 @@ __attribute__((visibility("hidden"), used)) void apenet_find_dlopen() {
 }
 }
 
+#if defined(__x86_64__)
 __asm__(R"(
     .text
     .globl  dlopen
@@ -388,5 +399,39 @@ dlopen:
     .cfi_endproc
     .size   dlopen, .-dlopen
 )");
-
+#elif defined(__aarch64__)
+__asm__(R"(
+    .text
+    .globl  dlopen
+    .type   dlopen, %function
+dlopen:
+    .cfi_startproc
+    hint    #34
+    and     w1, w1, #~8
+    mrs     x16, tpidr_el0
+    adrp    x17, :gottprel:apenet_has_loaded
+    ldr     x17, [x17, #:gottprel_lo12:apenet_has_loaded]
+    mov     w9, #1
+    strb    w9, [x16, x17]
+    adrp    x16, apenet_host_dlopen
+    ldr     x16, [x16, #:lo12:apenet_host_dlopen]
+    cbz     x16, 1f
+    br      x16
+1:  stp     x29, x30, [sp, #-32]!
+    .cfi_adjust_cfa_offset 32
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    stp     x0, x1, [sp, #16]
+    bl      apenet_find_dlopen
+    ldp     x0, x1, [sp, #16]
+    ldp     x29, x30, [sp], #32
+    .cfi_adjust_cfa_offset -32
+    .cfi_restore x29
+    .cfi_restore x30
+    adrp    x16, apenet_host_dlopen
+    ldr     x16, [x16, #:lo12:apenet_host_dlopen]
+    br      x16
+    .cfi_endproc
+    .size   dlopen, .-dlopen
+)");
 #endif

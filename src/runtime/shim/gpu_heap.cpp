@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/ipc/pages.hpp"
+
 namespace apenet::shim {
 namespace {
 
@@ -24,7 +26,7 @@ bool GpuHeap::reserve() {
 void* GpuHeap::allocate(std::size_t bytes) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (bytes > reserved_bytes || !reserve()) return nullptr;
-  const std::uint64_t size = std::max<std::uint64_t>(bytes + page_bytes - 1, page_bytes) & ~(page_bytes - 1);
+  const std::uint64_t size = ipc::round_to_pages(std::max<std::size_t>(bytes, 1));
   std::uint64_t begin = begin_;
   for (const auto& [used_begin, used_end] : used_) {
     if (used_begin - begin >= size) break;

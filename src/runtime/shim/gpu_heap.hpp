@@ -16,7 +16,6 @@ class GpuHeap {
  public:
   // Programs of real GPUs reserve several times the memory of a GPU, and let allocations grow into it.
   static constexpr std::size_t reserved_bytes = std::size_t{4} << 40;
-  static constexpr std::size_t page_bytes = 4096;
 
   GpuHeap() = default;
   GpuHeap(const GpuHeap&) = delete;

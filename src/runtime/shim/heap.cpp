@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/ipc/pages.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -27,7 +28,7 @@ constexpr std::size_t step = 16;             // between the sizes of small chunk
 constexpr std::size_t largest_small = 1032;  // kept for each thread
 // What a program has freed before it began MPI, it may need again.
 constexpr std::size_t most_used_up = std::size_t{64} << 20U;
-constexpr std::uintptr_t page = 4096;
+constexpr std::uintptr_t page = ipc::page_bytes;
 constexpr std::size_t least_given_back = 16 * page;
 
 std::uintptr_t heap_end() {

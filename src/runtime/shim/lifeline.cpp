@@ -47,7 +47,7 @@ void hold() {
   host_call(SYS_fcntl, own.fd, F_SETFL, O_RDONLY | O_NONBLOCK | O_ASYNC);
   // The simulator may have ended before the signal was set up.
   pollfd gone{.fd = own.fd, .events = 0, .revents = 0};
-  if (host_call(SYS_poll, &gone, 1, 0) > 0 && (gone.revents & POLLHUP) != 0)
+  if (apenet::ipc::poll_now(&gone, 1) > 0 && (gone.revents & POLLHUP) != 0)
     host_call(SYS_kill, host_call(SYS_getpid, 0, 0), SIGKILL);
 }
 

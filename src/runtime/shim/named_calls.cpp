@@ -177,7 +177,7 @@ long time_call(long number, const CallWords& given) {
       return OWN(gettimeofday)(given.pointer<timeval>(0), given.pointer(1));
     case SYS_settimeofday:
       return OWN(settimeofday)(given.pointer<const timeval>(0), given.pointer<const struct timezone>(1));
-    case SYS_time:
+    case ipc::old_call::time:
       return OWN(time)(given.pointer<time_t>(0));
     case SYS_times:
       return OWN(times)(given.pointer<tms>(0));
@@ -196,7 +196,7 @@ long time_call(long number, const CallWords& given) {
 // Anything else of the list is a call of time_call().
 long timer_call(long number, const CallWords& given) {
   switch (number) {
-    case SYS_alarm:
+    case ipc::old_call::alarm:
       return OWN(alarm)(static_cast<unsigned>(given.number(0)));
     case SYS_getitimer:
       return OWN(getitimer)(static_cast<__itimer_which_t>(given.number(0)), given.pointer<itimerval>(1));
@@ -239,7 +239,7 @@ long queue(long number, const CallWords& given) {
 // Waits for signals and processes, and what is sent to them.
 long process_call(long number, const CallWords& given) {
   switch (number) {
-    case SYS_pause:
+    case ipc::old_call::pause:
       return OWN(pause)();
     case SYS_kill:
       return OWN(kill)(given.number(0), given.number(1));
@@ -286,37 +286,37 @@ long named_call(long number, const CallArguments& arguments) {
       return OWN(read)(given.number(0), given.pointer(1), given.size(2));
     case SYS_write:
       return OWN(write)(given.number(0), given.pointer<const void>(1), given.size(2));
-    case SYS_poll:
+    case ipc::old_call::poll:
       return OWN(poll)(given.pointer<pollfd>(0), given.size(1), given.number(2));
     case SYS_ppoll:
       return poll_by_kernel(given);
-    case SYS_select:
+    case ipc::old_call::select:
       return OWN(select)(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
                          given.pointer<fd_set>(3), given.pointer<timeval>(4));
     case SYS_pselect6:
       return select_by_kernel(given);
-    case SYS_epoll_create:
+    case ipc::old_call::epoll_create:
       return OWN(epoll_create)(given.number(0));
     case SYS_epoll_create1:
       return OWN(epoll_create1)(given.number(0));
     case SYS_epoll_ctl:
       return OWN(epoll_ctl)(given.number(0), given.number(1), given.number(2), given.pointer<epoll_event>(3));
-    case SYS_epoll_wait:
+    case ipc::old_call::epoll_wait:
       return OWN(epoll_wait)(given.number(0), given.pointer<epoll_event>(1), given.number(2),
                              given.number(3));
     case SYS_epoll_pwait:
       return epoll_by_kernel(given, false);
     case SYS_epoll_pwait2:
       return epoll_by_kernel(given, true);
-    case SYS_access:
+    case ipc::old_call::access:
       return OWN(access)(given.pointer<const char>(0), given.number(1));
     case SYS_faccessat:
       return OWN(faccessat)(given.number(0), given.pointer<const char>(1), given.number(2), 0);
-    case SYS_pipe:
+    case ipc::old_call::pipe:
       return OWN(pipe)(given.pointer<int>(0));
     case SYS_pipe2:
       return OWN(pipe2)(given.pointer<int>(0), given.number(1));
-    case SYS_eventfd:
+    case ipc::old_call::eventfd:
       return OWN(eventfd)(static_cast<unsigned>(given.number(0)), 0);
     case SYS_eventfd2:
       return OWN(eventfd)(static_cast<unsigned>(given.number(0)), given.number(1));

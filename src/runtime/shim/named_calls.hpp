@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "runtime/ipc/old_calls.hpp"
+
 namespace apenet::shim {
 
 using CallArguments = std::array<long, 6>;
@@ -13,15 +15,15 @@ using CallArguments = std::array<long, 6>;
 inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_read,
     SYS_write,
-    SYS_poll,
-    SYS_access,
-    SYS_pipe,
-    SYS_select,
+    ipc::old_call::poll,
+    ipc::old_call::access,
+    ipc::old_call::pipe,
+    ipc::old_call::select,
     SYS_sched_yield,
-    SYS_pause,
+    ipc::old_call::pause,
     SYS_nanosleep,
     SYS_getitimer,
-    SYS_alarm,
+    ipc::old_call::alarm,
     SYS_setitimer,
     SYS_connect,
     SYS_socketpair,
@@ -34,8 +36,8 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_rt_sigtimedwait,
     SYS_rt_sigsuspend,
     SYS_settimeofday,
-    SYS_time,
-    SYS_epoll_create,
+    ipc::old_call::time,
+    ipc::old_call::epoll_create,
     SYS_semtimedop,
     SYS_timer_create,
     SYS_timer_settime,
@@ -46,7 +48,7 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_clock_gettime,
     SYS_clock_getres,
     SYS_clock_nanosleep,
-    SYS_epoll_wait,
+    ipc::old_call::epoll_wait,
     SYS_epoll_ctl,
     SYS_mq_timedsend,
     SYS_mq_timedreceive,
@@ -56,7 +58,7 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_ppoll,
     SYS_epoll_pwait,
     SYS_timerfd_create,
-    SYS_eventfd,
+    ipc::old_call::eventfd,
     SYS_timerfd_settime,
     SYS_timerfd_gettime,
     SYS_eventfd2,
@@ -71,7 +73,7 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
 
 // The calls that libapenet-sockets.so answers for its sockets. Reads, writes and waits are named calls.
 inline constexpr auto socket_calls = std::to_array<unsigned>({
-    SYS_close,      SYS_readv,      SYS_writev,      SYS_ioctl,       SYS_dup,      SYS_dup2,
+    SYS_close,      SYS_readv,      SYS_writev,      SYS_ioctl,       SYS_dup,      ipc::old_call::dup2,
     SYS_dup3,       SYS_fcntl,      SYS_sendfile,    SYS_splice,      SYS_socket,   SYS_bind,
     SYS_listen,     SYS_accept,     SYS_accept4,     SYS_getsockname, SYS_sendto,   SYS_recvfrom,
     SYS_sendmsg,    SYS_recvmsg,    SYS_shutdown,    SYS_getpeername, SYS_sendmmsg, SYS_recvmmsg,

@@ -272,9 +272,8 @@ APENET_EXPORT int dup3(int file, int other, int flags) noexcept {
 }
 
 APENET_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
-  static const auto real = next<int (*)(unsigned, unsigned, int)>("close_range");
   const FileClose closing(closer_of_many());
-  return real(first, last, flags);
+  return ipc::host_call(SYS_close_range, first, last, static_cast<std::uint64_t>(flags));
 }
 
 APENET_EXPORT void closefrom(int first) noexcept {

@@ -109,7 +109,7 @@ bool is_unshared(OwnFile& own) {
 // Or at its end: a read does not wait.
 bool is_readable(int file) {
   pollfd polled{.fd = file, .events = POLLIN, .revents = 0};
-  return host_call(SYS_poll, &polled, 1, 0) == 1;
+  return ipc::poll_now(&polled, 1) == 1;
 }
 
 bool is_own(int file, int depth);

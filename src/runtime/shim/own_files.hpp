@@ -39,10 +39,7 @@ void for_unpublished_files(void (*use)(const ipc::MadeFile& made));
 class PolledFiles final : public ipc::HostReadiness {
  public:
   explicit PolledFiles(std::span<pollfd> files) : files_(files) {}
-  [[nodiscard]] bool is_there() override {
-    constexpr int no_wait = 0;
-    return ipc::host_call(SYS_poll, files_.data(), files_.size(), no_wait) != 0;
-  }
+  [[nodiscard]] bool is_there() override { return ipc::poll_now(files_.data(), files_.size()) != 0; }
 
  private:
   std::span<pollfd> files_;

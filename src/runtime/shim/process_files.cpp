@@ -24,7 +24,7 @@ std::string_view read_of(int process, int thread, const char* file, ProcessText&
 std::string_view link_of(int process, std::uint64_t fd, ProcessText& buffer) {
   ProcessPath path;
   std::snprintf(path.data(), path.size(), "/proc/%d/fd/%llu", process, static_cast<unsigned long long>(fd));
-  const int bytes = host_call(SYS_readlink, path.data(), buffer.data(), buffer.size());
+  const int bytes = ipc::read_link(path.data(), buffer.data(), buffer.size());
   return {buffer.data(), static_cast<std::size_t>(std::max(bytes, 0))};
 }
 

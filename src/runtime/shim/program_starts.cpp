@@ -185,7 +185,7 @@ class StartNote {
     const char* folders = own_variable("PATH");
     Path path;
     for_parts(folders != nullptr ? folders : "/bin:/usr/bin", ":", [&](std::string_view folder) {
-      if (!join(path, folder, file) || ipc::host_call(SYS_access, path.data(), X_OK) != 0) return true;
+      if (!join(path, folder, file) || !ipc::is_executable(path.data())) return true;
       check_file(path.data());
       return false;
     });
@@ -263,8 +263,7 @@ bool find_path(Path& path, int descriptor) {
   char* end = link.data();
   for (const char letter : std::string_view("/proc/self/fd/")) *end++ = letter;
   *std::to_chars(end, end + 12, descriptor).ptr = '\0';
-  const int bytes =
-      ipc::host_call(SYS_readlink, link.data(), path.data(), static_cast<std::uint64_t>(path.size() - 1));
+  const int bytes = ipc::read_link(link.data(), path.data(), path.size() - 1);
   path[bytes < 0 ? 0 : static_cast<std::size_t>(bytes)] = '\0';
   return bytes > 0;
 }

@@ -205,10 +205,10 @@ APENET_EXPORT FILE* popen(const char* command, const char* mode) {
 APENET_EXPORT int pclose(FILE* stream) {
   for (ShellStream& one : shell_streams()) {
     FILE* open = stream;
-    if (stream == nullptr || !one.stream.compare_exchange_strong(open, nullptr)) continue;
-    const pid_t shell = one.shell.exchange(0);
+    if (is_null(stream) || !one.stream.compare_exchange_strong(open, nullptr)) continue;
+    const pid_t process = one.shell.exchange(0);
     fclose(stream);
-    return await_shell(shell);
+    return await_shell(process);
   }
   const HostPace pace(pacing_client());
   return next<int (*)(FILE*)>("pclose")(stream);

@@ -93,4 +93,37 @@ dlsym:
     .cfi_endproc
     .size   dlsym, .-dlsym
 )");
+#elif defined(__aarch64__)
+__asm__(R"(
+    .text
+    .globl  dlsym
+    .type   dlsym, %function
+dlsym:
+    .cfi_startproc
+    hint    #34
+    add     x16, x0, #1
+    cmp     x16, #1
+    b.hi    2f
+    adrp    x16, apenet_host_dlsym
+    ldr     x16, [x16, #:lo12:apenet_host_dlsym]
+    cbz     x16, 1f
+    br      x16
+1:  stp     x29, x30, [sp, #-32]!
+    .cfi_adjust_cfa_offset 32
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    stp     x0, x1, [sp, #16]
+    bl      apenet_find_dlsym
+    ldp     x0, x1, [sp, #16]
+    ldp     x29, x30, [sp], #32
+    .cfi_adjust_cfa_offset -32
+    .cfi_restore x29
+    .cfi_restore x30
+    adrp    x16, apenet_host_dlsym
+    ldr     x16, [x16, #:lo12:apenet_host_dlsym]
+    br      x16
+2:  b       apenet_look_up
+    .cfi_endproc
+    .size   dlsym, .-dlsym
+)");
 #endif

@@ -5,8 +5,6 @@
 //
 // Those for sockets go to libapenet-sockets.so, if it is loaded. All other calls pass as in the C library's
 // function, without a stack frame of ours, because the child of syscall(SYS_vfork) returns through it.
-#if defined(__x86_64__)
-
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -236,13 +234,16 @@ constexpr std::size_t known_calls = 512;
 
 constexpr std::array<std::uint8_t, known_calls> ways_of_calls() {
   std::array<std::uint8_t, known_calls> ways{};
-  for (const unsigned number : named_calls) ways[number] = is_named;
-  ways[SYS_futex] = is_named;
-  for (const unsigned number : socket_calls) ways[number] = of_sockets;
-  for (const unsigned number : {SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group})
-    ways[number] = ends_image;
-  for (const unsigned number : {SYS_fork, SYS_vfork, SYS_clone3}) ways[number] = starts;
-  ways[SYS_clone] = starts_flags;
+  const auto set = [&ways](unsigned number, Way way) {
+    if (number < ways.size()) ways[number] = way;  // others are old calls that this processor does not have
+  };
+  for (const unsigned number : named_calls) set(number, is_named);
+  set(SYS_futex, is_named);
+  for (const unsigned number : socket_calls) set(number, of_sockets);
+  for (const unsigned number : {SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group}) set(number, ends_image);
+  for (const int number : {int{ipc::old_call::fork}, int{ipc::old_call::vfork}, SYS_clone3})
+    set(static_cast<unsigned>(number), starts);
+  set(SYS_clone, starts_flags);
   return ways;
 }
 
@@ -262,6 +263,7 @@ apenet::shim::Way apenet::shim::way_of_call(long number) {
 
 static_assert(CLONE_NEWPID == 0x20000000 && apenet::shim::known_calls == 512);
 
+#if defined(__x86_64__)
 __asm__(R"(
     .text
     .globl  syscall
@@ -307,5 +309,51 @@ syscall:
     .cfi_endproc
     .size   syscall, .-syscall
 )");
-
+#elif defined(__aarch64__)
+__asm__(R"(
+    .text
+    .globl  syscall
+    .type   syscall, %function
+syscall:
+    .cfi_startproc
+    hint    #34
+    cmp     x0, #511
+    b.hi    0f
+    adrp    x16, apenet_call_ways
+    add     x16, x16, #:lo12:apenet_call_ways
+    ldrb    w16, [x16, x0]
+    cbz     w16, 0f
+    cmp     w16, #2
+    b.lo    1f
+    b.eq    3f
+    cmp     w16, #5
+    b.eq    5f
+    cmp     w16, #4
+    b.ne    4f
+    and     x1, x1, #~0x20000000
+4:  adrp    x16, apenet_has_started
+    mov     w17, #1
+    strb    w17, [x16, #:lo12:apenet_has_started]
+0:  mov     x8, x0
+    mov     x0, x1
+    mov     x1, x2
+    mov     x2, x3
+    mov     x3, x4
+    mov     x4, x5
+    mov     x5, x6
+    mov     x8, x8
+    svc     #0
+    cmn     x0, #4095
+    b.hs    2f
+    ret
+1:  b       apenet_named_call
+2:  b       apenet_call_failed
+3:  b       apenet_start_call
+5:  adrp    x16, :got:apenet_socket_call
+    ldr     x16, [x16, #:got_lo12:apenet_socket_call]
+    cbz     x16, 0b
+    b       apenet_socket_way
+    .cfi_endproc
+    .size   syscall, .-syscall
+)");
 #endif

@@ -25,7 +25,7 @@ bool is_timer(int file) {
   char* const begin = path.data() + std::strlen(path.data());
   *std::to_chars(begin, path.data() + path.size() - 1, file).ptr = '\0';
   std::array<char, 64> name{};
-  const int bytes = host_call(SYS_readlink, path.data(), name.data(), name.size());
+  const int bytes = ipc::read_link(path.data(), name.data(), name.size());
   return bytes > 0 &&
          std::string_view(name.data(), static_cast<std::size_t>(bytes)) == "anon_inode:[timerfd]";
 }
