@@ -88,7 +88,7 @@ class LibraryChecks {
     static thread_local Checked value;
     return value;
   }
-  // Of other threads.
+  // What other threads have done.
   [[nodiscard]] std::uint64_t progress() const {
     return client_.order() == nullptr ? 0 : client_.order()->progress();
   }
