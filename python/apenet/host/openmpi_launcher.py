@@ -130,7 +130,8 @@ class OpenMpiLauncher:
 
 def _over_tcp(transfers: str) -> dict[str, str]:
     """The parameters of ranks whose user asks for MPI over the sockets of the simulated nodes (`btl tcp`)."""
-    return {_TRANSFERS: transfers, "OMPI_MCA_pml": "ob1"} if "tcp" in transfers.split(",") else {}
+    asks = not transfers.startswith("^") and "tcp" in transfers.split(",")  # ^ excludes all that follow
+    return {_TRANSFERS: transfers, "OMPI_MCA_pml": "ob1"} if asks else {}
 
 
 def without_lost_connections(words: bytes) -> bytes:

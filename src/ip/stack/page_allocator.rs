@@ -11,14 +11,14 @@ unsafe extern "C" {
 }
 
 const LEAST_BYTES: usize = 64 * 1024;
+const LEAST_PAGE_BYTES: usize = 4096;
 const READ_WRITE: i32 = 1 | 2; // PROT_READ, PROT_WRITE
 const PRIVATE_ANONYMOUS: i32 = 0x02 | 0x20; // MAP_PRIVATE, MAP_ANONYMOUS
 
 pub struct PageAllocator;
 
-/// No type of the stack asks for more than the alignment of a page.
 fn is_large(layout: Layout) -> bool {
-    layout.size() >= LEAST_BYTES
+    layout.size() >= LEAST_BYTES && layout.align() <= LEAST_PAGE_BYTES
 }
 
 unsafe impl GlobalAlloc for PageAllocator {

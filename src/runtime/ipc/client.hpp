@@ -26,9 +26,12 @@ extern "C" __attribute__((weak)) void apenet_goes_on(const apenet::ipc::LeftAlar
 // The shim defines it (shim/threads.cpp). Whether the thread, by its id of the host, serves a library, and
 // does nothing for which the program waits.
 extern "C" __attribute__((weak)) bool apenet_serves_library(std::int32_t thread);
-// Which call of MPI the calling thread is in, if that is not one that only tests; else 0. Differs from call
-// to call.
+// In a rank of Open MPI over sockets: which call of MPI the calling thread is in, if that is not one that
+// only tests; else 0. Differs from call to call. MPI_Finalize is finalising_mpi_call.
 extern "C" __attribute__((weak)) std::uint64_t apenet_waiting_mpi_call();
+namespace apenet::ipc {
+inline constexpr std::uint64_t finalising_mpi_call = UINT64_MAX;
+}
 // The order of the process's threads, which the shim owns (shim/ordered_threads.cpp). Each call gives the
 // same address.
 extern "C" __attribute__((weak, const)) apenet::ipc::ThreadOrder* apenet_thread_order();

@@ -1,9 +1,10 @@
 #include "runtime/shim/affinity.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
@@ -15,30 +16,60 @@ namespace apenet::shim {
 namespace {
 
 struct Setting {
-  std::atomic<pthread_t> thread{};  // 0: free
+  pthread_t thread{};  // 0: free
   cpu_set_t cores{};
 };
 
 // A thread that finds no room has the host's answers.
-constinit std::array<Setting, ipc::ThreadOrder::most_threads> settings{};
-constinit std::atomic<bool> has_settings{false};
+struct Settings {
+  std::atomic_flag lock;
+  bool is_in_use = false;
+  std::array<Setting, ipc::ThreadOrder::most_threads> all{};
 
-Setting* find(pthread_t thread) {
-  if (!has_settings) return nullptr;
-  const auto found = std::find_if(settings.begin(), settings.end(),
-                                  [thread](const Setting& one) { return one.thread == thread; });
-  return found == settings.end() ? nullptr : &*found;
+  Setting* find(pthread_t thread) {
+    if (!is_in_use) return nullptr;
+    const auto found =
+        std::find_if(all.begin(), all.end(), [thread](const Setting& one) { return one.thread == thread; });
+    return found == all.end() ? nullptr : &*found;
+  }
+};
+
+constinit Settings settings;
+
+// Others hold it for some copies only.
+class SettingsLock {
+ public:
+  SettingsLock() {
+    while (settings.lock.test_and_set(std::memory_order_acquire)) continue;
+  }
+  ~SettingsLock() { settings.lock.clear(std::memory_order_release); }
+  SettingsLock(const SettingsLock&) = delete;
+  SettingsLock& operator=(const SettingsLock&) = delete;
+};
+
+void free_after_fork() {
+  settings.lock.clear();
 }
 
-void set(pthread_t thread, const cpu_set_t& cores) {
-  has_settings = true;
-  Setting* setting = find(thread);
-  for (Setting& one : settings) {
-    if (setting != nullptr) break;
-    pthread_t none{};
-    if (one.thread.compare_exchange_strong(none, thread)) setting = &one;
+// As the host has it: the cores that exist.
+cpu_set_t existing(const cpu_set_t& given) {
+  static const long count = std::min<long>(sysconf(_SC_NPROCESSORS_CONF), CPU_SETSIZE);
+  cpu_set_t cores{};
+  for (long i = 0; i < count; ++i) {
+    if (CPU_ISSET(i, &given)) CPU_SET(i, &cores);
   }
-  if (setting != nullptr) setting->cores = cores;
+  return cores;
+}
+
+void set(pthread_t thread, const cpu_set_t& given) {
+  static const int reset_in_children = pthread_atfork(nullptr, nullptr, free_after_fork);
+  static_cast<void>(reset_in_children);
+  const cpu_set_t cores = existing(given);
+  const SettingsLock lock;
+  settings.is_in_use = true;
+  Setting* setting = settings.find(thread);
+  if (setting == nullptr) setting = settings.find(pthread_t{});
+  if (setting != nullptr) *setting = {.thread = thread, .cores = cores};
 }
 
 // Sets that are larger or smaller than usual are the host's.
@@ -49,11 +80,18 @@ void note_set(pthread_t thread, std::size_t bytes, const cpu_set_t* cores) {
   set(thread, given);
 }
 
+std::optional<cpu_set_t> setting_of(pthread_t thread) {
+  const SettingsLock lock;
+  const Setting* const setting = settings.find(thread);
+  return setting == nullptr ? std::nullopt : std::optional(setting->cores);
+}
+
 bool show(pthread_t thread, std::size_t bytes, cpu_set_t* cores) {
-  const Setting* const setting = find(thread);
-  if (setting == nullptr || bytes < sizeof *cores) return false;
+  if (bytes < sizeof *cores) return false;
+  const std::optional<cpu_set_t> known = setting_of(thread);
+  if (!known) return false;
   std::memset(cores, 0, bytes);
-  *cores = setting->cores;
+  *cores = *known;
   return true;
 }
 
@@ -69,16 +107,14 @@ std::optional<cpu_set_t> affinity_to_inherit(const pthread_attr_t* attributes) {
   if (attributes != nullptr && pthread_attr_getaffinity_np(attributes, sizeof cores, &cores) == 0 &&
       CPU_COUNT(&cores) < CPU_SETSIZE)  // all: none was set
     return cores;
-  const Setting* const own = find(pthread_self());
-  return own == nullptr ? std::nullopt : std::optional(own->cores);
+  return setting_of(pthread_self());
 }
 
-void note_affinity(pthread_t thread, const std::optional<cpu_set_t>& cores) {
-  if (cores) {
-    set(thread, *cores);
-  } else if (Setting* const before = find(thread); before != nullptr) {
-    before->thread = pthread_t{};  // a thread that has ended had this name
-  }
+void begin_with_affinity(const std::optional<cpu_set_t>& cores) {
+  if (cores) return set(pthread_self(), *cores);
+  const SettingsLock lock;
+  // A thread that has ended may have had this name.
+  if (Setting* const before = settings.find(pthread_self()); before != nullptr) *before = {};
 }
 
 APENET_EXPORT int sched_setaffinity(pid_t thread, std::size_t bytes, const cpu_set_t* cores) noexcept {

@@ -12,7 +12,7 @@ namespace apenet::shim {
 // What a thread that is about to be created inherits: of the attributes, or of its creator. nullopt: the
 // program has set neither.
 [[nodiscard]] std::optional<cpu_set_t> affinity_to_inherit(const pthread_attr_t* attributes);
-// The thread begins with these cores.
-void note_affinity(pthread_t thread, const std::optional<cpu_set_t>& cores);
+// The calling thread begins with these cores.
+void begin_with_affinity(const std::optional<cpu_set_t>& cores);
 
 }  // namespace apenet::shim

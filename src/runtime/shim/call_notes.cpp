@@ -173,12 +173,13 @@ Word file_at(Word address) {
 constinit thread_local ipc::CallNote* own_note = nullptr;
 constinit thread_local std::array<std::uint32_t, static_cast<std::size_t>(MpiCall::count)> own_calls{};
 
+constinit ipc::CallNote shared_note{};
+
 ipc::CallNote* claim_note(RankNotes& notes) {
   static std::mutex mutex;
-  static ipc::CallNote beyond;
   thread_local ThreadEnd end;
   const std::lock_guard<std::mutex> guard(mutex);
-  own_note = &beyond;
+  own_note = &shared_note;
   for (ipc::CallNote& note : notes.calls) {
     if (note.taken.get() != 0) continue;
     note.taken.set(1);
@@ -223,12 +224,6 @@ void end_start(ipc::Client& client, Word request) {
 Word request_at(Word requests, Word index) {
   const std::uint32_t bytes = library().handle_bytes;
   return bytes == 0 || requests == 0 ? 0 : requests + index * static_cast<Word>(bytes);
-}
-
-APENET_EXPORT std::uint64_t apenet_waiting_mpi_call() {
-  ipc::Client* const client = virtual_client();
-  if (client == nullptr || !is_in_call() || client->calls().is_testing()) return 0;
-  return std::uint64_t{static_cast<std::uint16_t>(own_note->call.get())} << 32U | own_note->number.get();
 }
 
 void begin_wait_for_all(ipc::Client& client, Word requests, Word count) {

@@ -29,8 +29,9 @@ Word handle_at(Word address);
 // The same for a file, whose handle is an address in every library.
 Word file_at(Word address);
 
-// The note of this thread; nullptr before its first call. Threads beyond noted_threads share one note that is
-// never read.
+// The note of this thread; nullptr before its first call. Threads beyond noted_threads share one, which tells
+// nothing.
+extern constinit ipc::CallNote shared_note;
 extern constinit thread_local ipc::CallNote* own_note __attribute__((tls_model("initial-exec")));
 // How often this thread has called each function. A thread counts for itself, so that the order of threads
 // changes no number.

@@ -174,6 +174,24 @@ int initialise(const void* caller, const char* function, Arguments... arguments)
   return result;
 }
 
+// The thread is in MPI_Finalize.
+constinit thread_local bool is_finalising = false;
+
+class Finalising {
+ public:
+  Finalising() { is_finalising = true; }
+  ~Finalising() { is_finalising = false; }
+  Finalising(const Finalising&) = delete;
+  Finalising& operator=(const Finalising&) = delete;
+};
+
+// Whether MPI sends over sockets of the simulated nodes (host/openmpi_launcher.py).
+bool is_over_sockets() {
+  if (abi() != Abi::openmpi) return false;
+  const char* const layer = std::getenv("OMPI_MCA_pml");
+  return layer != nullptr && std::strcmp(layer, "ob1") == 0;
+}
+
 // Open MPI waits here for its process manager, and checks for messages meanwhile. Whether a rank still meets
 // a message would depend on how long the manager takes. So each rank first checks until all ranks wait and
 // the network is empty.
@@ -212,6 +230,7 @@ int finalise(const void* caller) {
   }
   // Open MPI sends nothing here, but receives for as long as its process manager lets it wait.
   if (client != nullptr && !is_mpich()) client->block().clock.hold();
+  const Finalising finalising;
   if (client != nullptr && abi() == Abi::openmpi) await_empty_network(*client);
   const int result = leave(original);
   client = rank_client();
@@ -267,6 +286,16 @@ double clock_tick_s() {
 }
 
 }  // namespace
+
+APENET_EXPORT std::uint64_t apenet_waiting_mpi_call() {
+  static const bool counts = is_over_sockets();  // called when MPI has begun
+  if (!counts) return 0;
+  if (is_finalising) return ipc::finalising_mpi_call;
+  ipc::Client* const client = virtual_client();
+  if (client == nullptr || !is_in_call() || own_note == &shared_note || client->calls().is_testing())
+    return 0;
+  return std::uint64_t{static_cast<std::uint16_t>(own_note->call.get())} << 32U | own_note->number.get();
+}
 
 // Exported under both names: a profiler or the Fortran bindings between program and library call the
 // profiling name.

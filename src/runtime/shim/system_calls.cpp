@@ -107,13 +107,13 @@ class EarlyFutexWait {
  public:
   EarlyFutexWait(const void* word, ipc::OrderedThread* own) : own_(own) {
     if (own_ == nullptr) return;
-    thread_order().go_outside(*own_);
     for (std::atomic<const void*>& place : places) {
       const void* free = nullptr;
       if (!place.compare_exchange_strong(free, word)) continue;
       place_ = &place;
-      return;
+      break;
     }
+    thread_order().go_outside(*own_);
   }
   ~EarlyFutexWait() {
     if (own_ == nullptr) return;

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/affinity.hpp"
 #include "runtime/shim/clocks.hpp"
@@ -102,6 +103,7 @@ struct Beginning {
   ipc::OrderedThread* entry;  // nullptr: it is not ordered
   bool serves_library;
   std::optional<cpu_set_t> cores;
+  std::shared_ptr<std::atomic<bool>> has_cores;  // set when the thread has begun with them; nullptr: none
 };
 
 // In how many rounds the C library still calls the destructors of a thread's keys before the life ends. The
@@ -148,7 +150,8 @@ Result begin(void* argument) {
   const auto* const given = static_cast<Beginning<Result>*>(argument);
   const Beginning<Result> beginning = *given;
   delete given;
-  note_affinity(pthread_self(), beginning.cores);
+  begin_with_affinity(beginning.cores);
+  if (beginning.has_cores) beginning.has_cores->store(true);
   catch_direct_calls();
   if (beginning.entry == nullptr) {
     is_unordered = true;
@@ -182,12 +185,13 @@ int create_thread(const pthread_t* thread, const void* creator, const std::optio
     OrderedThread* const entry = is_ordered ? thread_order().create(own) : nullptr;
     if (is_ordered && entry == nullptr) refuse_thread();
     if (entry != nullptr) entry->lives_in_call = progresses_messages(creator);
-    auto beginning =
-        std::make_unique<Beginning<Result>>(Beginning<Result>{routine, argument, entry, serves, cores});
+    const auto has_cores = cores ? std::make_shared<std::atomic<bool>>(false) : nullptr;
+    auto beginning = std::make_unique<Beginning<Result>>(
+        Beginning<Result>{routine, argument, entry, serves, cores, has_cores});
     const int failed = create(begin<Result>, beginning.get());
     if (failed == 0) {
-      static_cast<void>(beginning.release());    // the thread's now
-      if (cores) note_affinity(*thread, cores);  // the creator may ask before the thread has begun
+      static_cast<void>(beginning.release());                                  // the thread's now
+      while (has_cores && !*has_cores) ipc::host_call(SYS_sched_yield, 0, 0);  // the creator may ask for them
       if (entry != nullptr) thread_order().note_identity(*entry, *thread);
     } else if (entry != nullptr) {
       thread_order().end(*entry);
