@@ -67,9 +67,9 @@ class CalledFrom {
       const void* place = nullptr;
       bool is_library = false;
     };
-    static thread_local Answer known;
-    if (known.place != own()) known = {.place = own(), .is_library = lies_in_library(own())};
-    return known.is_library;
+    static thread_local Answer value;
+    if (value.place != own()) value = {.place = own(), .is_library = lies_in_library(own())};
+    return value.is_library;
   }
 
  private:
