@@ -133,7 +133,7 @@ class LibraryChecks {
   }
   // What other threads have done.
   [[nodiscard]] std::uint64_t progress() const {
-    return client_.order() == nullptr ? 0 : client_.order()->progress();
+    return client_.order() == nullptr || !client_.order()->in_use() ? 0 : client_.order()->progress();
   }
 
   ipc::Client& client_;
