@@ -5,7 +5,9 @@ set(ip_stack_source ${PROJECT_SOURCE_DIR}/src/ip/stack)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${ip_stack_source}/stack.rs ${ip_stack_source}/page_allocator.rs ${ip_stack_source}/Cargo.toml ${ip_stack_source}/Cargo.lock)
 option(APENET_IP "Build the TCP/IP stack for `apenet run --ip`, which needs cargo" ON)
-if(APENET_IP AND NOT CMAKE_CROSSCOMPILING)
+# cargo builds for the host's processor. Rust's library asks for newer functions of the C library only when it runs, so the
+# archive is also for the older systems of cmake/zig.cmake.
+if(APENET_IP AND CMAKE_SYSTEM_PROCESSOR STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
   find_program(CARGO_PROGRAM cargo HINTS $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin)
   if(CARGO_PROGRAM)
     execute_process(

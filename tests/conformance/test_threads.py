@@ -39,7 +39,7 @@ def test_a_thread_reads_from_a_file_of_the_process_when_another_one_writes(apene
 
 def test_a_thread_sees_the_cores_that_the_program_has_set(apenet, build):
     """The simulator moves ranks to other cores, and oneCCL ends if its threads seem to run elsewhere."""
-    done = apenet("run", "-n", "4", "--machine", "ape16", "--", build(HERE / "c" / "own_cores.c"))
+    done = apenet("run", "-n", "4", "--machine", "ape16", "--", build(HERE / "threads" / "own_cores.c"))
     assert (done.returncode, done.stdout) == (0, 4 * "0 wrong\n"), done.stderr
 
 

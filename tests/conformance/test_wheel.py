@@ -4,6 +4,7 @@ That for aarch64 is built and read, but not run.
 """
 
 import functools
+import shutil
 import subprocess
 import sys
 import venv
@@ -107,3 +108,15 @@ def test_threads_that_leave_a_sleep_are_unwound(installed, build, case):
         [installed / "venv/bin/apenet", "run", "-n", "2", "--", program, case], cwd=installed, check=False
     )
     assert done.returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="the stack is compiled by cargo")
+def test_it_has_the_sockets_of_the_nodes(installed):
+    python = shutil.which("python3", path="/usr/bin") or sys.executable
+    serve = "import socket; print(socket.create_server(('', 70)).accept()[0].recv(9))"
+    ask = "import socket, time; time.sleep(1); socket.create_connection(('node0', 70)).send(b'hello')"
+    command = ["run", "--ip", "-n", "1", "--", python, "-c", serve, ":", "-n", "1", python, "-c", ask]
+    done = subprocess.run(
+        [installed / "venv/bin/apenet", *command], cwd=installed, check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "b'hello'\n"), done.stderr

@@ -50,7 +50,7 @@ using ipc::host_call;
 constexpr const char* plan_variable = "APENET_RANK_PLAN";
 // A rank's variables are written over those whose names begin so, one after the other, where they lie: there
 // /proc/PID/environ shows them, by which tools find the ranks of a run.
-constexpr std::string_view place = "APENET_RANK_PLACE_";
+constexpr std::string_view place_prefix = "APENET_RANK_PLACE_";
 constexpr std::size_t streams = 3;
 constexpr std::size_t own_descriptors = 3;  // input, output and error of this process
 
@@ -114,7 +114,7 @@ bool for_variables(Reader reader, const Rank& rank, Take take) {
   int left = rank.variables;
   for (char** entry = environ; *entry != nullptr && left > 0; ++entry) {
     const std::string_view old = *entry;
-    if (!old.starts_with(place)) continue;
+    if (!old.starts_with(place_prefix)) continue;
     const std::string_view text = reader.text();
     if (text.size() > old.size()) return false;
     take(*entry, text);
