@@ -109,8 +109,8 @@ bool divert_kernel_clocks() {
   const std::uint64_t begin = getauxval(AT_SYSINFO_EHDR);
   if (begin == 0) return true;
   const Image image(begin);
-  constexpr std::size_t page = 4096;
-  const std::size_t bytes = (image.bytes() + page - 1) / page * page;
+  constexpr std::size_t page_bytes = 4096;
+  const std::size_t bytes = (image.bytes() + page_bytes - 1) / page_bytes * page_bytes;
   auto* const memory = reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr)
   if (bytes == 0 || mprotect(memory, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return false;
   for (std::size_t i = 0; i < functions.size(); ++i) {
