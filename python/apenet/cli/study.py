@@ -174,7 +174,9 @@ def print_study(study: Study, rows: Sequence[Row]) -> None:
         _print_intervals(rows, axes, value)
     else:
         varied = [name for name in axes if name in varying(rows, axes)]
-        names = [*varied, *varying(rows, measured_columns(rows, axes))]
+        measured = measured_columns(rows, axes)
+        told = {value, *varying(rows, measured)}
+        names = [*varied, *(name for name in measured if name in told)]
         _print_rows(rows, names, names)
     for axis, machines in without_effect(rows, [name for name in axes if name != DRAW]):
         output().print(f"{axis} changes no result on {', '.join(machines)}", markup=False)
