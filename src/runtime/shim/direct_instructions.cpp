@@ -150,8 +150,8 @@ bool has_direct_call(Code code) {
 #elif defined(__aarch64__)
 
 // An instruction is a word of 32 bits.
-constexpr std::uint32_t call = 0xd4000001;      // svc #0
-constexpr std::uint32_t own_call = 0xaa0803e8;  // APENET_OWN_CALL
+constexpr std::uint32_t call_word = 0xd4000001;      // svc #0
+constexpr std::uint32_t own_call_word = 0xaa0803e8;  // APENET_OWN_CALL
 constexpr std::size_t word_bytes = sizeof(std::uint32_t);
 
 std::uint32_t word_at(Code code, std::size_t at) {
@@ -171,7 +171,7 @@ bool is_check(std::uint32_t word) {
 
 bool is_direct_call(Code code, std::size_t at) {
   constexpr std::size_t most_before = 8 * word_bytes;
-  if (at < word_bytes || word_at(code, at) != call || word_at(code, at - word_bytes) == own_call)
+  if (at < word_bytes || word_at(code, at) != call_word || word_at(code, at - word_bytes) == own_call_word)
     return false;
   for (std::size_t back = word_bytes; back <= std::min(at, most_before); back += word_bytes) {
     const std::uint32_t word = word_at(code, at - back);
