@@ -41,6 +41,7 @@ void SharedModel::begin(Time now) {
 
 void SharedModel::set_kernels(ProcessId first, std::function<void(const Completion&)> arrived) {
   first_behind_ = first;
+  epoch_multiple_ps_ = Time::from_ns(1'000'000'000).ps();
   arrival_behind_ = [this, arrived = std::move(arrived)](const Completion& completion) {
     guarded(*all_.front(), [&] { arrived(completion); });
   };
@@ -153,6 +154,7 @@ bool SharedModel::begin_if_all_ready() {
   simulation_.run();
   std::int64_t epoch_ps = simulation_.now().ps();
   for (const Scheduler* job : step_) epoch_ps = std::max(epoch_ps, job->latest_clock_ps());
+  epoch_ps = (epoch_ps + epoch_multiple_ps_ - 1) / epoch_multiple_ps_ * epoch_multiple_ps_;
   begin(Time::from_ps(epoch_ps));
   for (Scheduler* job : step_)
     guarded(*job, [job, epoch_ps] { job->outcome_ = job->begin_at_barrier(epoch_ps); });
