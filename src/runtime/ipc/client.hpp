@@ -143,6 +143,8 @@ class Client {
     return *reinterpret_cast<RegionTable*>(base_ + layout_.regions_offset(rank_));
   }
 
+  // Whether the rank's process has open sockets of the simulated nodes.
+  [[nodiscard]] bool has_sockets() { return header_->has_sockets != 0 && socket_board().has_any(0); }
   [[nodiscard]] SocketBoard& socket_board() {
     return *reinterpret_cast<SocketBoard*>(base_ + layout_.sockets_offset(rank_));
   }

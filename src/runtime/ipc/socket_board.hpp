@@ -61,6 +61,10 @@ struct SocketBoard {
   [[nodiscard]] bool has(std::uint32_t place, std::uint32_t number) const {
     return (processes[place].sockets[number / 64] >> number % 64 & 1U) != 0;
   }
+  [[nodiscard]] bool has_any(std::uint32_t place) const {
+    const auto& held = processes[place].sockets;
+    return std::any_of(held.begin(), held.end(), [](std::uint64_t word) { return word != 0; });
+  }
   void hold(std::uint32_t place, std::uint32_t process, std::uint32_t number) {
     processes[place].id = process;
     used_places = std::max(used_places, place + 1);

@@ -235,12 +235,15 @@ int finalise(const void* caller) {
   const int result = leave(original);
   client = rank_client();
   if (client == nullptr) return result;
-  if (client->closed()) {
+  const bool is_last = client->closed();  // sessions may outlive the world
+  const bool has_sockets = client->has_sockets();
+  if (is_last && !has_sockets) {
     client->finish();
-    report_computation(*client);
-  } else {  // sessions may outlive the world
+  } else {  // it stays in the simulation
     client->block().clock.release();
+    if (is_last) client->block().identity.closed = 1;
   }
+  if (is_last) report_computation(*client);
   return result;
 }
 
