@@ -60,7 +60,8 @@ class CalledFrom {
 //    ranks wait and the network is empty, and after that none asks.
 class LibraryChecks {
  public:
-  LibraryChecks(ipc::Client& client, std::int64_t most_ps) : client_(client) {
+  LibraryChecks(ipc::Client& client, std::int64_t most_ps)
+      : client_(client), grants_before_(client.progress().grants()) {
     const bool asks = most_ps == 0 && apenet_waiting_mpi_call != nullptr && CalledFrom::is_library();
     const std::uint64_t call = asks ? apenet_waiting_mpi_call() : 0;
     leaves_ = call == ipc::finalising_mpi_call;
@@ -74,7 +75,8 @@ class LibraryChecks {
   [[nodiscard]] bool is_over() {
     if (!waits_) return false;
     if (!order_progress_) order_progress_ = progress();  // its own request is posted
-    const bool is_granted = client_.progress().is_granted() && (leaves_ || checked().empty < most_granted);
+    const bool may_end = leaves_ || checked().empty < most_granted;
+    const bool is_granted = may_end && client_.progress().grants() != grants_before_;
     if (leaves_ && is_granted) checked().has_settled = true;
     return is_granted || (!leaves_ && progress() != *order_progress_);
   }
@@ -98,6 +100,7 @@ class LibraryChecks {
   }
 
   ipc::Client& client_;
+  std::uint32_t grants_before_;
   bool leaves_ = false;
   bool waits_ = false;
   std::optional<std::uint64_t> order_progress_;

@@ -89,6 +89,7 @@ void CallProgress::swap(CallProgress& other) noexcept {
 
 void Progress::grant() {
   set(granted_, granted_polls);
+  add(grants_, 1);
 }
 
 }  // namespace apenet::ipc

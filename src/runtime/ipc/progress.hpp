@@ -125,6 +125,8 @@ class Progress : public CallProgress {
   // Called by the simulator when every process waits and the network is empty.
   void grant();
   [[nodiscard]] bool is_granted() const { return get(granted_) != 0; }
+  // How often that has been. Unlike is_granted(), it stays when another thread moves.
+  [[nodiscard]] std::uint32_t grants() const { return get(grants_); }
   // The number of calls of the program that the shim has seen.
   [[nodiscard]] std::uint32_t calls() const { return get(calls_); }
 
@@ -132,6 +134,7 @@ class Progress : public CallProgress {
   Count leaving_{0};
   Count calls_{0};
   Count granted_{0};        // polls that return without an event instead of waiting
+  Count grants_{0};         // calls of grant()
   Count endless_polls_{0};  // sum over all such rows
 };
 

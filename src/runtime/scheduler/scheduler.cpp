@@ -229,7 +229,13 @@ void Scheduler::note_alarms() {
   }
 }
 
+// Once all ranks are in MPI_Finalize, none waits for what a thread does after its next sleep.
 bool Scheduler::are_alarms_idle() {
+  bool all_leave = true;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank)
+    all_leave =
+        all_leave && (ranks_[rank].state == RankState::finished || shared_.block(rank).progress.leaves());
+  if (all_leave) return true;
   const auto is_idle = [this](std::uint32_t rank) { return idle_alarms_.are_idle(rank); };
   if (std::none_of(to_wake_.begin(), to_wake_.end(), is_idle)) return false;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
