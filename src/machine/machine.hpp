@@ -33,15 +33,25 @@ struct LinkUse {
 // process_count. The owner of the processes uses the kinds process and control.
 class Machine {
  public:
+  // Processes that may be added to a machine, all in all.
+  static constexpr std::uint32_t most_added_processes = 1U << 20U;
+
   // node_of_process[p] is the node of process p. Throws std::invalid_argument naming the key, the value and
   // what was expected if the description cannot be wired.
   Machine(Simulation& simulation, const MachineDescription& description, std::vector<NodeId> node_of_process);
+  // A machine without processes: add_processes(). At most this many of a program share a card.
+  Machine(Simulation& simulation, const MachineDescription& description, std::uint32_t processes_per_node);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   // Call before the first post.
   void set_sink(CompletionSink& sink);
+
+  // Adds the processes of a program to a machine that was made without, at any time, and returns the first of
+  // them; the others follow. They have the ports of their nodes' cards as if the program were alone.
+  // Throws std::invalid_argument for nodes that do not have room for them.
+  ProcessId add_processes(const std::vector<NodeId>& nodes);
 
   // Sets the run's time zero, now or later. The times of faults and the count of bit errors start there.
   // Requires that no message is in progress.
