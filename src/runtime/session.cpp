@@ -121,7 +121,7 @@ struct Session::Job {
   ProcessIds process_ids;
   ProcessMemory memory;
   Scheduler scheduler;
-  bool starts_then = false;  // of an open machine: Session::add()
+  bool starts_then = false;  // see Session::add()
   std::optional<RunLoop> loop;
 };
 

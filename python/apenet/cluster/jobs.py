@@ -42,9 +42,9 @@ class Job:
     `trace`: the file of a trace. `workload`: a test of `apenet bench` with its options, such as `{"test": "halo",
     "sizes": "4K"}`; its ranks are on all nodes of the partition, or on its option `nodes`. `command`: a program and its
     arguments, with `ranks` ranks, and the MPI library `mpi` as in `apenet.run`; so are `compute`, `size`, `environment`
-    and `limit_virtual`, which counts from `start`. Its ranks begin in the folder `directory`. `out` is the run's folder,
-    `output` a folder for what the ranks print. `map` places the ranks as in `apenet.run`, within the `partition` if
-    there is one. None of them acts before `start`, in seconds or as `10us`.
+    and `limit_virtual`, which counts from `start`. Its ranks begin in `directory`. `out` is the run's folder, `output`
+    one for what the ranks print. `map` places the ranks as in `apenet.run`, within the `partition` if there is one.
+    None of them acts before `start`, in seconds or as `10us`.
     """
 
     name: str

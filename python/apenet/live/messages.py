@@ -16,7 +16,7 @@ from apenet.base.errors import HostError, InputError
 SOCKET = "network.socket"
 """Its name in the folder of the simulator."""
 MOST_DESCRIPTORS = 240
-"""Of a message; Linux allows 253 (unix(7))."""
+"""The most of a message; Linux allows 253 (unix(7))."""
 _MOST_BYTES = 160 * 1024
 _MOST_PATH = 107
 

@@ -45,7 +45,17 @@ def run(
     `partition`: as --partition takes it, with the ranks in order; if it is empty, `nodes` has the node of each rank.
     A signal that would end this process ends the step. Raises InputError for a program or a number of ranks that cannot
     be, HostError if there is no simulator, or it ends before the step.
+
+    The step has a process and a process group of its own. If this one is killed, as batch systems do with what is left
+    when a script has ended, the step is cancelled, and not torn out of its virtual time.
     """
+    life, end_of_life = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(life)
+        raise SystemExit(_wait_for(child))
+    os.setpgid(0, 0)
+    os.close(end_of_life)
     request, program = program_request(
         command,
         n=len(nodes),
@@ -84,7 +94,7 @@ def run(
             )
             for pump in pumps:
                 pump.close_write_end()
-            ended = _Conversation(channel, prepared, seen, stack).until_end()
+            ended = _Conversation(channel, prepared, seen, life, stack).until_end()
         except ClosedError as error:
             raise lost(folder) from error
         finally:
@@ -99,6 +109,20 @@ def run(
         if words:
             os.write(2, words)
         return 128 + seen[0] if seen else int(ended["ended"])
+
+
+def _wait_for(child: int) -> int:
+    """Passes on signals until the child ends, and returns its status as a shell shows it."""
+    with launch.interrupts() as seen, selectors.DefaultSelector() as selector:
+        selector.register(os.pidfd_open(child), selectors.EVENT_READ)
+        passed_on = 0
+        while not selector.select(_CHECK_S):
+            for number in seen[passed_on:]:
+                os.kill(child, number)
+            passed_on = len(seen)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def _session_job(request: RunRequest, program: Path) -> SessionJob:
@@ -116,10 +140,11 @@ def _session_job(request: RunRequest, program: Path) -> SessionJob:
 class _Conversation:
     """What this process does as the simulator tells it."""
 
-    def __init__(self, channel: Channel, prepared: PreparedJob, seen: list[int], stack: ExitStack) -> None:
+    def __init__(self, channel: Channel, prepared: PreparedJob, seen: list[int], life: int, stack: ExitStack) -> None:
         self._channel = channel
         self._prepared = prepared
         self._seen = seen
+        self._life = life
         self._stack = stack
         self._has_cancelled = False
 
@@ -127,8 +152,13 @@ class _Conversation:
         """Raises ClosedError if the simulator has ended."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel, selectors.EVENT_READ)
+            selector.register(self._life, selectors.EVENT_READ)
             while True:
-                if selector.select(_CHECK_S):
+                ready = [key.fileobj for key, _ in selector.select(_CHECK_S)]
+                if self._life in ready:
+                    selector.unregister(self._life)
+                    self._seen.append(signal.SIGKILL)
+                if self._channel in ready:
                     message, _ = self._channel.hear()
                     if "ended" in message or "refused" in message:
                         return message

@@ -144,7 +144,7 @@ def _chosen_of_network(cluster: Cluster, names: Sequence[str]) -> tuple[dict[str
         notes.append("Not all steps: without the others, these may take other times than they took.")
     cut = [name for name, step in chosen.items() if step.is_cut]
     if cut:
-        notes.append(f"Cancelled in the middle of a computation, and so not ended exactly there: {', '.join(cut)}.")
+        notes.append(f"Cancelled in the middle of a computation, to whose end they run here: {', '.join(cut)}.")
     return dict(sorted(chosen.items(), key=lambda item: item[1].start_ps or 0)), notes
 
 
@@ -157,8 +157,9 @@ def _job(step: RunStep | StepRecord) -> dict[str, object]:
 
 def _job_of_network(step: StepRecord) -> dict[str, object]:
     job = {**_job(step), "start": _time_text(step.start_ps or 0)}
-    if step.limit_ps:
-        job["limit_virtual"] = _time_text(step.limit_ps)
+    limit_ps = max(step.ended_ps) if step.is_cut else step.limit_ps
+    if limit_ps:
+        job["limit_virtual"] = _time_text(limit_ps)
     if step.environment:
         job["environment"] = step.environment
     return job

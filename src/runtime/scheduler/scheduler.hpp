@@ -50,7 +50,7 @@ class Scheduler {
     waits,     // all ranks wait, and the model has to advance, or another job has to go on
     idle,      // all ranks wait, and nothing that they have sent is under way
     finished,  // all ranks have left
-    ready,     // of an open model: all ranks have reached the beginning of virtual time
+    ready,     // all ranks have reached the beginning of virtual time, and the job can join an open model
   };
 
   // Its ranks are the next processes of the model's machine.
@@ -140,7 +140,7 @@ class Scheduler {
   RankTable ranks_;
   std::uint32_t number_;  // SharedModel's
   ProcessId first_process_;
-  bool is_outside_;  // of an open model
+  bool is_outside_;  // takes no part in its open model yet
   Exchange exchange_;
   LowerBounds bounds_;
   GrantQueue grants_;
