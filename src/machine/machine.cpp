@@ -244,8 +244,8 @@ Machine::Machine(Simulation& simulation, const MachineDescription& description,
                                    Placement(std::move(node_of_process), nodes), count);
 }
 
-Machine::Machine(Simulation& simulation, const MachineDescription& description,
-                 std::uint32_t processes_per_node) {
+Machine::Machine(Simulation& simulation, const MachineDescription& description, ProcessesPerNode most) {
+  const auto processes_per_node = static_cast<std::uint32_t>(most);
   if (!description.network.topology.kind().has_routers)
     refuse_value("topology", "without routers", "a machine with a number of nodes, for programs that join");
   std::vector<NodeId> full;

@@ -25,6 +25,9 @@ struct LinkUse {
   std::uint64_t retransmitted_bytes = 0;  // not counted in wire_bytes
 };
 
+// For how many processes of a program each node has room. A type of its own, as no list of nodes becomes one.
+enum class ProcessesPerNode : std::uint32_t {};
+
 // Networks, hosts and cards of all nodes. Messages between nodes go through the cards of the descriptor's
 // rail. A message between two processes of one node, or of a process to itself, is one copy in the host's
 // memory and does not use the card, unless the rail's card loops it back (SameNodeDescription).
@@ -39,8 +42,8 @@ class Machine {
   // node_of_process[p] is the node of process p. Throws std::invalid_argument naming the key, the value and
   // what was expected if the description cannot be wired.
   Machine(Simulation& simulation, const MachineDescription& description, std::vector<NodeId> node_of_process);
-  // A machine without processes: add_processes(). At most this many of a program share a card.
-  Machine(Simulation& simulation, const MachineDescription& description, std::uint32_t processes_per_node);
+  // A machine without processes: add_processes(). Throws as the other constructor.
+  Machine(Simulation& simulation, const MachineDescription& description, ProcessesPerNode most);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;

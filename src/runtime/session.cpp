@@ -144,7 +144,7 @@ struct Session::Parts {
 
   Parts(const MachineDescription& description, const OpenMachine& open)
       : simulation(description.seed),
-        machine(simulation, description, open.ranks_per_node),
+        machine(simulation, description, ProcessesPerNode{open.ranks_per_node}),
         observation(simulation, machine, {}),
         model(simulation, machine) {
     machine.fill_receive_rings();

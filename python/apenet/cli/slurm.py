@@ -58,6 +58,7 @@ def up(
 def network(folder: DirOption = _FOLDER) -> None:
     """Simulate the network that the steps of a cluster share, until the cluster ends."""
     cluster = daemons.opened(folder)
+    os.chdir("/")
     Simulator(cluster.folder, read_machine(cluster.machine_file), cluster.ranks_per_node).serve()
 
 

@@ -115,14 +115,17 @@ class Simulator:
             self._selector.register(caller.channel, selectors.EVENT_READ, caller)
 
     def _hear(self, caller: _Caller) -> None:
+        descriptors: list[int] = []
         try:
             message, descriptors = caller.channel.hear()
             if caller.step is None:
                 caller.step = self._asked(caller.channel, message, descriptors)
                 self._steps.append(caller.step)
+                descriptors = []
                 self._admit()
             else:
                 self._take(caller.step, message, descriptors)
+                descriptors = []
         except (ApenetError, KeyError, TypeError, ValueError) as error:
             why = str(error) if isinstance(error, ApenetError) else f"no step of this version: {error!r}"
             with suppress(ClosedError):
@@ -130,6 +133,9 @@ class Simulator:
             self._leave(caller)
         except ClosedError:
             self._leave(caller)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
     def _leave(self, caller: _Caller) -> None:
         """The caller has gone, perhaps before the end of its step."""

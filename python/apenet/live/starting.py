@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
+import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from apenet import _core
@@ -34,21 +36,24 @@ def start_simulator(folder: Path) -> int:
 
     Raises HostError if it does not start.
     """
-    with (folder / _LOG).open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, *simulator_arguments(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            start_new_session=True,
-        )
+    log = folder / _LOG
+    process = os.posix_spawn(
+        sys.executable,
+        [sys.executable, *simulator_arguments(folder)],
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
     deadline = time.monotonic() + _START_S
     while not is_listening(folder):
-        if process.poll() is not None or time.monotonic() > deadline:
-            process.kill()
-            process.wait()
-            said = (folder / _LOG).read_text(errors="replace").strip()
+        if os.waitpid(process, os.WNOHANG)[0] or time.monotonic() > deadline:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+            said = log.read_text(errors="replace").strip() if log.exists() else ""
             raise HostError(f"the simulator of the shared network does not start: {said or 'it says nothing'}")
         time.sleep(_POLL_S)
-    return process.pid
+    return process
