@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -197,6 +198,6 @@ def partition_of(machine: Machine, nodes: Sequence[int]) -> str:
         number_of(machine.dims, [least + at for least, at in zip(origin, place_of(extents, number), strict=True)])
         for number in range(len(nodes))
     ]
-    if sorted(box) != sorted(nodes):
+    if math.prod(extents) != len(nodes) or sorted(box) != sorted(nodes):
         return ""
     return f"{'x'.join(map(str, extents))}@{','.join(map(str, origin))}"
