@@ -153,7 +153,10 @@ void bind_session(nb::module_& module) {
           [](LateLauncher* self, int process_id, std::string refused, std::vector<std::string> pipes) {
             new (self) LateLauncher{process_id, std::move(refused), std::move(pipes)};
           },
-          nb::arg("process_id") = 0, nb::arg("refused") = "", nb::arg("pipes") = std::vector<std::string>{});
+          nb::arg("process_id") = 0, nb::arg("refused") = "", nb::arg("pipes") = std::vector<std::string>{})
+      .def_ro("process_id", &LateLauncher::process_id)
+      .def_ro("refused", &LateLauncher::refused)
+      .def_ro("pipes", &LateLauncher::pipes);
   nb::class_<SessionOptions>(module, "SessionOptions")
       .def(nb::init<>())
       .def(
@@ -255,6 +258,20 @@ void bind_session(nb::module_& module) {
       .def(nb::init<const MachineDescription&, const std::vector<SessionJob>&, const std::vector<GoalJob>&,
                     const ObservationOptions&>(),
            nb::arg("description"), nb::arg("jobs"), nb::arg("traces"), nb::arg("observation"))
+      .def(
+          "__init__",
+          [](Session* self, const MachineDescription& description, std::uint32_t ranks_per_node) {
+            new (self) Session(description, OpenMachine{ranks_per_node});
+          },
+          nb::arg("description"), nb::arg("ranks_per_node"))
+      .def("add", &Session::add, nb::arg("job"), nb::arg("starts_then"))
+      .def("start", &Session::start, nb::arg("job"), nb::arg("started"))
+      .def("serve", &Session::serve, nb::arg("interrupted"), nb::arg("is_to_return"),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("cancel", &Session::cancel, nb::arg("job"))
+      .def("report", &Session::report, nb::arg("job"))
+      .def("began_ps", &Session::began_ps, nb::arg("job"))
+      .def("limit_ps", &Session::limit_ps, nb::arg("job"))
       .def("mapping_path", &Session::mapping_path, nb::arg("job"))
       .def_prop_ro("progress", &Session::progress)
       // The interpreter is free while the run lasts; nanobind takes it for each call of `interrupted`.

@@ -38,8 +38,11 @@ bool is_wormhole_by_packets(const NetworkDescription& network) {
 }  // namespace
 
 struct Machine::Parts final : private EventHandler {
-  Parts(Simulation& simulation_, const MachineDescription& description_, std::vector<NodeId> node_of_process);
+  // most_processes: for which event sources have numbers.
+  Parts(Simulation& simulation_, const MachineDescription& description_, std::uint32_t node_count,
+        Placement placement_, std::uint32_t most_processes_);
 
+  void add_sources();
   void add_rail(std::uint8_t number);
   void post(Time when, const Descriptor& descriptor);
   void ring(Time when, MessageId id);
@@ -63,6 +66,7 @@ struct Machine::Parts final : private EventHandler {
   // Numbers of the event sources of kind host: the buses of all rails come first, then the copies, then the
   // processes, then the interrupts of all rails.
   std::uint32_t first_process;
+  std::uint32_t most_processes;
   Placement placement;
   MessageTable messages;
   std::vector<Rail> rails;
@@ -86,21 +90,20 @@ struct Machine::Parts final : private EventHandler {
 };
 
 Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& description_,
-                      std::vector<NodeId> node_of_process)
+                      std::uint32_t node_count, Placement placement_, std::uint32_t most_processes_)
     : simulation(simulation_),
       description(description_),
-      nodes(count_nodes(description_, node_of_process)),
+      nodes(node_count),
       first_process((1U + rail_count(description_)) * nodes),
-      placement(std::move(node_of_process), nodes),
+      most_processes(most_processes_),
+      placement(std::move(placement_)),
       messages(simulation_),
       lookahead(description_.host.local_latency) {
   for (NodeId node = 0; node < nodes; ++node) {
     copies.emplace_back(description.host);
     state.copy_sources.push_back({EventKind::host, first_process - nodes + node, 0});
   }
-  for (ProcessId process = 0; process < placement.process_count(); ++process) {
-    state.process_sources.push_back({EventKind::host, first_process + process, 0});
-  }
+  add_sources();
   rails.reserve(rail_count(description));  // cards refer to the description in their Rail, which never moves
   for (std::uint8_t number = 0; number < rail_count(description); ++number) {
     add_rail(number);
@@ -114,12 +117,18 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
                                                 [this](Time when, MessageId id) { ring(when, id); });
 }
 
+void Machine::Parts::add_sources() {
+  for (auto process = static_cast<ProcessId>(state.process_sources.size());
+       process < placement.process_count(); ++process)
+    state.process_sources.push_back({EventKind::host, first_process + process, 0});
+}
+
 void Machine::Parts::add_rail(std::uint8_t number) {
   Rail::Shared shared{.simulation = simulation,
                       .messages = messages,
                       .placement = placement,
                       .nodes = nodes,
-                      .first_vector = first_process + (1U + number) * placement.process_count()};
+                      .first_vector = first_process + (1U + number) * most_processes};
   if (number == 0) {
     rails.emplace_back(number, rail_alone(description, number), shared);
     return;
@@ -229,7 +238,44 @@ void Machine::Parts::finish_copy(MessageId id) {
 Machine::Machine(Simulation& simulation, const MachineDescription& description,
                  std::vector<NodeId> node_of_process) {
   validate(description, node_of_process);
-  parts_ = std::make_unique<Parts>(simulation, description, std::move(node_of_process));
+  const std::uint32_t nodes = count_nodes(description, node_of_process);
+  const auto count = static_cast<std::uint32_t>(node_of_process.size());
+  parts_ = std::make_unique<Parts>(simulation, description, nodes,
+                                   Placement(std::move(node_of_process), nodes), count);
+}
+
+Machine::Machine(Simulation& simulation, const MachineDescription& description, ProcessesPerNode most) {
+  const auto processes_per_node = static_cast<std::uint32_t>(most);
+  if (!description.network.topology.kind().has_routers)
+    refuse_value("topology", "without routers", "a machine with a number of nodes, for programs that join");
+  std::vector<NodeId> full;
+  const std::uint32_t nodes = description.network.topology.node_count();
+  for (NodeId node = 0; node < nodes; ++node) full.insert(full.end(), processes_per_node, node);
+  validate(description, full);
+  parts_ =
+      std::make_unique<Parts>(simulation, description, count_nodes(description, full),
+                              Placement::without_processes(processes_per_node, nodes), most_added_processes);
+}
+
+ProcessId Machine::add_processes(const std::vector<NodeId>& nodes) {
+  std::vector<std::uint32_t> taken(parts_->nodes, 0);
+  for (const NodeId node : nodes) {
+    if (node >= parts_->nodes)
+      refuse_value("node", std::to_string(node), "one of the " + std::to_string(parts_->nodes) + " nodes");
+    if (++taken[node] > parts_->placement.processes_on(node)) {
+      refuse_value("processes on node " + std::to_string(node), std::to_string(taken[node]),
+                   "at most " + std::to_string(parts_->placement.processes_on(node)));
+    }
+  }
+  if (nodes.size() > most_added_processes - process_count())
+    refuse_value("processes", std::to_string(process_count() + nodes.size()),
+                 "at most " + std::to_string(most_added_processes) + " in one simulation");
+  const ProcessId first = parts_->placement.add(nodes);
+  parts_->add_sources();
+  for (const Rail& rail : parts_->rails) {
+    if (rail.interrupts) rail.interrupts->add_processes();
+  }
+  return first;
 }
 
 Machine::~Machine() = default;

@@ -25,6 +25,9 @@ struct LinkUse {
   std::uint64_t retransmitted_bytes = 0;  // not counted in wire_bytes
 };
 
+// For how many processes of a program each node has room. A type of its own, as no list of nodes becomes one.
+enum class ProcessesPerNode : std::uint32_t {};
+
 // Networks, hosts and cards of all nodes. Messages between nodes go through the cards of the descriptor's
 // rail. A message between two processes of one node, or of a process to itself, is one copy in the host's
 // memory and does not use the card, unless the rail's card loops it back (SameNodeDescription).
@@ -33,15 +36,25 @@ struct LinkUse {
 // process_count. The owner of the processes uses the kinds process and control.
 class Machine {
  public:
+  // Processes that may be added to a machine, all in all.
+  static constexpr std::uint32_t most_added_processes = 1U << 20U;
+
   // node_of_process[p] is the node of process p. Throws std::invalid_argument naming the key, the value and
   // what was expected if the description cannot be wired.
   Machine(Simulation& simulation, const MachineDescription& description, std::vector<NodeId> node_of_process);
+  // A machine without processes: add_processes(). Throws as the other constructor.
+  Machine(Simulation& simulation, const MachineDescription& description, ProcessesPerNode most);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   // Call before the first post.
   void set_sink(CompletionSink& sink);
+
+  // Adds the processes of a program to a machine that was made without, at any time, and returns the first of
+  // them; the others follow. They have the ports of their nodes' cards as if the program were alone.
+  // Throws std::invalid_argument for nodes that do not have room for them.
+  ProcessId add_processes(const std::vector<NodeId>& nodes);
 
   // Sets the run's time zero, now or later. The times of faults and the count of bit errors start there.
   // Requires that no message is in progress.

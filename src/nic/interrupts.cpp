@@ -31,9 +31,14 @@ Interrupts::Interrupts(Simulation& simulation, MessageTable& messages, const Pla
       description_(description),
       same_node_(same_node),
       first_source_(first_source) {
-  state_.vectors.resize(placement.process_count());
-  for (ProcessId process = 0; process < state_.vectors.size(); ++process)
-    state_.vectors[process].source = {EventKind::host, first_source + process, 0};
+  add_processes();
+}
+
+void Interrupts::add_processes() {
+  auto process = static_cast<ProcessId>(state_.vectors.size());
+  state_.vectors.resize(placement_.process_count());
+  for (; process < state_.vectors.size(); ++process)
+    state_.vectors[process].source = {EventKind::host, first_source_ + process, 0};
 }
 
 bool Interrupts::defers(MessageId id, const Descriptor& descriptor, CompletionKind kind, ProcessId process,

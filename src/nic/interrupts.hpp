@@ -59,6 +59,8 @@ class Interrupts final : private EventHandler {
   // (MessageTable::tell), and false for a message that passes no card.
   [[nodiscard]] bool defers(MessageId id, const Descriptor& descriptor, CompletionKind kind,
                             ProcessId process, std::uint32_t mailbox_packets);
+  // Call when the placement has got further processes.
+  void add_processes();
   void count(std::vector<Counter>& counters) const;
 
   struct Waiting {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -16,6 +17,7 @@
 #include "machine/node_name.hpp"
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
+#include "runtime/launch/open_jobs.hpp"
 #include "runtime/launch/run_jobs.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/process_memory.hpp"
@@ -53,14 +55,15 @@ ObservationOptions with_call_names(ObservationOptions options) {
 struct Session::Job {
   Job(SharedModel& model, const SessionJob& given, bool has_others, bool is_traced)
       : options(given.options),
-        process_count(static_cast<std::uint32_t>(given.node_of_rank.size())),
+        nodes(given.node_of_rank),
+        process_count(static_cast<std::uint32_t>(nodes.size())),
         machine(model.machine()),
         shared(process_count),
         manager(shared.header()),
         process_ids(shared),
         memory(shared, process_ids),
         scheduler(model, shared, memory,
-                  {.start_ps = options.start_ps,
+                  {.start_ps = model.is_open() ? 0 : options.start_ps,
                    .one_at_a_time = options.compute == ipc::ComputeMode::record,
                    .wakes_for_each_event = is_traced}) {
     const MachineDescription& description = machine.description();
@@ -110,6 +113,7 @@ struct Session::Job {
   }
 
   SessionOptions options;
+  std::vector<NodeId> nodes;
   std::uint32_t process_count;
   Machine& machine;
   SharedMemory shared;
@@ -117,6 +121,7 @@ struct Session::Job {
   ProcessIds process_ids;
   ProcessMemory memory;
   Scheduler scheduler;
+  bool starts_then = false;  // see Session::add()
   std::optional<RunLoop> loop;
 };
 
@@ -137,7 +142,18 @@ struct Session::Parts {
     model.set_ranks(first, traces->sink(), [this](Time now) { traces->begin(now); });
   }
 
+  Parts(const MachineDescription& description, const OpenMachine& open)
+      : simulation(description.seed),
+        machine(simulation, description, ProcessesPerNode{open.ranks_per_node}),
+        observation(simulation, machine, {}),
+        model(simulation, machine) {
+    machine.fill_receive_rings();
+    model.open();
+  }
+
   void report_on_machine(std::vector<SessionReport>& reports);
+  // What it has done since the virtual time of this job began.
+  void report_on_machine(const Delivery& delivery, std::vector<SessionReport>& reports);
 
   Simulation simulation;
   Machine machine;
@@ -145,6 +161,7 @@ struct Session::Parts {
   SharedModel model;
   std::vector<std::unique_ptr<Job>> jobs;
   std::optional<GoalRanks> traces;
+  OpenJobs open_jobs{model};
 };
 
 void Session::Job::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
@@ -198,6 +215,9 @@ Session::Session(const MachineDescription& description, const std::vector<Sessio
                  const std::vector<GoalJob>& traces, const ObservationOptions& observation)
     : parts_(std::make_unique<Parts>(description, jobs, traces, observation)) {}
 
+Session::Session(const MachineDescription& description, const OpenMachine& open)
+    : parts_(std::make_unique<Parts>(description, open)) {}
+
 Session::~Session() = default;
 
 std::string Session::mapping_path(std::size_t job) const {
@@ -220,6 +240,61 @@ std::vector<SessionReport> Session::run(const std::vector<StartedJob>& jobs,
   parts_->report_on_machine(reports);
   for (std::size_t i = 0; i < jobs.size(); ++i) parts_->jobs[i]->report_on_path(reports[i]);
   return reports;
+}
+
+std::size_t Session::add(const SessionJob& job, bool starts_then) {
+  if (job.options.has_sockets) refuse_value("ip", "true", "one job alone on the machine");
+  parts_->jobs.push_back(std::make_unique<Job>(parts_->model, job, true, false));
+  parts_->jobs.back()->starts_then = starts_then;
+  return parts_->jobs.size() - 1;
+}
+
+void Session::start(std::size_t number, const StartedJob& started) {
+  Job& job = *parts_->jobs[number];
+  job.begin(started);
+  std::optional<std::int64_t> start_ps;
+  if (job.starts_then) start_ps = job.options.start_ps;
+  parts_->open_jobs.add(number, *job.loop, job.scheduler, job.nodes, start_ps);
+}
+
+std::vector<std::size_t> Session::serve(const std::function<bool()>& interrupted,
+                                        const std::function<bool()>& is_to_return) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next_question{};
+  while (!parts_->open_jobs.is_empty()) {
+    std::vector<std::size_t> ended = parts_->open_jobs.turn(interrupted);
+    if (!ended.empty()) return ended;
+    const auto now = Clock::now();
+    if (now < next_question) continue;
+    next_question = now + std::chrono::milliseconds(20);
+    if (is_to_return()) break;
+  }
+  return {};
+}
+
+void Session::cancel(std::size_t job) {
+  if (parts_->jobs[job]->loop) parts_->jobs[job]->loop->cancel();
+}
+
+SessionReport Session::report(std::size_t number) {
+  Job& job = *parts_->jobs[number];
+  std::vector<SessionReport> reports(1);
+  job.loop->report_on(reports[0]);
+  parts_->machine.settle();
+  job.report_on(reports[0]);
+  parts_->report_on_machine(job.scheduler.view().delivery, reports);
+  job.report_on_path(reports[0]);
+  return std::move(reports[0]);
+}
+
+std::optional<std::int64_t> Session::began_ps(std::size_t number) const {
+  const SchedulerView view = parts_->jobs[number]->scheduler.view();
+  if (!view.ranks.started()) return std::nullopt;
+  return view.ranks.epoch_ps() - SharedModel::open_epoch_ps;
+}
+
+std::int64_t Session::limit_ps(std::size_t job) const {
+  return parts_->jobs[job]->loop ? parts_->jobs[job]->loop->limit_ps() : 0;
 }
 
 TracesReport Session::report_on_traces() {
@@ -262,7 +337,10 @@ std::vector<std::int32_t> Session::Job::first_grid() {
 void Session::Parts::report_on_machine(std::vector<SessionReport>& reports) {
   const auto has_begun = [](const auto& job) { return job->scheduler.view().ranks.started(); };
   const auto found = std::find_if(jobs.begin(), jobs.end(), has_begun);
-  const Delivery& delivery = (found == jobs.end() ? jobs.front() : *found)->scheduler.view().delivery;
+  report_on_machine((found == jobs.end() ? jobs.front() : *found)->scheduler.view().delivery, reports);
+}
+
+void Session::Parts::report_on_machine(const Delivery& delivery, std::vector<SessionReport>& reports) {
   const std::vector<std::string> machine_warnings = machine.warnings();
   const std::vector<std::string> trace_warnings = observation.finish();
   for (SessionReport& report : reports) {

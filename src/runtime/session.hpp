@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ struct SessionJob {
   SessionOptions options;
 };
 
+// A machine that jobs join while others run: SharedModel::open().
+struct OpenMachine {
+  std::uint32_t ranks_per_node = 1;  // most of a job; further jobs may be on the same nodes
+};
+
 // What the traces beside the jobs did.
 struct TracesReport {
   std::vector<JobReport> traces;
@@ -46,6 +52,8 @@ class Session {
   // job without traces.
   Session(const MachineDescription& description, const std::vector<SessionJob>& jobs,
           const std::vector<GoalJob>& traces = {}, const ObservationOptions& observation = {});
+  // Throws as the other constructor.
+  Session(const MachineDescription& description, const OpenMachine& open);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -59,6 +67,26 @@ class Session {
   // that computes beyond the limit of the clocks.
   std::vector<SessionReport> run(const std::vector<StartedJob>& jobs,
                                  const std::function<bool()>& interrupted);
+
+  // The next ones are for an open machine.
+  //
+  // Adds a job and returns its number. It begins at SessionOptions::start_ps if it `starts_then`, in this
+  // case with all others; else when its processes have started up. Throws as the constructor.
+  std::size_t add(const SessionJob& job, bool starts_then);
+  void start(std::size_t job, const StartedJob& started);
+  // Runs until jobs have ended, and returns them: at once if there are none. Calls `interrupted` as run().
+  // Calls `is_to_return` about fifty times a second; if it returns true, returns no jobs.
+  std::vector<std::size_t> serve(const std::function<bool()>& interrupted,
+                                 const std::function<bool()>& is_to_return);
+  // See RunLoop::cancel().
+  void cancel(std::size_t job);
+  // Call once when the job has ended. Its processes must have gone.
+  SessionReport report(std::size_t job);
+  // When its virtual time began; nothing if that has not begun.
+  [[nodiscard]] std::optional<std::int64_t> began_ps(std::size_t job) const;
+  // RunLoop::limit_ps()
+  [[nodiscard]] std::int64_t limit_ps(std::size_t job) const;
+
   // Call after run().
   [[nodiscard]] TracesReport report_on_traces();
   // How far the run is. Call it from within `interrupted`.

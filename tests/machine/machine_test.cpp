@@ -176,6 +176,39 @@ TEST(MachineTest, LookaheadIsTheEarliestEffectOfAPost) {
   EXPECT_EQ(Machine(simulation, test::round_ideal(), {0}).lookahead(), Time::from_ns(300));
 }
 
+// The processes of programs that come one after the other are those of a machine that has them from the
+// start.
+TEST(MachineTest, ProcessesMayBeAddedLater) {
+  const std::vector<std::vector<NodeId>> programs = {{0, 1}, {1, 5, 0}};
+  const auto times = [&](Machine& machine, Simulation& simulation, const auto& add) {
+    Recorder recorder{simulation};
+    machine.set_sink(recorder);
+    ProcessId first = 0;
+    for (const std::vector<NodeId>& program : programs) {
+      add(program);
+      machine.post(
+          simulation.now() + Time::from_ns(1000),
+          {.verb = Verb::send, .source = first, .target = first + 1, .want_local = true, .bytes = 3000});
+      simulation.run();
+      first += static_cast<ProcessId>(program.size());
+    }
+    std::vector<Time> all;
+    for (const test::Record& record : recorder.records) all.push_back(record.completion.time);
+    return all;
+  };
+  for (const char* name : {"ape16", "apenetplus-v5", "extoll-64", "pax"}) {
+    Simulation one;
+    Machine whole(one, test::machine(name), {0, 1, 1, 5, 0});
+    Simulation other;
+    Machine open(other, test::machine(name), ProcessesPerNode{1});
+    const auto add = [&](const std::vector<NodeId>& nodes) { open.add_processes(nodes); };
+    EXPECT_EQ(times(whole, one, [](const auto&) {}), times(open, other, add)) << name;
+    EXPECT_THROW(open.add_processes({3, 3}), std::invalid_argument);
+    EXPECT_THROW(open.add_processes({1'000'000}), std::invalid_argument);
+    EXPECT_EQ(open.process_count(), 5U);
+  }
+}
+
 TEST(MachineTest, NodesAndLinksHaveNames) {
   Simulation simulation;
   const Machine machine(simulation, test::machine("ape16"), {0, 5});

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <functional>
+#include <stdexcept>
 #include <vector>
 
 #include "ranks.hpp"
@@ -197,6 +199,63 @@ TEST(Jobs, AJobThatWritesInvalidDataEndsAlone) {
   expect_same(reports[0], alone);
   EXPECT_EQ(reports[1].outcome, SessionReport::Outcome::failed);
   EXPECT_NE(reports[1].message.find("rank 1 "), std::string::npos) << reports[1].message;
+}
+
+// An open machine: the second job joins when the first has run for a while, or at a time that is known.
+std::vector<SessionReport> run_open(const std::vector<TestJob>& jobs, bool start_then,
+                                    std::vector<std::int64_t>& began_ps) {
+  static const int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  Session session(test::machine("ape128"), OpenMachine{});
+  std::vector<std::size_t> ended;
+  const auto serve = [&](const std::function<bool()>& is_to_return) {
+    for (const std::size_t job : session.serve([] { return false; }, is_to_return)) ended.push_back(job);
+  };
+  const auto start = [&](const TestJob& job) {
+    SessionOptions options;
+    options.output_fd = options.error_fd = sink;
+    options.start_ps = job.start_ps;
+    const std::size_t number = session.add({job.nodes, options}, start_then);
+    StartedJob started;
+    for (std::uint32_t rank = 0; rank < job.programs.size(); ++rank)
+      started.ranks.push_back(fork_rank(session, rank, job.programs[rank], job.begin, number));
+    session.start(number, started);
+  };
+  for (const TestJob& job : jobs) {
+    start(job);
+    if (!start_then) serve([&] { return session.began_ps(ended.size()).has_value(); });
+  }
+  while (ended.size() < jobs.size()) serve([] { return false; });
+  std::vector<SessionReport> reports;
+  for (std::size_t job = 0; job < jobs.size(); ++job) {
+    began_ps.push_back(session.began_ps(job).value_or(-1));
+    reports.push_back(session.report(job));
+  }
+  return reports;
+}
+
+TEST(Jobs, OfAnOpenMachineAreRepeatedByTheTimesAtWhichTheyBegan) {
+  // The second one uses the links of the first, the third one its nodes.
+  std::vector<TestJob> jobs = {
+      {{0, 2, 4, 6}, talk(4, 3000)}, {{1, 3, 5, 7}, talk(4, 300)}, {{8, 9}, talk(2, 9)}};
+  std::vector<std::int64_t> began_ps;
+  const std::vector<SessionReport> live = run_open(jobs, false, began_ps);
+  EXPECT_EQ(began_ps[0], 0);
+  EXPECT_GT(began_ps[1], 0);
+  EXPECT_GT(began_ps[2], began_ps[1]);
+  for (std::size_t job = 0; job < jobs.size(); ++job) jobs[job].start_ps = began_ps[job];
+  std::vector<std::int64_t> again_ps;
+  const std::vector<SessionReport> again = run_open(jobs, true, again_ps);
+  EXPECT_EQ(again_ps, began_ps);
+  for (std::size_t job = 0; job < jobs.size(); ++job) expect_same(again[job], live[job]);
+}
+
+TEST(Jobs, OfAnOpenMachineAreRefusedWithoutRoom) {
+  Session session(test::machine("ape128"), OpenMachine{});
+  EXPECT_THROW(Session(test::machine("ape128"), OpenMachine{5}), std::invalid_argument);
+  EXPECT_THROW(Session(test::machine("ideal"), OpenMachine{}), std::invalid_argument);
+  std::vector<std::int64_t> began_ps;
+  const TestJob crowded = {{3, 3}, talk(2, 9)};
+  EXPECT_THROW(run_open({crowded}, false, began_ps), std::invalid_argument);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ app = typer.Typer(help="Run several jobs on one machine.", no_args_is_help=True)
 app.command(cls=HelpfulCommand)(slurm.up)
 app.command(cls=HelpfulCommand)(slurm.down)
 app.command(cls=HelpfulCommand)(slurm.steps)
+app.command(cls=HelpfulCommand, hidden=True)(slurm.network)
 app.command(context_settings={"allow_interspersed_args": False})(slurm.step)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from apenet.base.errors import HostError
 from apenet.cli.common import MachineOption, SetOption, messages, path_of, progress_bar
+from apenet.live.simulator import Simulator
 from apenet.machine import machine as read_machine
 from apenet.slurm import daemons, history
 from apenet.slurm import steps as job_steps
@@ -30,6 +32,14 @@ def up(
     ranks_per_node: Annotated[
         int, typer.Option("--ranks-per-node", min=1, help="Ranks for which a node has room: its CPUs, for Slurm.")
     ] = 1,
+    shared_network: Annotated[
+        bool,
+        typer.Option(
+            "--shared-network",
+            help="Steps that run at the same time share links, on one virtual clock.",
+            show_default=False,
+        ),
+    ] = False,
 ) -> None:
     """Start Slurm on this host, with a slurmd for each node of the machine. Jobs run on the simulated nodes."""
     chosen = read_machine(machine, settings or ())
@@ -39,9 +49,17 @@ def up(
             folder,
             ranks_per_node,
             lambda step: progress.update(progress.task_ids[0], description=step),
+            shares_network=shared_network,
         )
     nodes = f"{len(cluster.nodes)} nodes, {cluster.nodes[0]} to {cluster.nodes[-1]}"
     messages().print(f"{chosen.name}: {nodes}. In a shell: . {folder / 'env.sh'}", markup=False)
+
+
+def network(folder: DirOption = _FOLDER) -> None:
+    """Simulate the network that the steps of a cluster share, until the cluster ends."""
+    cluster = daemons.opened(folder)
+    os.chdir("/")
+    Simulator(cluster.folder, read_machine(cluster.machine_file), cluster.ranks_per_node).serve()
 
 
 def down(folder: DirOption = _FOLDER) -> None:
@@ -56,7 +74,11 @@ def step(
     folder: DirOption = _FOLDER,
 ) -> None:
     """Run a program on the nodes of the job that calls this: what srun and mpiexec do in a cluster's shell."""
-    command = job_steps.command(daemons.opened(folder), name, arguments)
+    cluster = daemons.opened(folder)
+    if cluster.shares_network and job_steps.is_in_job():
+        say = partial(messages().print, markup=False)
+        raise typer.Exit(job_steps.run_on_network(cluster, name, arguments, say))
+    command = job_steps.command(cluster, name, arguments)
     try:
         os.execvp(command[0], command)  # noqa: S606 (no shell is to read the program's arguments)
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,9 +42,9 @@ class Job:
     `trace`: the file of a trace. `workload`: a test of `apenet bench` with its options, such as `{"test": "halo",
     "sizes": "4K"}`; its ranks are on all nodes of the partition, or on its option `nodes`. `command`: a program and its
     arguments, with `ranks` ranks, and the MPI library `mpi` as in `apenet.run`; so are `compute`, `size`, `environment`
-    and `limit_virtual`, which counts from `start`. `out` is the run's folder, `output` a folder for what the ranks
-    print. `map` places the ranks as in `apenet.run`, within the `partition` if there is one. None of them acts before
-    `start`, in seconds or as `10us`.
+    and `limit_virtual`, which counts from `start`. Its ranks begin in `directory`. `out` is the run's folder, `output`
+    one for what the ranks print. `map` places the ranks as in `apenet.run`, within the `partition` if there is one.
+    None of them acts before `start`, in seconds or as `10us`.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Job:
     compute: str = "none"
     size: str | None = None
     environment: dict[str, str] | None = None
+    directory: str | Path | None = None
     limit_virtual: str | float | None = None
     out: str | Path | None = None
     output: str | Path | None = None
@@ -198,14 +200,16 @@ def run(
     engine: str = "packet",
     seed: int = 1,
     matrix: bool = True,
+    joins: bool = False,
     allow_long: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ClusterResult:
     """Runs all jobs together, then each alone from the same start, then each pair.
 
-    `matrix`: false leaves the pairs out. A job that fails or deadlocks ends alone. Raises InputError for jobs that do
-    not fit the machine or share a node, and for traces and workloads that would take hours unless `allow_long`;
-    PartitionError if faults leave no path of a trace.
+    `matrix`: false leaves the pairs out. `joins`: as on the shared network of `apenet cluster up`, programs begin on a
+    network that has carried nothing of theirs before, and several may use a node, one after the other. A job that fails
+    or deadlocks ends alone. Raises InputError for jobs that do not fit the machine or share a node, and for traces and
+    workloads that would take hours unless `allow_long`; PartitionError if faults leave no path of a trace.
     """
     began = time.monotonic()
     chosen = read_machine(machine) if isinstance(machine, str) else machine
@@ -213,7 +217,8 @@ def run(
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     seed = checked_seed(seed)
-    plans = _planned(chosen, list(jobs), engine, seed, allow_long)
+    plans = _planned(chosen, list(jobs), engine, seed, allow_long, joins=joins)
+    open_to = max(max(Counter(one.nodes).values()) for one in plans) if joins else 0
     description = chosen.description(seed, engine)
     if not allow_long:
         times = len(plans) + 1 if matrix else 2
@@ -223,7 +228,7 @@ def run(
 
     def simulated(*members: int, is_kept: bool = False) -> _Simulated:
         progress(" and ".join(plans[member].job.name for member in members[:3]))
-        return _simulated(chosen, description, [plans[member] for member in members], is_kept)
+        return _simulated(chosen, description, [plans[member] for member in members], is_kept, open_to)
 
     together = simulated(*range(len(plans)), is_kept=True)
     alone = [simulated(member) for member in range(len(plans))]
@@ -239,13 +244,15 @@ def run(
 
 
 def _simulated(
-    machine: Machine, description: _core.MachineDescription, plans: Sequence[_Planned], is_kept: bool
+    machine: Machine, description: _core.MachineDescription, plans: Sequence[_Planned], is_kept: bool, open_to: int
 ) -> _Simulated:
     traces = [_core.GoalJob(one.schedule, one.nodes, one.start_ps) for one in plans if one.schedule is not None]
     programs = [one.program for one in plans if one.program is not None]
     totals: _core.JobsReport | Totals
     if programs:
-        results, replayed, totals = run_programs(machine, description, programs, traces, is_kept=is_kept)
+        results, replayed, totals = run_programs(
+            machine, description, programs, traces, is_kept=is_kept, open_to=open_to
+        )
     else:
         try:
             totals = _core.replay_jobs(description, traces)
@@ -273,7 +280,9 @@ def _of_program(result: RunResult, start_ps: int) -> _JobRun:
     return _JobRun(finish_ps, outcome, message, result.warnings, result.stdout or b"", result.stderr or b"")
 
 
-def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int, allow_long: bool) -> list[_Planned]:
+def _planned(
+    machine: Machine, jobs: Sequence[Job], engine: str, seed: int, allow_long: bool, *, joins: bool
+) -> list[_Planned]:
     if not 1 <= len(jobs) <= MOST_JOBS:
         raise InputError("jobs", len(jobs), f"1 to {MOST_JOBS} jobs")
     names = [job.name for job in jobs]
@@ -289,7 +298,11 @@ def _planned(machine: Machine, jobs: Sequence[Job], engine: str, seed: int, allo
             raise InputError(f"job {job.name}: {error.name}", error.value, error.expected) from error
         own = tuple(dict.fromkeys(plans[-1].nodes)) if on.partition is None else on.partition.nodes
         places.append(Partition(job.name, own))
-    require_apart(places)
+    if not joins:
+        require_apart(places)
+    for plan in plans:
+        if joins and plan.program is None:
+            raise InputError(f"job {plan.job.name}: joins", True, "only jobs with a command")
     return plans
 
 
@@ -299,7 +312,7 @@ def _planned_job(on: Machine, job: Job, engine: str, seed: int, allow_long: bool
     if len(kinds) != 1:
         raise InputError("command, trace, workload", " and ".join(kinds) or "none of them", "one of them")
     if job.command is None:
-        for name in ("ranks", "size", "environment", "limit_virtual", "out", "output"):
+        for name in ("ranks", "size", "environment", "directory", "limit_virtual", "out", "output"):
             if getattr(job, name) is not None:
                 raise InputError(name, getattr(job, name), f"only with a command: a {kinds[0]} has its own ranks")
         if job.compute != "none":
@@ -328,6 +341,7 @@ def _planned_job(on: Machine, job: Job, engine: str, seed: int, allow_long: bool
         compute=job.compute,
         size=job.size,
         environment=job.environment,
+        directory=job.directory,
         limit_virtual=job.limit_virtual,
         out=job.out,
         output=job.output,

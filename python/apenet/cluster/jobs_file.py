@@ -16,7 +16,7 @@ from apenet.machine.schema import PARTITION_NAME
 from apenet.machine.settings import setting_texts
 
 _MOST_BYTES = 2**20
-_TEXT, _TEXTS, _NUMBER = "a text", "a list of texts", "a whole number"
+_TEXT, _TEXTS, _NUMBER, _SWITCH = "a text", "a list of texts", "a whole number", "true or false"
 _VARIABLES = "a table of texts"
 _KEYS = {
     "machine": _TEXT,
@@ -25,6 +25,7 @@ _KEYS = {
     "rail": _TEXT,
     "engine": _TEXT,
     "seed": _NUMBER,
+    "joins": _SWITCH,
     "job": "a table for each job, [job.NAME]",
 }
 _JOB_KEYS = {
@@ -40,6 +41,7 @@ _JOB_KEYS = {
     "compute": _TEXT,
     "size": _TEXT,
     "environment": _VARIABLES,
+    "directory": _TEXT,
     "limit_virtual": "a time such as 10ms",
     "out": _TEXT,
     "output": _TEXT,
@@ -67,7 +69,7 @@ def run_file(
         table["machine"], setting_texts(table.get("settings", ())), table.get("faults", ()), table.get("rail")
     )
     jobs = [_job(file, name, given) for name, given in table["job"].items()]
-    options = {key: table[key] for key in ("engine", "seed") if key in table}
+    options = {key: table[key] for key in ("engine", "seed", "joins") if key in table}
     return run(jobs, machine=machine, matrix=matrix, allow_long=allow_long, progress=progress, **options)
 
 
@@ -97,8 +99,8 @@ def _check(file: Path, prefix: str, table: dict[str, Any], known: dict[str, str]
 
 def _is(value: object, expected: str) -> bool:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    if expected == _NUMBER:
-        return is_number
+    if expected in (_SWITCH, _NUMBER):
+        return isinstance(value, bool) if expected == _SWITCH else is_number
     if expected == _TEXTS:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
     if expected == _VARIABLES:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, chdir, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class PlannedProgram:
     start_ps: int
     choice: Choice
     environment: Mapping[str, str]
+    directory: Path | None
     out: Path | None
     output: Path | None
 
@@ -60,23 +62,28 @@ def plan_program(
     compute: str,
     size: str | None,
     environment: Mapping[str, str] | None,
+    directory: str | Path | None,
     limit_virtual: str | float | None,
     out: str | Path | None,
     output: str | Path | None,
 ) -> PlannedProgram:
     """Checks the job. Raises InputError as `apenet.run`."""
-    request, program = program_request(
-        command,
-        n=ranks,
-        machine=machine,
-        ranks_per_node=ranks_per_node,
-        map=mapping,
-        engine=engine,
-        mpi=mpi,
-        seed=seed,
-        compute=compute,
-        size=size,
-    )
+    begins_in = None if directory is None else Path(directory).absolute()
+    if begins_in is not None and not (begins_in.is_dir() and os.access(begins_in, os.X_OK)):
+        raise InputError("directory", directory, "a folder that can be entered")
+    with nullcontext() if begins_in is None else chdir(begins_in):
+        request, program = program_request(
+            command,
+            n=ranks,
+            machine=machine,
+            ranks_per_node=ranks_per_node,
+            map=mapping,
+            engine=engine,
+            mpi=mpi,
+            seed=seed,
+            compute=compute,
+            size=size,
+        )
     virtual_limit_ps(limit_virtual)
     request = replace(request, limit_virtual=None if limit_virtual is None else time_text(limit_virtual))
     choice = choose(compute, ComputingJob(program, request.command[1:], request.ranks, request.size, machine))
@@ -89,6 +96,7 @@ def plan_program(
         start_ps=start_ps,
         choice=choice,
         environment=environment or {},
+        directory=begins_in,
         out=given_path("out", out, "a folder"),
         output=given_path("output", output, "a folder"),
     )
@@ -101,8 +109,9 @@ def run_programs(
     traces: Sequence[_core.GoalJob],
     *,
     is_kept: bool,
+    open_to: int = 0,
 ) -> tuple[list[RunResult], list[_core.JobReport], Totals]:
-    """Runs the programs and the traces together. `is_kept`: the programs' folders are written.
+    """Runs the programs and the traces together. `is_kept`: the programs' folders are written. `open_to`: run_session.
 
     Raises Interrupted if a signal ends them.
     """
@@ -124,7 +133,9 @@ def run_programs(
             jobs.append(_session_job(plan, folder, {**plan.environment, **computations[-1].environment}))
         observation = outputs[0].observation
         observation.network_history = any(one.observation.network_history for one in outputs)
-        end = run_session(machine, description, jobs, observation, traces=traces, is_to_end=lambda: False)
+        end = run_session(
+            machine, description, jobs, observation, traces=traces, is_to_end=lambda: False, open_to=open_to
+        )
         if end.is_interrupted:
             raise Interrupted
         results = [
@@ -173,5 +184,6 @@ def _session_job(plan: PlannedProgram, folder: OutputFolder | None, extra: Mappi
         extra=extra,
         loaded=loader_variables("intel" if plan.request.mpi == "intel" else plan.mpi),
         folder=folder,
+        directory=plan.directory,
         reads_input=False,
     )

@@ -76,12 +76,20 @@ _KEPT = {
 }
 
 
+@dataclass(frozen=True)
+class LaunchedRank:
+    """A process of a run, and our ends of its process manager, standard output and error."""
+
+    process_id: int
+    descriptors: tuple[int, int, int]
+
+
 @dataclass
 class Launched:
     """The processes of a run."""
 
     supervisor: Supervisor
-    ranks: list[_core.RankProcess]
+    ranks: list[LaunchedRank]
 
     def end(self) -> None:
         """Ends all processes of the run."""
@@ -147,7 +155,7 @@ def start_ranks(
         except OSError as error:
             raise InputError("program", str(program), f"a program that can be started ({error.strerror})") from error
         ours.pop_all()
-    ranks = [_core.RankProcess(process_id, *end.ours) for process_id, end in zip(process_ids, ends, strict=True)]
+    ranks = [LaunchedRank(process_id, end.ours) for process_id, end in zip(process_ids, ends, strict=True)]
     return Launched(supervisor, ranks)
 
 

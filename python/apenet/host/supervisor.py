@@ -127,6 +127,8 @@ class Supervisor:
 
     def end(self) -> None:
         """Kills all processes and their descendants, and waits until they are gone."""
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)  # another process may have this end, too
         self._channel.close()
         if self._process_id:
             with suppress(ChildProcessError):  # a host program that lets the system reap its children

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ class SessionJob:
     """A program, and how its ranks are started.
 
     `extra`: variables for its environment. `loaded`: those that lead to its MPI library. `capture`: its output goes to
-    the outcome instead of this process's streams.
+    the outcome instead of this process's streams. `directory`: where its ranks begin, instead of the current folder.
     """
 
     program: Path
@@ -35,6 +35,7 @@ class SessionJob:
     extra: Mapping[str, str]
     loaded: Mapping[str, str]
     folder: OutputFolder | None = None
+    directory: Path | None = None
     reads_input: bool = True
 
 
@@ -65,17 +66,22 @@ def run_session(
     traces: Sequence[_core.GoalJob] = (),
     is_to_end: Callable[[], bool],
     progress: Callable[[_core.SessionProgress], None] | None = None,
+    open_to: int = 0,
 ) -> SessionEnd:
-    """Runs all to their end. Calls `is_to_end` many times a second; if it returns true, all are ended."""
+    """Runs all to their end. Calls `is_to_end` many times a second; if it returns true, all are ended.
+
+    `open_to`: the machine is an open one, of so many ranks of a job on a node; then there are no traces.
+    """
     with ExitStack() as stack:
-        prepared = [_Prepared(job, stack) for job in jobs]
-        try:
-            described = [_core.SessionJob(list(job.nodes), job.options) for job in jobs]
-            session = _core.Session(description, described, list(traces), observation)
-        except ValueError as error:
-            raise machine.refused(error) from error
-        except RuntimeError as error:  # the core's system_error: memory, or descriptors
-            raise refused_by_host(error) from error
+        prepared = [PreparedJob(job, stack) for job in jobs]
+        described = [_core.SessionJob(list(job.nodes), job.options) for job in jobs]
+        with refusals_named(machine):
+            if open_to:
+                session = _core.Session(description, open_to)
+                for one in described:
+                    session.add(one, True)
+            else:
+                session = _core.Session(description, described, list(traces), observation)
         started = [one.start(session.mapping_path(number), stack) for number, one in enumerate(prepared)]
         seen = stack.enter_context(launch.interrupts())
 
@@ -87,19 +93,37 @@ def run_session(
                 progress(session.progress)
             return bool(seen) or is_over
 
-        try:
-            reports = session.run(started, is_interrupted)
-        except ValueError as error:
-            raise machine.refused(error) from error
-        except RuntimeError as error:
-            if not is_of_host(error):
-                raise
-            raise refused_by_host(error) from error
+        with refusals_named(machine):
+            reports = _run_open(session, started, is_interrupted) if open_to else session.run(started, is_interrupted)
         outcomes = [one.outcome(report) for one, report in zip(prepared, reports, strict=True)]
         return SessionEnd(outcomes=outcomes, traces=session.report_on_traces(), is_interrupted=bool(seen))
 
 
-class _Prepared:
+def _run_open(
+    session: _core.Session, started: Sequence[_core.StartedJob], is_interrupted: Callable[[], bool]
+) -> list[_core.SessionReport]:
+    for number, one in enumerate(started):
+        session.start(number, one)
+    left = set(range(len(started)))
+    while left:
+        left -= set(session.serve(is_interrupted, lambda: False))
+    return [session.report(number) for number in range(len(started))]
+
+
+@contextmanager
+def refusals_named(machine: Machine) -> Iterator[None]:
+    """Turns what the core refuses into the errors of this package."""
+    try:
+        yield
+    except ValueError as error:
+        raise machine.refused(error) from error
+    except RuntimeError as error:  # perhaps the core's system_error: memory, or descriptors
+        if not is_of_host(error):
+            raise
+        raise refused_by_host(error) from error
+
+
+class PreparedJob:
     """What a job needs besides the session."""
 
     def __init__(self, job: SessionJob, stack: ExitStack) -> None:
@@ -112,6 +136,13 @@ class _Prepared:
         job.options.start_launcher = self.openmpi.start
 
     def start(self, mapping_path: str, stack: ExitStack) -> _core.StartedJob:
+        """Starts the ranks for a session of this process."""
+        launched = self.launch(mapping_path, stack)
+        ranks = [_core.RankProcess(rank.process_id, *rank.descriptors) for rank in launched.ranks]
+        return _core.StartedJob(ranks, launched.supervisor.process_id, launched.supervisor.fileno())
+
+    def launch(self, mapping_path: str, stack: ExitStack) -> launch.Launched:
+        """Starts the ranks. They end with the stack."""
         job, count = self._job, len(self._job.nodes)
         environment = {
             **launch.rank_environment(
@@ -125,11 +156,13 @@ class _Prepared:
             command = as_applications(job.command, count)
         elif is_client_server(job.program, count):
             command = as_client_and_server(*command)
-        launched = launch.start_ranks(*command, count, environment, job.folder, reads_input=job.reads_input)
+        with nullcontext() if job.directory is None else chdir(job.directory):
+            launched = launch.start_ranks(*command, count, environment, job.folder, reads_input=job.reads_input)
         stack.callback(launched.end)
-        return _core.StartedJob(launched.ranks, launched.supervisor.process_id, launched.supervisor.fileno())
+        return launched
 
     def outcome(self, report: _core.SessionReport) -> SessionOutcome:
+        """What the job has done, with its output if that is captured."""
         os.write(self._job.options.error_fd, self.openmpi.words())
         stdout, stderr = self._sinks.contents()
         return SessionOutcome(report=report, stdout=stdout, stderr=stderr)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apenet.base.errors import HostError, InputError
+from apenet.live.starting import require_shared, simulator_arguments, start_simulator
 from apenet.machine import Machine
 from apenet.slurm import accounting, programs
 from apenet.slurm.topology import topology_conf, tree_of
@@ -86,6 +87,7 @@ class Cluster:
     nodes: tuple[str, ...]
     ranks_per_node: int
     machine_names: tuple[str, ...] = ("machine.toml",)
+    shares_network: bool = False
 
     @property
     def configuration(self) -> Path:
@@ -121,15 +123,21 @@ def opened(folder: Path) -> Cluster:
             nodes=tuple(state["nodes"]),
             ranks_per_node=state["ranks_per_node"],
             machine_names=tuple(state["machine_names"]),
+            shares_network=state["shares_network"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("dir", folder, "the folder of a cluster that apenet cluster up has started") from error
 
 
 def up(
-    machine: Machine, folder: Path, ranks_per_node: int = 1, progress: Callable[[str], None] = lambda _: None
+    machine: Machine,
+    folder: Path,
+    ranks_per_node: int = 1,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    shares_network: bool = False,
 ) -> Cluster:
-    """Starts a cluster, and returns when all of its nodes are idle.
+    """Starts a cluster, and returns when all of its nodes are idle. `shares_network`: its steps share the network.
 
     Raises InputError for a folder that exists and a machine without a number of nodes, HostError if Slurm is missing,
     too old, or does not start: then nothing is left.
@@ -155,7 +163,10 @@ def up(
     if longest > _MOST_SOCKET_PATH:
         most = len(str(folder.absolute())) - (longest - _MOST_SOCKET_PATH)
         raise InputError("dir", folder, f"a path of at most {most} characters: Slurm opens sockets in it")
-    cluster = Cluster(folder.absolute(), machine.name, names, ranks_per_node, tuple(machine.saved()))
+    if shares_network:
+        require_shared(machine, ranks_per_node)
+    saved = tuple(machine.saved())
+    cluster = Cluster(folder.absolute(), machine.name, names, ranks_per_node, saved, shares_network)
     try:
         folder.mkdir(mode=0o700)
     except OSError as error:
@@ -248,6 +259,7 @@ def _write(cluster: Cluster, machine: Machine) -> accounting.Accounting | None:
         "nodes": cluster.nodes,
         "ranks_per_node": cluster.ranks_per_node,
         "machine_names": cluster.machine_names,
+        "shares_network": cluster.shares_network,
     }
     (folder / programs.STATE).write_text(json.dumps(state), encoding="utf-8")
     return account
@@ -260,6 +272,9 @@ def _write_script(path: Path, text: str) -> None:
 
 def _start(cluster: Cluster, account: accounting.Accounting | None, progress: Callable[[str], None]) -> None:
     folder = cluster.folder
+    if cluster.shares_network:
+        progress("the network")
+        start_simulator(folder)
     munge = ["--force", f"--socket={folder}/munge.socket", f"--key-file={folder}/munge.key"]
     munge += [f"--{name}-file={folder}/munge.{name}" for name in ("pid", "log", "seed")]
     _run(cluster, "munged", *munge)
@@ -311,6 +326,7 @@ def _end(cluster: Cluster) -> None:
         _wait_until(lambda: not any(_daemons(cluster, ("slurmctld", "slurmd"))), _SHUTDOWN_S)
     _kill(lambda: _daemons(cluster, _DAEMONS))
     _kill(lambda: _of_jobs(cluster))
+    _kill(lambda: _simulators(cluster))
     shutil.rmtree(cluster.folder, ignore_errors=True)
 
 
@@ -343,6 +359,12 @@ def _daemons(cluster: Cluster, names: Sequence[str]) -> Iterator[int]:
         by_environment = program == _STEP or program in accounting.DAEMONS
         is_of_cluster = _uses(folder, cluster) if by_environment else any(file in arguments for file in files)
         if is_of_cluster:
+            yield process
+
+
+def _simulators(cluster: Cluster) -> Iterator[int]:
+    for process, folder in _own_processes():
+        if _read(folder / "cmdline").split("\0")[1:-1] == simulator_arguments(cluster.folder):
             yield process
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from apenet.base.errors import HostError, InputError
 from apenet.base.grid import number_of, place_of
+from apenet.live import step as live_step
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.slurm import history
@@ -92,9 +94,47 @@ def command(cluster: Cluster, name: str, arguments: Sequence[str]) -> list[str]:
     Raises InputError for options that are not known, and for more ranks than the job's nodes have room for.
     """
     step = parse(name, arguments)
-    if "SLURM_JOB_ID" not in os.environ:
+    if not is_in_job():
         inner = [str(cluster.folder / "bin" / name), *(["-l"] if step.is_labelled else []), *step.program]
         return ["salloc", "--quiet", *step.allocation, *inner]
+    allotted = _allotted(cluster, name, step)
+    history.note(cluster, allotted)
+    chosen = [sys.executable, "-m", "apenet", "run", "-n", str(allotted.ranks), "-m", str(cluster.machine_file)]
+    chosen += ["--ranks-per-node", str(allotted.ranks_per_node)]
+    if allotted.partition:
+        chosen += ["--partition", allotted.partition]
+    else:
+        chosen += ["--map", str(history.keep_map(cluster, allotted))]
+    return [*chosen, *(["--tag-output"] if step.is_labelled else []), "--", *step.program]
+
+
+def is_in_job() -> bool:
+    """Whether a job has started this process."""
+    return "SLURM_JOB_ID" in os.environ
+
+
+def run_on_network(cluster: Cluster, name: str, arguments: Sequence[str], say: Callable[[str], None]) -> int:
+    """Runs the step in a job of a cluster whose steps share the network, and returns its exit status.
+
+    Raises InputError as `command`, and HostError if the simulator has ended. `say` prints what is said of the run.
+    """
+    step = parse(name, arguments)
+    allotted = _allotted(cluster, name, step)
+    return live_step.run(
+        cluster.folder,
+        read_machine(cluster.machine_file),
+        job=allotted.job,
+        partition=allotted.partition,
+        nodes=allotted.nodes_of_ranks,
+        ranks_per_node=allotted.ranks_per_node,
+        command=allotted.command,
+        is_labelled=step.is_labelled,
+        say=say,
+    )
+
+
+def _allotted(cluster: Cluster, name: str, step: Step) -> history.RunStep:
+    """The step on the job's nodes."""
     for given in step.allocation:
         if given.partition("=")[0] in _OF_ALLOCATIONS:
             raise InputError(
@@ -112,21 +152,15 @@ def command(cluster: Cluster, name: str, arguments: Sequence[str]) -> list[str]:
         raise InputError(f"{name} -n", ranks, f"at most {most}: {cluster.ranks_per_node} on each of {len(nodes)} nodes")
     machine = read_machine(cluster.machine_file)
     partition = partition_of(machine, nodes)
-    history.note(
-        cluster,
-        history.RunStep(
-            job=os.environ["SLURM_JOB_ID"],
-            nodes=nodes,
-            partition=partition,
-            ranks=ranks,
-            ranks_per_node=per_node,
-            command=step.program,
-            folder=str(Path.cwd()),
-        ),
+    return history.RunStep(
+        job=os.environ["SLURM_JOB_ID"],
+        nodes=nodes,
+        partition=partition,
+        ranks=ranks,
+        ranks_per_node=per_node,
+        command=step.program,
+        folder=str(Path.cwd()),
     )
-    chosen = [sys.executable, "-m", "apenet", "run", "-n", str(ranks), "-m", str(cluster.machine_file)]
-    chosen += ["--partition", partition, "--ranks-per-node", str(per_node)]
-    return [*chosen, *(["--tag-output"] if step.is_labelled else []), "--", *step.program]
 
 
 def _ranks_of_job(environment: Mapping[str, str], step: Step, nodes: int) -> int:
@@ -149,10 +183,12 @@ def _job_nodes(cluster: Cluster, environment: Mapping[str, str]) -> list[int]:
 
 
 def partition_of(machine: Machine, nodes: Sequence[int]) -> str:
-    """The nodes as --partition takes them: as a box if they are one, which keeps coordinates and closed rings."""
-    listed = "nodes:" + ",".join(map(str, nodes))
+    """The nodes as --partition takes them: as a box if they are one, which keeps coordinates and closed rings.
+
+    Empty for nodes of a torus or mesh that are no box.
+    """
     if not machine.topology.is_grid:
-        return listed
+        return "nodes:" + ",".join(map(str, nodes))
     places = [place_of(machine.dims, node) for node in nodes]
     origin = [min(of_dimension) for of_dimension in zip(*places, strict=True)]
     extents = [
@@ -162,6 +198,6 @@ def partition_of(machine: Machine, nodes: Sequence[int]) -> str:
         number_of(machine.dims, [least + at for least, at in zip(origin, place_of(extents, number), strict=True)])
         for number in range(len(nodes))
     ]
-    if sorted(box) != sorted(nodes):
-        return listed
+    if math.prod(extents) != len(nodes) or sorted(box) != sorted(nodes):
+        return ""
     return f"{'x'.join(map(str, extents))}@{','.join(map(str, origin))}"

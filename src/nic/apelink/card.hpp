@@ -74,9 +74,9 @@ struct Cards : CardEnvironment<CommonDescription> {
       : CardEnvironment(card, surroundings),
         pio_write_latency(surroundings.host.bus.pio_write_latency),
         lookup_time(lookup),
-        state{.queues = LargeArray<Queue>(surroundings.placement.process_count() *
+        state{.queues = LargeArray<Queue>(surroundings.placement.port_count() *
                                           static_cast<std::size_t>(card.queues))},
-        decoders(surroundings.placement.process_count() * static_cast<std::size_t>(card.queues)) {}
+        decoders(surroundings.placement.port_count() * static_cast<std::size_t>(card.queues)) {}
 
   Time pio_write_latency;
   Time lookup_time;  // per arriving packet, to find its buffer

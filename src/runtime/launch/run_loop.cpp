@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -29,6 +30,7 @@ constexpr auto loop_check_interval = 20ms;
 constexpr auto idle_after_failure = 100ms;
 constexpr int most_yields = 2;
 constexpr int limit_status = 124;  // as of timeout(1)
+constexpr auto cancel_patience = 2s;
 
 // While computation is recorded, one rank runs at a time: several cores serve only the rotation.
 CoreUse cores_of(const SessionOptions& options) {
@@ -114,6 +116,7 @@ bool RunLoop::awaits_last_step() const {
 void RunLoop::turn(bool others_go_on, const std::function<bool()>& interrupted) {
   wants_step_ = false;
   guarded([&] {
+    limit_if_cancelled();
     if (const auto first = server_.failures().first_to_end_others()) {
       drain(*first, others_go_on);
     } else if (!all_finished_ && view_.grants.nobody_runs() && !stalled_.waits_for_suspended()) {
@@ -139,6 +142,27 @@ void RunLoop::serve_meanwhile(const std::function<bool()>& interrupted) {
     server_.pass_output();
     check_periodically(interrupted);
   });
+}
+
+void RunLoop::note_join() {
+  wants_step_ = is_ready_ = false;
+  guarded([&] { cores_.begin(process_ids_.all_running()); });
+}
+
+void RunLoop::cancel() {
+  if (!cancelled_until_) cancelled_until_ = WallClock::now() + cancel_patience;
+}
+
+void RunLoop::limit_if_cancelled() {
+  if (!cancelled_until_ || verdict_.is_stopped()) return;
+  if (!view_.ranks.started() || WallClock::now() > *cancelled_until_) {
+    verdict_.stop(SessionReport::Outcome::interrupted, 128 + SIGTERM, "cancelled");
+  } else if (options_.limit_virtual_ps == 0 && view_.grants.nobody_runs()) {
+    std::int64_t reached_ps = view_.ranks.epoch_ps() + 1;
+    for (std::uint32_t rank = 0; rank < count_; ++rank)
+      reached_ps = std::max(reached_ps, shared_.block(rank).clock.now_ps());
+    options_.limit_virtual_ps = reached_ps - view_.ranks.epoch_ps();
+  }
 }
 
 // No rank acts until the limit any more. As after a failure, a wait that a rank has begun before may end
@@ -197,6 +221,7 @@ void RunLoop::note_outcome() {
   // Not earlier: before virtual time, the processes start up independently, which is faster on all cores.
   if (!was_started_ && view_.ranks.started()) cores_.begin(process_ids_.all_running());
   if (outcome == Scheduler::Outcome::woken) cores_.note_round(view_.grants.last_woken().size());
+  is_ready_ = outcome == Scheduler::Outcome::ready;
   if (outcome == Scheduler::Outcome::finished) {
     all_finished_ = true;
   } else if (outcome == Scheduler::Outcome::idle) {

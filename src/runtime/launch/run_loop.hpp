@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "runtime/launch/core_rotation.hpp"
@@ -41,6 +42,15 @@ class RunLoop {
   // their processes have not ended.
   [[nodiscard]] bool wants_step() const { return wants_step_; }
   [[nodiscard]] bool all_finished() const { return all_finished_; }
+  // The last step was outside an open model, and the job can join. note_join(): it has.
+  [[nodiscard]] bool is_ready() const { return is_ready_; }
+  void note_join();
+  // Ends the job soon: at the virtual time that its ranks have reached, so that a limit of this time ends it
+  // likewise in another run. Returns at once. If the ranks do not wait for each other meanwhile, they are
+  // ended in the middle of what they do.
+  void cancel();
+  // The virtual time at which the job was or will be ended; 0: at its own end.
+  [[nodiscard]] std::int64_t limit_ps() const { return options_.limit_virtual_ps; }
   // Serves the processes of a job that wants a step, while others do not.
   void serve_meanwhile(const std::function<bool()>& interrupted);
   // Before and after the step of the model. After the first, the job may want no step any more.
@@ -58,6 +68,7 @@ class RunLoop {
   void guarded(Work work);
   [[nodiscard]] bool awaits_last_step() const;
   void note_outcome();
+  void limit_if_cancelled();
   [[nodiscard]] bool is_at_limit();
   void wait_for_processes(bool others_go_on);
   void let_another_run();
@@ -93,6 +104,8 @@ class RunLoop {
   bool wants_step_ = false;
   bool was_started_ = false;  // before the step
   bool all_finished_ = false;
+  bool is_ready_ = false;
+  std::optional<WallClock::time_point> cancelled_until_;  // then the ranks are ended, wherever they are
   bool is_drained_ = false;
   bool is_blocked_for_ever_ = false;  // in the host
   bool has_told_of_supervisor_ = false;

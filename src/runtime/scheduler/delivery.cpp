@@ -21,8 +21,8 @@ constexpr std::uint32_t slots_in_hand = 2 * message::most_eager_bytes / message:
 
 }  // namespace
 
-Delivery::Delivery(SharedModel& model, ProcessId first_process, SharedMemory& shared, ProcessMemory& memory,
-                   RankTable& ranks, Exchange& exchange, LowerBounds& bounds)
+Delivery::Delivery(SharedModel& model, std::uint32_t job, ProcessId first_process, SharedMemory& shared,
+                   ProcessMemory& memory, RankTable& ranks, Exchange& exchange, LowerBounds& bounds)
     : simulation_(model.simulation()),
       machine_(model.machine()),
       first_process_(first_process),
@@ -44,7 +44,7 @@ Delivery::Delivery(SharedModel& model, ProcessId first_process, SharedMemory& sh
     };
     rail_costs_.push_back({costs(alone.mpi_software), costs(alone.card_software)});
   }
-  model.set_sink(first_process, *this);
+  model.set_sink(job, *this);
 }
 
 std::vector<LinkUse> Delivery::link_use() const {
@@ -115,6 +115,10 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
   }
   if (request.verb == ipc::RequestVerb::send) offers_.note(rank, request);
   if (request.verb == ipc::RequestVerb::put) offers_.check(rank, request);
+  if (is_outside_) {
+    post_outside(rank, request);
+    return true;
+  }
   const LayerCosts& costs = rail_costs_[request.rail].of(request.interface);
   Descriptor descriptor = descriptor_of(request, first_process_ + rank, first_process_ + request.target,
                                         machine_, costs.packet_interval);
@@ -144,6 +148,34 @@ bool Delivery::post(std::uint32_t rank, const ipc::Request& request) {
     throw RankError(rank, std::string("posted a request that its card does not support: ") + refusal.what());
   }
   return true;
+}
+
+// In the order of a message within a node (Machine). A rank gets its events in the order of their times.
+void Delivery::post_outside(std::uint32_t rank, const ipc::Request& request) {
+  const auto wants = [&](std::uint8_t flag) { return (request.flags & flag) != 0; };
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  const bool is_send = request.verb == ipc::RequestVerb::send;
+  if (request.verb == ipc::RequestVerb::credit) return;  // no card has a ring in use
+  const std::uint64_t message = pending_.add(rank, request);
+  ++totals_.startup_messages;
+  latest_outside_ps_ = std::max(latest_outside_ps_, request.time_ps + bounds_.lookahead_ps());
+  const auto tell = [&](CompletionKind kind, std::uint32_t process) {
+    complete({.kind = kind,
+              .process = process,
+              .source = rank,
+              .message = message,
+              .time = Time::from_ps(latest_outside_ps_)});
+  };
+  if (is_get && wants(ipc::lock)) execute(rank, message);
+  if (!is_send) deliver_payload(rank, message);
+  if (is_get) {
+    tell(CompletionKind::got, rank);
+  } else if (is_send || wants(ipc::notify_target)) {
+    tell(CompletionKind::arrived, request.target);
+  }
+  if (is_get && wants(ipc::notify_target)) tell(CompletionKind::served, request.target);
+  if (wants(ipc::want_local)) tell(CompletionKind::sent, rank);
+  if (!is_get && wants(ipc::want_remote)) tell(CompletionKind::remote_done, rank);
 }
 
 bool Delivery::uses_early_memory(std::uint32_t rank, const ipc::Request& request) const {

@@ -43,9 +43,9 @@ struct RunTotals {
 // Moves bytes between the processes, puts events into the rings, and frees places in the cards' mailboxes.
 class Delivery final : public CompletionSink {
  public:
-  // first_process: the machine's process of rank 0.
-  Delivery(SharedModel& model, ProcessId first_process, SharedMemory& shared, ProcessMemory& memory,
-           RankTable& ranks, Exchange& exchange, LowerBounds& bounds);
+  // job: SharedModel's number of the ranks. first_process: the machine's process of rank 0.
+  Delivery(SharedModel& model, std::uint32_t job, ProcessId first_process, SharedMemory& shared,
+           ProcessMemory& memory, RankTable& ranks, Exchange& exchange, LowerBounds& bounds);
 
   [[nodiscard]] const RunTotals& totals() const { return totals_; }
   // By rank: the bytes of `totals` that it sent to each other rank, in the order of their numbers.
@@ -63,6 +63,15 @@ class Delivery final : public CompletionSink {
   // Messages of the program that ranks have not taken when they left.
   [[nodiscard]] const UnreceivedMessages& untaken() const { return untaken_; }
 
+  // Until set_first_process(), the ranks take no part in the model: what they send arrives at once.
+  void set_outside() { is_outside_ = true; }
+  void set_first_process(ProcessId first) {
+    first_process_ = first;
+    route_orders_.set_first_process(first);
+    is_outside_ = false;
+  }
+  // The latest event that a rank has got outside the model.
+  [[nodiscard]] std::int64_t latest_outside_ps() const { return latest_outside_ps_; }
   // What was sent before now belongs to the start, not to the run.
   void end_startup() {
     startup_link_use_ = machine_.link_use();
@@ -114,6 +123,7 @@ class Delivery final : public CompletionSink {
 
   void note_untaken(std::uint32_t rank, const ipc::Event& event);
   void note_untaken(std::uint32_t rank, std::uint32_t source, std::span<const std::byte> inline_data);
+  void post_outside(std::uint32_t rank, const ipc::Request& request);
   void release(std::uint32_t rank, const ipc::Request& request);
   void settle(std::uint64_t message);
   void count_under_way() { bounds_.set_under_way(pending_.in_progress() + route_orders_.in_progress()); }
@@ -150,6 +160,8 @@ class Delivery final : public CompletionSink {
   UnreceivedMessages untaken_;
   TraceHash hash_;
   bool has_ended_ = false;
+  bool is_outside_ = false;
+  std::int64_t latest_outside_ps_ = 0;
 };
 
 }  // namespace apenet

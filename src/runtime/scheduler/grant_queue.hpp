@@ -18,10 +18,11 @@ namespace apenet {
 // way until its deadline, which is its next grant.
 class GrantQueue {
  public:
-  // first_process: the machine's process of rank 0.
+  // first_process: the machine's process of rank 0, until set_first_process().
   GrantQueue(SharedMemory& shared, const Machine& machine, ProcessId first_process, RankTable& ranks,
              bool one_at_a_time);
 
+  void set_first_process(ProcessId first) { first_process_ = first; }
   // Woken by the last step or release.
   [[nodiscard]] const std::vector<std::uint32_t>& last_woken() const { return woken_; }
   // Ranks wait for a grant until others, woken in the same step, wait.

@@ -22,7 +22,7 @@ void LowerBounds::find_horizons_of_released(const std::vector<std::uint32_t>& re
 void LowerBounds::begin_horizons() {
   first_ps_ = second_ps_ = never_ps;
   first_rank_ = 0;
-  next_event_ps_ = simulation_.next_time().ps();
+  next_event_ps_ = is_outside_ ? never_ps : simulation_.next_time().ps();
 }
 
 void LowerBounds::note_action(std::uint32_t rank, std::int64_t rank_acts_ps) {

@@ -22,6 +22,9 @@ class LowerBounds {
         exchange_(exchange),
         lookahead_ps_(model.machine().lookahead().ps()) {}
 
+  // The ranks take no part in the model (SharedModel::open()).
+  void set_outside(bool is_outside) { is_outside_ = is_outside; }
+
   // What a rank posts has no effect before this time after it.
   [[nodiscard]] std::int64_t lookahead_ps() const { return lookahead_ps_; }
 
@@ -66,7 +69,7 @@ class LowerBounds {
   // Whether no event can come to the ranks before one of them acts: the model has none, except faults that
   // affect no rank. Beside other jobs, nothing that these ranks have sent is under way.
   [[nodiscard]] bool nothing_comes() const {
-    if (!model_.is_alone()) return under_way_ == 0;
+    if (is_outside_ || !model_.is_alone()) return under_way_ == 0;
     const std::size_t pending = simulation_.pending_count();
     return pending == 0 || model_.machine().is_quiet_until_faults(pending);
   }
@@ -83,6 +86,7 @@ class LowerBounds {
   const RankTable& ranks_;
   const Exchange& exchange_;
   std::int64_t lookahead_ps_;
+  bool is_outside_ = false;
   std::size_t under_way_ = 0;
   std::int64_t end_ps_ = never_ps;
   // The two earliest actions of all ranks. They suffice for all horizons.

@@ -36,7 +36,7 @@ class RouteOrders final : private EventHandler {
   // answered(): the answer is in the memory of the rank, or there is a fault.
   using Answered =
       std::function<void(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault)>;
-  // The ranks are the machine's processes from first_process on.
+  // The ranks are the machine's processes from first_process on, until set_first_process().
   RouteOrders(Simulation& simulation, Machine& machine, ProcessId first_process, std::uint32_t rank_count,
               ProcessMemory& memory, Answered answered)
       : simulation_(simulation),
@@ -47,6 +47,11 @@ class RouteOrders final : private EventHandler {
         answered_(std::move(answered)),
         source_{EventKind::control, first_process, 0} {}
 
+  // Call before the first post.
+  void set_first_process(ProcessId first) {
+    first_process_ = first;
+    source_ = {EventKind::control, first, 0};
+  }
   void post(std::uint32_t rank, const ipc::Request& request, Time when);
   [[nodiscard]] std::size_t in_progress() const { return orders_.size(); }
   [[nodiscard]] const std::vector<RouteChange>& changes() const { return changes_; }

@@ -16,15 +16,20 @@ Scheduler::Scheduler(SharedModel& model, SharedMemory& shared, ProcessMemory& me
       memory_(memory),
       options_(options),
       ranks_(shared, shared.header().process_count),
-      first_process_(model.add(*this, ranks_.size())),
+      number_(model.add(*this, ranks_.size())),
+      first_process_(model.first_process(number_)),
+      is_outside_(model.is_open()),
       exchange_(shared,
                 {.process_count = ranks_.size(), .rail_count = rail_count(model.machine().description())}),
       bounds_(shared, model, ranks_, exchange_),
       grants_(shared, model.machine(), first_process_, ranks_, options.one_at_a_time),
       suspension_(shared, memory, ranks_, exchange_, grants_),
-      delivery_(model, first_process_, shared, memory, ranks_, exchange_, bounds_),
+      delivery_(model, number_, first_process_, shared, memory, ranks_, exchange_, bounds_),
       signals_(shared, simulation_, ranks_, bounds_, memory.process_ids()),
-      idle_alarms_(ranks_.size()) {}
+      idle_alarms_(ranks_.size()) {
+  bounds_.set_outside(is_outside_);
+  if (is_outside_) delivery_.set_outside();
+}
 
 Scheduler::Outcome Scheduler::outcome() const {
   if (error_) std::rethrow_exception(error_);
@@ -36,18 +41,18 @@ Scheduler::Outcome Scheduler::take() {
   if (grants_.grant_next()) return Outcome::woken;
   suspension_.note_returns();
   take_reports();
-  suspension_.place(simulation_.now().ps() - bounds_.lookahead_ps());
+  suspension_.place(present_ps() - bounds_.lookahead_ps());
   to_wake_.clear();
   begin_if_all_joined();
   if (wake_flushing()) return Outcome::woken;
   feed();
   if (signals_.any_is_interrupted())
-    signals_.end_interrupted(suspension_.latest_acted_ps(simulation_.now().ps() - bounds_.lookahead_ps()));
+    signals_.end_interrupted(suspension_.latest_acted_ps(present_ps() - bounds_.lookahead_ps()));
   if (ranks_.alive() == 0) {
     delivery_.note_under_way();
     return Outcome::finished;
   }
-  if (model_.is_alone() || !can_only_wait()) return Outcome::waits;
+  if (is_alone() || !can_only_wait()) return Outcome::waits;
   wake_sleepers();
   return grants_.last_woken().empty() ? Outcome::idle : Outcome::woken;
 }
@@ -60,9 +65,9 @@ bool Scheduler::adds_bound() {
 
 Scheduler::Outcome Scheduler::wake() {
   if (moves_) wake_concerned();
-  if (grants_.last_woken().empty() && model_.is_alone()) wake_sleepers();
+  if (grants_.last_woken().empty() && is_alone()) wake_sleepers();
   if (!grants_.last_woken().empty()) return Outcome::woken;
-  return model_.is_alone() ? Outcome::idle : Outcome::waits;
+  return is_alone() ? Outcome::idle : Outcome::waits;
 }
 
 // Reads the blocks of the ranks that have run since the last step.
@@ -251,10 +256,10 @@ bool Scheduler::are_alarms_idle() {
 void Scheduler::wake_sleepers() {
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].state != RankState::awaiting_event || ranks_[rank].events == 0) continue;
-    ranks_.at(rank).acts_on_ps = simulation_.now().ps();
+    ranks_.at(rank).acts_on_ps = present_ps();
     to_wake_.push_back(rank);
   }
-  wake_up_to([this](std::uint32_t) { return simulation_.next_time().ps(); });
+  wake_up_to([this](std::uint32_t) { return is_outside_ ? never_ps : simulation_.next_time().ps(); });
 }
 
 void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_threads) {
@@ -263,7 +268,7 @@ void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_
     const RankState state = ranks_[rank].state;
     if (state == RankState::polling && has_threads(rank)) to_wake_.push_back(rank);
     if (state != RankState::awaiting_event) continue;
-    exchange_.advance_clock(rank, simulation_.now().ps());
+    exchange_.advance_clock(rank, present_ps());
     shared_.block(rank).progress.grant();
     to_wake_.push_back(rank);
   }

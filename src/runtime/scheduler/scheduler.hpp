@@ -50,6 +50,7 @@ class Scheduler {
     waits,     // all ranks wait, and the model has to advance, or another job has to go on
     idle,      // all ranks wait, and nothing that they have sent is under way
     finished,  // all ranks have left
+    ready,     // all ranks have reached the beginning of virtual time, and the job can join an open model
   };
 
   // Its ranks are the next processes of the model's machine.
@@ -79,6 +80,8 @@ class Scheduler {
   void remove(std::uint32_t rank);
   // See SharedModel::leave().
   void leave() { model_.leave(*this); }
+  // The latest clock of a rank, as last read.
+  [[nodiscard]] std::int64_t latest_clock_ps() const;
   // See LowerBounds::end_at().
   void end_at(std::int64_t failure_ps) { bounds_.end_at(failure_ps); }
   // See GrantQueue::recover().
@@ -102,8 +105,13 @@ class Scheduler {
   Outcome wake();
   // The beginning of virtual time.
   [[nodiscard]] bool is_ready_to_begin() const;
-  [[nodiscard]] std::int64_t latest_clock_ps() const;
   Outcome begin_at_barrier(std::int64_t epoch_ps);
+  // The same of a job that joins an open model. Until then it takes no part, and steps by itself.
+  Outcome step_outside();
+  Outcome join(ProcessId first, std::int64_t at_ps);
+  [[nodiscard]] bool is_alone() const { return is_outside_ || model_.is_alone(); }
+  // The time of what happens now.
+  [[nodiscard]] std::int64_t present_ps() const { return is_outside_ ? 0 : simulation_.now().ps(); }
 
   void take_reports();
   void take_state(std::uint32_t rank);
@@ -130,7 +138,9 @@ class Scheduler {
   ProcessMemory& memory_;
   SchedulerOptions options_;
   RankTable ranks_;
+  std::uint32_t number_;  // SharedModel's
   ProcessId first_process_;
+  bool is_outside_;  // takes no part in its open model yet
   Exchange exchange_;
   LowerBounds bounds_;
   GrantQueue grants_;

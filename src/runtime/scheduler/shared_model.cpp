@@ -15,21 +15,46 @@ SharedModel::SharedModel(Simulation& simulation, Machine& machine)
   machine.set_sink(*this);
 }
 
-ProcessId SharedModel::add(Scheduler& job, std::uint32_t count) {
-  const auto first = static_cast<ProcessId>(job_of_.size());
-  job_of_.insert(job_of_.end(), count, static_cast<std::uint32_t>(all_.size()));
-  jobs_.push_back(&job);
+std::uint32_t SharedModel::add(Scheduler& job, std::uint32_t count) {
+  const auto number = static_cast<std::uint32_t>(all_.size());
   all_.push_back(&job);
   sinks_.push_back(nullptr);
-  first_process_.push_back(first);
-  return first;
+  first_process_.push_back(is_open_ ? UINT32_MAX : static_cast<ProcessId>(job_of_.size()));
+  if (is_open_) return number;
+  job_of_.insert(job_of_.end(), count, number);
+  jobs_.push_back(&job);
+  return number;
+}
+
+void SharedModel::open() {
+  is_open_ = true;
+  reached_ps_ = open_epoch_ps;
+  begin(Time::from_ps(open_epoch_ps));
+}
+
+void SharedModel::step_outside(Scheduler& job) {
+  guarded(job, [&job] { job.outcome_ = job.step_outside(); });
+}
+
+void SharedModel::join(Scheduler& job, const std::vector<NodeId>& nodes, std::int64_t at_ps) {
+  const ProcessId first = machine_.add_processes(nodes);
+  job_of_.insert(job_of_.end(), nodes.size(), job.number_);
+  first_process_[job.number_] = first;
+  jobs_.push_back(&job);
+  reached_ps_ = std::max(reached_ps_, at_ps + 1);
+  guarded(job, [&] { job.outcome_ = job.join(first, at_ps); });
+}
+
+std::int64_t SharedModel::earliest_join_ps() const {
+  return std::max(reached_ps_, simulation_.now().ps());
 }
 
 void SharedModel::leave(Scheduler& job) {
   const auto found = std::find(jobs_.begin(), jobs_.end(), &job);
   if (found == jobs_.end()) return;
   jobs_.erase(found);
-  if (!jobs_.empty() || begin_ranks_) job.delivery_.end();
+  reached_ps_ = std::max(reached_ps_, job.latest_clock_ps());
+  if (!jobs_.empty() || begin_ranks_ || is_open_) job.delivery_.end();
 }
 
 void SharedModel::begin(Time now) {
@@ -172,6 +197,7 @@ void SharedModel::advance() {
     simulation_.step();  // an event that is delivered lowers the bound
   }
   const bool is_known = bound_ps_ != never_ps && bound_ps_ > 0;
+  if (is_known) reached_ps_ = std::max(reached_ps_, bound_ps_);
   simulation_.ran_before(is_known ? Time::from_ps(bound_ps_) : Time::zero());
 }
 

@@ -34,6 +34,23 @@ class SharedModel final : private CompletionSink {
   [[nodiscard]] Machine& machine() { return machine_; }
   [[nodiscard]] const Machine& machine() const { return machine_; }
 
+  // Jobs join while others run, or are ended. What they do before, in MPI_Init, passes outside the model and
+  // takes none of its time, so that nobody's results depend on when the host has executed it. Virtual time
+  // begins now. Call before the first job is added.
+  void open();
+  [[nodiscard]] bool is_open() const { return is_open_; }
+  // Where the time of an open model begins: all clocks before a job joins are earlier.
+  static constexpr std::int64_t open_epoch_ps = std::int64_t{3600} * 1'000'000'000'000;
+  // The step of a job that has not joined. Sets its outcome.
+  void step_outside(Scheduler& job);
+  // Call when the outcome of such a step is `ready`, and no rank of a job that takes part runs. From now on
+  // the job takes part: its ranks, on these nodes, begin at this time. Throws std::invalid_argument for nodes
+  // without room. It is at least earliest_join_ps(), unless all jobs join before the first step.
+  void join(Scheduler& job, const std::vector<NodeId>& nodes, std::int64_t at_ps);
+  // No job that has ended has acted later, the model has not gone further, and no job has joined then or
+  // later: the times tell the order in which jobs have joined.
+  [[nodiscard]] std::int64_t earliest_join_ps() const;
+
   // Requires that no rank of a job that takes part runs. Sets the outcome of each job (Scheduler::outcome()).
   void step();
   // The job takes part no longer; what it has sent goes on, and reaches nobody. Further calls have no effect.
@@ -48,9 +65,11 @@ class SharedModel final : private CompletionSink {
   // starts them when virtual time begins.
   void set_ranks(ProcessId first, CompletionSink& sink, std::function<void(Time)> begin);
 
-  // For the schedulers. Returns the first of the job's processes.
-  ProcessId add(Scheduler& job, std::uint32_t count);
-  void set_sink(ProcessId first, Delivery& sink) { sinks_[job_of_[first]] = &sink; }
+  // For the schedulers. Returns the number of the job.
+  std::uint32_t add(Scheduler& job, std::uint32_t count);
+  // The first of the job's processes; none before it joins an open model.
+  [[nodiscard]] ProcessId first_process(std::uint32_t job) const { return first_process_[job]; }
+  void set_sink(std::uint32_t job, Delivery& sink) { sinks_[job] = &sink; }
   // The processes from `first` on are kernels of the only job's nodes (IpNetwork).
   void set_kernels(ProcessId first, std::function<void(const Completion&)> arrived);
   // Lowers the time up to which the model runs in this step.
@@ -85,7 +104,9 @@ class SharedModel final : private CompletionSink {
   std::function<void(Time)> begin_ranks_;
   std::exception_ptr ranks_error_;
   std::int64_t bound_ps_ = 0;
+  std::int64_t reached_ps_ = 0;  // see earliest_join_ps()
   bool has_begun_ = false;
+  bool is_open_ = false;
 };
 
 }  // namespace apenet

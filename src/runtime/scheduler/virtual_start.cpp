@@ -1,5 +1,6 @@
 // The beginning of virtual time. What MPI_Init does before it counts in no result.
 #include <algorithm>
+#include <stdexcept>
 
 #include "runtime/scheduler/scheduler.hpp"
 
@@ -63,6 +64,28 @@ Scheduler::Outcome Scheduler::begin_at_barrier(std::int64_t epoch_ps) {
   }
   wake_up_to([&](std::uint32_t) { return epoch_ps + bounds_.lookahead_ps(); });
   return Outcome::woken;
+}
+
+Scheduler::Outcome Scheduler::step_outside() {
+  const Outcome taken = take();
+  if (taken != Outcome::waits) return taken;
+  if (is_ready_to_begin()) return Outcome::ready;
+  moves_ = true;
+  return wake();
+}
+
+Scheduler::Outcome Scheduler::join(ProcessId first, std::int64_t at_ps) {
+  first_process_ = first;
+  is_outside_ = false;
+  bounds_.set_outside(false);
+  grants_.set_first_process(first);
+  delivery_.set_first_process(first);
+  // What MPI_Init has sent has a time of its own, so that it does not matter when the host executed it.
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].state == RankState::starting && exchange_.clock_ps(rank) > at_ps)
+      throw std::runtime_error("the start of a job has taken longer than virtual time has for it");
+  }
+  return begin_at_barrier(at_ps);
 }
 
 void Scheduler::begin(std::int64_t epoch_ps) {

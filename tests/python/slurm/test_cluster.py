@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from apenet.live import records
 from apenet.slurm import accounting, programs
 
 is_missing = programs.found("slurmctld") is None or programs.found("munged") is None
@@ -156,6 +157,69 @@ def test_slurms_accounting_knows_how_each_job_ended(slurm):
     for user in ("root", "slurm", "nobody"):
         done = slurm.tried("mariadb", "--no-defaults", "-h127.0.0.1", f"-P{port}", f"-u{user}", "-e", "select 1")
         assert "Access denied" in done.stderr
+
+
+ENDLESS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for number in range(10**8):
+    world.alltoall(["x" * 100] * world.size)
+    if world.rank == 0 and number % 10 == 0:
+        print(number, flush=True)
+"""
+
+
+def test_jobs_share_a_network_and_their_jobs_file_repeats_them(apenet, short_folder):
+    """A job that is cancelled, one that joins it, and one that comes after both; then the simulator is killed."""
+    folder = short_folder / "cluster"
+    done = apenet("cluster", "up", "-m", "ape16", "--shared-network", "--dir", folder, timeout_s=400)
+    try:
+        assert done.returncode == 0, done.stderr
+        slurm = Slurm(folder)
+        (short_folder / "program.py").write_text(PROGRAM)
+        (short_folder / "endless.py").write_text(ENDLESS)
+        slurm("sbatch", "-n", "5", "-o", "1.out", "--wrap", f"srun {sys.executable} endless.py")
+        said = short_folder / "1.out"
+        while not said.exists() or "0\n" not in said.read_text():
+            time.sleep(0.1)
+        line = f"SIZE=3 srun {sys.executable} program.py; mpiexec -n 2 {sys.executable} program.py"
+        slurm("sbatch", "-n", "7", "-o", "2.out", "--wrap", line)
+        while "2 " in slurm("squeue", "-h", "-o", "%A "):
+            time.sleep(0.1)
+        slurm("scancel", "1")
+        slurm.wait_for_jobs()
+        slurm("sbatch", "-n", "16", "-o", "3.out", "--wrap", f"srun {sys.executable} program.py")
+        slurm.wait_for_jobs()
+        assert sorted(state[:9] for state in slurm.states(3) if state[0] == "C") == [
+            "CANCELLED",
+            "COMPLETED",
+            "COMPLETED",
+        ]
+        steps = short_folder / "steps"
+        while (done := apenet("cluster", "steps", "--dir", folder, "--out", steps)).stderr.count(".0") < 3:
+            time.sleep(0.1)  # the step that was cancelled ends after its script
+        assert "4 steps: 1.0, 2.0, 2.1, 3.0." in done.stderr
+        live = {record.job + "." + str(record.step): record for record in records.read(folder)}
+        assert live["1.0"].outcome == "limit"
+        assert live["1.0"].start_ps < live["2.0"].start_ps < live["1.0"].limit_ps
+        again = apenet("cluster", "run", steps / "jobs.toml", "--no-matrix", "--json", timeout_s=400)
+        for job in json.loads(again.stdout)["jobs"]:
+            record = live[job["name"][1:].replace("-", ".")]
+            assert [round(end * 1e6) for end in job["finish_us"]] == [record.start_ps + end for end in record.ended_ps]
+        text = (short_folder / "2.out").read_text()
+        assert "7 ranks on ape16-1-1-0" in text
+        assert text.splitlines()[0] in again.stderr
+        for process in Path("/proc").glob("[0-9]*"):
+            if b"\0network\0--dir\0" + os.fsencode(folder) in (process / "cmdline").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
+        done = slurm.tried("sbatch", "-W", "-n", "2", "-o", "4.out", "--wrap", f"srun {sys.executable} program.py")
+        assert done.returncode == 1
+        assert "the simulator of the shared network in" in (short_folder / "4.out").read_text()
+    finally:
+        if folder.exists():
+            done = apenet("cluster", "down", "--dir", folder, timeout_s=400)
+    assert done.returncode == 0, done.stderr
+    assert processes_with(str(folder)) == []
 
 
 def test_srun_outside_a_job_gets_nodes_by_itself(slurm):
