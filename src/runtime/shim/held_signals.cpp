@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -166,7 +167,7 @@ void hold_signal(int number, SignalAnswer answer, const DirectHandler& handler) 
 
 long change_action(int number, const void* action, void* before) {
   KernelAction wanted{};
-  if (action != nullptr) std::memcpy(&wanted, action, sizeof wanted);
+  if (action != nullptr && !ipc::copy_in(&wanted, action, sizeof wanted)) return -EFAULT;
   wanted.mask = without_held(wanted.mask);
   if (!is_held(number)) {
     const void* const own = action == nullptr ? nullptr : &wanted;
@@ -183,7 +184,7 @@ long change_action(int number, const void* action, void* before) {
                        .restorer = reinterpret_cast<std::uintptr_t>(theirs.sa_restorer),
                        .mask = 0};
     std::memcpy(&shown.mask, &theirs.sa_mask, sizeof shown.mask);
-    std::memcpy(before, &shown, sizeof shown);
+    if (!ipc::copy_out(before, &shown, sizeof shown)) return -EFAULT;
   }
   if (action == nullptr) return 0;
   theirs = Action{};
@@ -199,10 +200,13 @@ long change_action(int number, const void* action, void* before) {
 long change_mask(int how, const void* set, void* before, sigset_t& mask) {
   KernelSet now = 0;
   std::memcpy(&now, &mask, sizeof now);
-  if (before != nullptr) std::memcpy(before, &now, sizeof now);
-  if (set == nullptr) return 0;
+  const KernelSet shown = now;
   KernelSet change = 0;
-  std::memcpy(&change, set, sizeof change);
+  if (set != nullptr && !ipc::copy_in(&change, set, sizeof change)) return -EFAULT;
+  const auto result = [&] {
+    return before == nullptr || ipc::copy_out(before, &shown, sizeof shown) ? 0L : -EFAULT;
+  };
+  if (set == nullptr) return result();
   switch (how) {
     case SIG_BLOCK:
       now |= change;
@@ -219,7 +223,7 @@ long change_mask(int how, const void* set, void* before, sigset_t& mask) {
   // The C library interrupts its threads by 32 and 33; SIGKILL and SIGSTOP the kernel removes itself.
   now = without_held(now);
   std::memcpy(&mask, &now, sizeof now);
-  return 0;
+  return result();
 }
 
 APENET_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
