@@ -81,6 +81,21 @@ def test_timers_end_calls_in_the_host_and_outlive_exec(apenet, build, tmp_path, 
     assert (done.returncode, done.stdout) == (status, "passed\n"), done.stderr
 
 
+@pytest.mark.parametrize("mode", ["", "child"])
+def test_an_alarm_before_virtual_time_is_no_deadlock(apenet, build, mode):
+    """Nothing but the alarms, after three seconds, ends the waits."""
+    done = apenet("run", "-n", "3", "--machine", "ape16", "--", build(HERE / "timers" / "early_alarm.c"), mode)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n" * 3), done.stderr
+
+
+def test_a_wait_that_an_early_alarm_has_not_ended_is_a_deadlock(apenet, build):
+    program = build(HERE / "timers" / "early_alarm.c")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", program, "restarts")
+    assert done.returncode == 1, done.stderr
+    assert "rank 0: reads from a pipe" in done.stderr
+    assert "rank 1: waits in sem_wait, for another thread" in done.stderr
+
+
 def test_a_timer_goes_on_in_the_program_that_a_rank_executes(apenet):
     handles = (
         "import signal, time; seen = [0.0]; signal.signal(signal.SIGALRM, lambda *_: seen.append(time.time()));"

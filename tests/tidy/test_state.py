@@ -39,6 +39,7 @@ ALLOWED = {
         "src/runtime/shim/process_images.cpp",
         "own_process",
     ): "which process has the record: a child of vfork has its memory",
+    ("src/runtime/shim/process_images.cpp", "records_alarm"): "what the process has written into its record: its fact",
     ("src/runtime/shim/process_images.cpp", "apenet_has_started"): "whether the process has started another: its fact",
     ("src/runtime/shim/run_environment.cpp", "known_variables"): "the variables with which the process has begun",
     ("src/runtime/shim/run_environment.cpp", "own_environment"): "the C library has one environment for a process",
