@@ -68,6 +68,29 @@ def test_timers_count_their_ends(apenet, build):
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
 
 
+def test_a_timer_that_rings_before_the_wait_begins_ends_it(apenet, build, tmp_path):
+    """A microsecond passes before the thread waits in the host; what the handler waits for is whole."""
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "timers" / "early_ends.c"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    waits = {
+        "read": 1,
+        "readv": 1,
+        "recv": 1,
+        "fifo": 1,
+        "flock": 1,
+        "sem_wait": 1,
+        "futex": 1,
+        "msgrcv": 0,
+        "semop": 0,
+    }
+    wanted = []
+    for handler, handled_ms in {"nothing": 0, "sleep": 20, "poll": 20, "system": 20}.items():
+        for wait, goes_on in waits.items():
+            wanted += [f"{wait} ends {handler} {handled_ms} {handled_ms}"] * 2
+            wanted += [f"{wait} restarts {handler} 50 {handled_ms}"] * (2 * goes_on)
+    assert sorted(done.stdout.splitlines()) == sorted(wanted)
+
+
 def test_the_end_of_a_child_ends_its_parents_sleep(apenet, build):
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / "child_signal.c"))
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr

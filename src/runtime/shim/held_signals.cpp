@@ -102,15 +102,23 @@ int set_mask(Real& real, int how, const sigset_t* set, sigset_t* before) {
 constinit RealFunction<int (*)(int, const sigset_t*, sigset_t*)> real_sigprocmask("sigprocmask");
 constinit RealFunction<int (*)(int, const sigset_t*, sigset_t*)> real_thread_mask("pthread_sigmask");
 
-// As the kernel has it.
-struct KernelAction {
-  std::uintptr_t handler;
-  std::uint64_t flags;
-  std::uintptr_t restorer;
-  KernelSet mask;
-};
+const void* set_bytes() {
+  const std::size_t bytes = sizeof(KernelSet);
+  return reinterpret_cast<const void*>(bytes);  // NOLINT(performance-no-int-to-ptr)
+}
 
 }  // namespace
+
+KernelAction kernel_action(int number) {
+  KernelAction action{};
+  constexpr const KernelAction* unchanged = nullptr;
+  ipc::host_call(SYS_rt_sigaction, number, unchanged, reinterpret_cast<std::uint64_t>(&action), set_bytes());
+  return action;
+}
+
+bool set_kernel_action(int number, const KernelAction& action) {
+  return ipc::host_call(SYS_rt_sigaction, number, &action, 0, set_bytes()) == 0;
+}
 
 bool is_held(int number) {
   return number > 0 && static_cast<std::size_t>(number) < most_signals &&
@@ -152,15 +160,12 @@ void hold_signal(int number, SignalAnswer answer, const DirectHandler& handler) 
   if (handler.restorer == 0) {
     real_sigaction(number, &ours, &own.theirs);
   } else {
-    constexpr std::uint64_t has_restorer = 0x04000000;  // SA_RESTORER of the kernel
     const KernelAction direct{.handler = reinterpret_cast<std::uintptr_t>(handler.entry),
                               .flags = static_cast<std::uint64_t>(ours.sa_flags) | has_restorer,
                               .restorer = handler.restorer,
                               .mask = 0};
     real_sigaction(number, static_cast<const Action*>(nullptr), &own.theirs);
-    const std::size_t bytes = sizeof(KernelSet);
-    ipc::host_call(SYS_rt_sigaction, number, &direct, 0,
-                   reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
+    set_kernel_action(number, direct);
   }
   let_held_signals_in();
 }

@@ -173,6 +173,8 @@ long futex(long address, long operation, long value, long limit, long second_add
     const EarlyFutexWait early(reinterpret_cast<const void*>(address), own);
     // Virtual time has just begun.
     if (is_limited && client == nullptr && clock_client() != nullptr) return 0;
+    const bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+    const HostPace pace(waits ? pacing_client() : nullptr, HostPace::Ender::thread);
     return call(has_deadline(command) ? EarlyDeadline(time).get() : time);
   }
   const LimitedWait::Ender ender =
