@@ -71,6 +71,13 @@ def test_alarms_end_reads_beside_a_child(apenet, tmp_path, mpi):
     assert "warning" not in done.stderr
 
 
+@pytest.mark.parametrize("awaited", ["mutex", "read", "write", "spin", "barrier", "semaphore", "condition", "futex"])
+def test_an_alarm_rings_at_its_time_beside_a_shared_lock(apenet, build, awaited):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(PROGRAMS / "alarms_at_locks.c"), awaited)
+    assert (done.returncode, done.stdout) == (0, "1000 1500\n" * 2), done.stderr
+    assert "warning" not in done.stderr
+
+
 @pytest.mark.parametrize("python", [Path(sys.executable), OPENMPI_PYTHON], ids=["mpich", "openmpi"])
 def test_the_time_of_a_run_counts_the_last_wait_for_a_child(apenet, tmp_path, python):
     script = "import os; from mpi4py import MPI; os.system('sleep 0.3')"

@@ -68,6 +68,29 @@ def test_timers_count_their_ends(apenet, build):
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
 
 
+def test_a_timer_that_rings_before_the_wait_begins_ends_it(apenet, build, tmp_path):
+    """A microsecond passes before the thread waits in the host; what the handler waits for is whole."""
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "timers" / "early_ends.c"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    waits = {
+        "read": 1,
+        "readv": 1,
+        "recv": 1,
+        "fifo": 1,
+        "flock": 1,
+        "sem_wait": 1,
+        "futex": 1,
+        "msgrcv": 0,
+        "semop": 0,
+    }
+    wanted = []
+    for handler, handled_ms in {"nothing": 0, "sleep": 20, "poll": 20, "system": 20}.items():
+        for wait, goes_on in waits.items():
+            wanted += [f"{wait} ends {handler} {handled_ms} {handled_ms}"] * 2
+            wanted += [f"{wait} restarts {handler} 50 {handled_ms}"] * (2 * goes_on)
+    assert sorted(done.stdout.splitlines()) == sorted(wanted)
+
+
 def test_the_end_of_a_child_ends_its_parents_sleep(apenet, build):
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / "child_signal.c"))
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
@@ -79,6 +102,21 @@ def test_timers_end_calls_in_the_host_and_outlive_exec(apenet, build, tmp_path, 
     program = build(HERE / "timers" / "timers_in_host.c")
     done = apenet("run", "-n", "1", "--machine", "ape16", "--", program, after, tmp_path)
     assert (done.returncode, done.stdout) == (status, "passed\n"), done.stderr
+
+
+@pytest.mark.parametrize("mode", ["", "child"])
+def test_an_alarm_before_virtual_time_is_no_deadlock(apenet, build, mode):
+    """Nothing but the alarms, after three seconds, ends the waits."""
+    done = apenet("run", "-n", "3", "--machine", "ape16", "--", build(HERE / "timers" / "early_alarm.c"), mode)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n" * 3), done.stderr
+
+
+def test_a_wait_that_an_early_alarm_has_not_ended_is_a_deadlock(apenet, build):
+    program = build(HERE / "timers" / "early_alarm.c")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", program, "restarts")
+    assert done.returncode == 1, done.stderr
+    assert "rank 0: reads from a pipe" in done.stderr
+    assert "rank 1: waits in sem_wait, for another thread" in done.stderr
 
 
 def test_a_timer_goes_on_in_the_program_that_a_rank_executes(apenet):

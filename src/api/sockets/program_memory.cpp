@@ -1,50 +1,13 @@
 #include "api/sockets/program_memory.hpp"
 
 #include <netinet/in.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-
-#include "runtime/ipc/host_call.hpp"
+#include <cstddef>
 
 namespace apenet::sockets {
-namespace {
-
-// The kernel finds out whether the memory is there. Where it may not be asked, the program's is taken to be.
-bool transfer(long call, void* own, const void* program, std::size_t bytes) {
-  iovec here{.iov_base = own, .iov_len = bytes};
-  iovec there{.iov_base = const_cast<void*>(program), .iov_len = bytes};
-  const int error = errno;
-  const int done = ipc::host_call(call, ipc::host_call(SYS_getpid, 0, 0), &here, 1, &there, 1);
-  const bool is_refused = done < 0 && errno != EFAULT;
-  errno = error;
-  if (!is_refused) return done == static_cast<int>(bytes);
-  if (call == SYS_process_vm_readv) {
-    std::memcpy(own, program, bytes);
-  } else {
-    std::memcpy(there.iov_base, own, bytes);
-  }
-  return true;
-}
-
-}  // namespace
-
-bool copy_in(void* to, const void* from_program, std::size_t bytes) {
-  return bytes == 0 || transfer(SYS_process_vm_readv, to, from_program, bytes);
-}
-
-bool copy_out(void* to_program, const void* from, std::size_t bytes) {
-  return bytes == 0 || transfer(SYS_process_vm_writev, const_cast<void*>(from), to_program, bytes);
-}
-
-bool is_readable(const void* program, std::size_t bytes) {
-  std::byte ends{};
-  const auto* const begin = static_cast<const std::byte*>(program);
-  return bytes == 0 || (copy_in(&ends, begin, 1) && copy_in(&ends, begin + bytes - 1, 1));
-}
 
 int check_address(const sockaddr* address, socklen_t length) {
   std::array<std::byte, sizeof(sockaddr_storage)> copy{};

@@ -1,18 +1,16 @@
-// Memory that a program names in its calls: it may be none, for which the kernel says EFAULT.
+// Addresses of sockets that a program names in its calls.
 #pragma once
 
 #include <sys/socket.h>
 
-#include <cstddef>
-
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/socket_call.hpp"
 
 namespace apenet::sockets {
 
-// False: the program's memory cannot be accessed.
-[[nodiscard]] bool copy_in(void* to, const void* from_program, std::size_t bytes);
-[[nodiscard]] bool copy_out(void* to_program, const void* from, std::size_t bytes);
-[[nodiscard]] bool is_readable(const void* program, std::size_t bytes);
+using ipc::copy_in;
+using ipc::copy_out;
+using ipc::is_readable;
 
 // Linux, move_addr_to_kernel(): 0, or -EFAULT, -EINVAL.
 [[nodiscard]] int check_address(const sockaddr* address, socklen_t length);

@@ -109,6 +109,13 @@ bool any_simulated(const pollfd* files, nfds_t count) {
          std::any_of(files, files + count, [](const pollfd& one) { return is_simulated(one.fd); });
 }
 
+// What a call may leave out. Of a mask the kernel has this much.
+template <typename Limit>
+bool are_given(const Limit* limit, const sigset_t* mask) {
+  constexpr std::size_t kernel_set_bytes = 8;
+  return ipc::is_readable_or_none(limit) && (mask == nullptr || is_readable(mask, kernel_set_bytes));
+}
+
 // A mask of signals holds during the whole call.
 class Masked {
  public:
@@ -147,7 +154,11 @@ bool has(const fd_set* set, int file) {
   return set != nullptr && FD_ISSET(file, set);
 }
 
+// The host reports sets that are none.
 bool any_simulated(int count, const Sets& sets) {
+  for (const fd_set* const set : {sets.reads, sets.writes, sets.errors}) {
+    if (!ipc::is_readable_or_none(set)) return false;
+  }
   for (int file = 0; file < std::min(count, FD_SETSIZE); ++file) {
     if ((has(sets.reads, file) || has(sets.writes, file) || has(sets.errors, file)) && is_simulated(file))
       return true;
@@ -350,6 +361,7 @@ APENET_SOCKETS_EXPORT int ppoll(pollfd* files, nfds_t count, const timespec* tim
   static const auto real = next<decltype(&::ppoll)>("ppoll");
   if (!is_readable(files, count * sizeof *files)) return fail(EFAULT);
   if (!any_simulated(files, count)) return real(files, count, timeout, mask);
+  if (!are_given(timeout, mask)) return fail(EFAULT);
   const std::optional<std::int64_t> limit_ps = to_ps(timeout);
   if (!limit_ps) return fail(EINVAL);
   const Masked masked(mask);
@@ -360,6 +372,7 @@ APENET_SOCKETS_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_se
   static const auto real = next<decltype(&::select)>("select");
   const Sets sets{reads, writes, errors};
   if (!any_simulated(count, sets)) return real(count, reads, writes, errors, timeout);
+  if (!are_given(timeout, nullptr)) return fail(EFAULT);
   const std::optional<std::int64_t> most_ps = to_ps(timeout);
   return most_ps && count >= 0 ? select_mixed(count, sets, *most_ps) : fail(EINVAL);
 }
@@ -369,6 +382,7 @@ APENET_SOCKETS_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_s
   static const auto real = next<decltype(&::pselect)>("pselect");
   const Sets sets{reads, writes, errors};
   if (!any_simulated(count, sets)) return real(count, reads, writes, errors, timeout, mask);
+  if (!are_given(timeout, mask)) return fail(EFAULT);
   const std::optional<std::int64_t> limit_ps = to_ps(timeout);
   if (!limit_ps || count < 0) return fail(EINVAL);
   const Masked masked(mask);
@@ -392,6 +406,7 @@ APENET_SOCKETS_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count,
                                       const sigset_t* mask) {
   static const auto real = next<decltype(&::epoll_pwait)>("epoll_pwait");
   if (!has_sockets(epoll)) return real(epoll, events, count, timeout_ms, mask);
+  if (!are_given<timespec>(nullptr, mask)) return fail(EFAULT);
   const Masked masked(mask);
   return masked.wait(to_ps(timeout_ms),
                      [&](std::int64_t most_ps) { return wait_for_set(epoll, events, count, most_ps); });
@@ -401,6 +416,7 @@ APENET_SOCKETS_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count
                                        const sigset_t* mask) {
   static const auto real = next<decltype(&::epoll_pwait2)>("epoll_pwait2");
   if (!has_sockets(epoll)) return real(epoll, events, count, timeout, mask);
+  if (!are_given(timeout, mask)) return fail(EFAULT);
   const std::optional<std::int64_t> limit_ps = to_ps(timeout);
   if (!limit_ps) return fail(EINVAL);
   const Masked masked(mask);

@@ -37,7 +37,10 @@ struct ImageRecord {
   // to the next one.
   std::uint32_t child_faults = 0;
   char name[name_bytes] = {};  // that the kernel gives the process
-  char path[224] = {};         // the program's path; without its beginning if it is too long
+  // When the timer of alarm() and setitimer(ITIMER_REAL) ends next in the host, on CLOCK_MONOTONIC; 0: it
+  // does not run, INT64_MAX: it repeats. In a rank that has begun, OutsideNote has it.
+  std::int64_t alarm_ns = 0;
+  char path[216] = {};  // the program's path; without its beginning if it is too long
 };
 
 enum class StartFindingKind : std::uint32_t {

@@ -30,8 +30,7 @@ struct OutsideNote {
   std::atomic<std::uint32_t> waited{0};               // sleeps have taken real time
   std::atomic<std::uint32_t> given_up{0};             // they took it for too long, and take none any more
   std::atomic<OutsideCause> now{OutsideCause::none};  // a sleep takes real time at this moment
-  // When the timer of alarm() and setitimer(ITIMER_REAL) ends next, on the host's CLOCK_MONOTONIC; 0: it does
-  // not run, INT64_MAX: it repeats.
+  // As in ImageRecord.
   std::atomic<std::int64_t> alarm_ns{0};
 };
 

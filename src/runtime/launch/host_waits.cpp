@@ -152,8 +152,7 @@ WaitEnd HostWaits::end_by_others(int process_id, int thread_id) {
 }
 
 bool HostWaits::has_timer(int process_id) const {
-  const auto rank = rank_of(process_id);
-  return apenet::has_timer(process_id, rank ? queries_.alarm_ns(*rank) : 0);
+  return apenet::has_timer(process_id, queries_.alarm_ns(process_id, rank_of(process_id)));
 }
 
 std::optional<std::uint32_t> HostWaits::rank_of(int process_id) const {
@@ -242,10 +241,10 @@ WaitEnd HostWaits::end_of_call(int process_id, const SystemCall& call) {
 // one, unless it has been told.
 WaitEnd HostWaits::end_of_signal(int process_id, std::uint64_t awaited) const {
   const auto rank = rank_of(process_id);
-  if (apenet::has_timer(process_id, rank ? queries_.alarm_ns(*rank) : 0, awaited)) return WaitEnd::by_time;
+  if (apenet::has_timer(process_id, queries_.alarm_ns(process_id, rank), awaited)) return WaitEnd::by_time;
   const std::uint64_t effective = handled_signals(process_id) | awaited;
   if (effective == 0) return WaitEnd::inside;
-  // A timer of alarm() in a process that is no rank is not known.
+  // A timer of alarm() of a program without the shim is not known.
   const bool may_be_timer = !rank && (effective >> (SIGALRM - 1) & 1) != 0;
   return may_be_timer || has_signalling_file(process_id) ? WaitEnd::outside : WaitEnd::unlikely;
 }

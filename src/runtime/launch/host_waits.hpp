@@ -47,8 +47,8 @@ class HostWaits {
   struct Queries {
     // Whether it waits in the barrier of the simulator's process manager, which only the other ranks can end.
     std::function<bool(std::uint32_t rank)> waits_for_others;
-    // When its timer rings, as in ipc::OutsideNote.
-    std::function<std::int64_t(std::uint32_t rank)> alarm_ns;
+    // When a timer of alarm() rings, as in ipc::ImageRecord. rank: of a process that is one.
+    std::function<std::int64_t(int process_id, std::optional<std::uint32_t> rank)> alarm_ns;
     // Processes of the run that do nothing but wait for others of the run. A wrapper around a rank's program
     // keeps what it holds until that program ends.
     std::function<std::set<int>()> waiting_parents;

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -121,7 +123,11 @@ std::string RankServer::find_launcher(std::uint32_t rank, const std::string& lib
 HostWaits::Queries RankServer::wait_queries() const {
   return {.waits_for_others = [this](std::uint32_t rank) { return waits_for_others(rank); },
           .alarm_ns =
-              [this](std::uint32_t rank) { return scheduler_.view().ranks.outside(rank).alarm_ns.load(); },
+              [this](int process_id, std::optional<std::uint32_t> rank) {
+                const std::int64_t early_ns = shared_.image(static_cast<std::uint32_t>(process_id)).alarm_ns;
+                return rank ? std::max(early_ns, scheduler_.view().ranks.outside(*rank).alarm_ns.load())
+                            : early_ns;
+              },
           .waiting_parents = [this] { return waiting_parents(process_ids_.tree().root()); }};
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/thread_order.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -89,9 +90,9 @@ std::optional<cpu_set_t> setting_of(pthread_t thread) {
 bool show(pthread_t thread, std::size_t bytes, cpu_set_t* cores) {
   if (bytes < sizeof *cores) return false;
   const std::optional<cpu_set_t> known = setting_of(thread);
-  if (!known) return false;
-  std::memset(cores, 0, bytes);
-  *cores = *known;
+  // The host reports memory that is none.
+  if (!known || !ipc::copy_out(cores, &*known, sizeof *known)) return false;
+  std::memset(cores + 1, 0, bytes - sizeof *cores);
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/child_processes.hpp"
 #include "runtime/shim/clocks.hpp"
@@ -35,12 +36,19 @@ void note_end_of_child(int flags) {
   forget_check();  // it may have made what the rank checks next
 }
 
-pid_t waited(pid_t child, int status, int flags) {
+void note_waited(pid_t child, int status, int flags) {
   if (child == 0 && (flags & WNOHANG) != 0) note_check(OutsideCause::child, 1);
   if (child > 0) note_end_of_child(flags);
   if (child > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
     note_reaped(child, flags, WIFEXITED(status) && WEXITSTATUS(status) != loader_failed);
-  return child;
+}
+
+// Passes the result of a wait that has written so.
+template <typename Object>
+pid_t reported(pid_t result, Object* to_program, const Object& from) {
+  if (ipc::copy_out_if_wanted(to_program, from)) return result;
+  errno = EFAULT;
+  return -1;
 }
 
 // Whether the program has heard of the end of a child that has ended, if it wants to: it may not check again.
@@ -150,13 +158,12 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   pid_t child = 0;
   if (const std::optional<pid_t> ordered = wait_in_order(process, flags, wait)) {
     child = *ordered;
-    if (child > 0 && status != nullptr) *status = own_status;
     if (child > 0) forget_check();
     if (child > 0)
       note_reaped(child, flags, WIFEXITED(own_status) && WEXITSTATUS(own_status) != loader_failed);
     if (child > 0) end_order();
     if (child > 0) wait_of_loop.end(failure());
-    return child;
+    return child > 0 ? reported(child, status, own_status) : child;
   }
   {
     const HostPace pace(pacing_client());
@@ -165,9 +172,9 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   const bool has_ended = WIFEXITED(own_status) || WIFSIGNALED(own_status);
   if (has_ended) forget_reaped(child, flags);
   if (has_ended) end_order();
-  if (child > 0 && status != nullptr) *status = own_status;
   if (child > 0 && has_ended) wait_of_loop.end(failure());
-  return waited(child, own_status, flags);
+  note_waited(child, own_status, flags);
+  return child > 0 ? reported(child, status, own_status) : child;
 }
 
 }  // namespace
@@ -194,7 +201,6 @@ APENET_EXPORT pid_t wait(int* status) {
 
 APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags) {
   static const auto real = next<int (*)(idtype_t, id_t, siginfo_t*, int)>("waitid");
-  if (info != nullptr && (flags & WNOHANG) != 0) info->si_pid = 0;  // as it is left if no child has ended
   const bool is_one = type == P_PID || type == P_ALL;
   if (is_one && (flags & WEXITED) != 0) {
     siginfo_t own{};
@@ -207,30 +213,28 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
     ChildWait wait_of_loop(clock_client());
     if (const std::optional<pid_t> child = wait_in_order(awaited, flags, wait)) {
       if (*child > 0) forget_check();
-      if (*child > 0 && info != nullptr) *info = own;
       const bool has_exited = own.si_code == CLD_EXITED;
       if (*child > 0 && (flags & WNOWAIT) == 0)
         note_reaped(*child, flags, has_exited && own.si_status != loader_failed);
       if (*child > 0) end_order();
       if (*child > 0) wait_of_loop.end(has_exited ? own.si_status : 0);
-      return *child < 0 ? -1 : 0;
+      return *child < 0 ? -1 : reported(0, info, *child > 0 ? own : siginfo_t{});
     }
   }
   const HostPace pace(pacing_client());
   siginfo_t own{};
-  const int result = real(type, process, info == nullptr ? &own : info, flags);
-  if (info == nullptr) info = &own;
+  const int result = real(type, process, &own, flags);
   if (result != 0) return result;
-  if (info->si_pid == 0 && (flags & WNOHANG) != 0) note_check(OutsideCause::child, 1);
-  if (info->si_pid > 0) note_end_of_child(flags);
-  const bool has_exited = info->si_code == CLD_EXITED;
-  const bool has_ended = has_exited || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED;
-  if (info->si_pid > 0 && has_ended && (flags & WNOWAIT) == 0) {
-    forget_reaped(info->si_pid, flags);
+  if (own.si_pid == 0 && (flags & WNOHANG) != 0) note_check(OutsideCause::child, 1);
+  if (own.si_pid > 0) note_end_of_child(flags);
+  const bool has_exited = own.si_code == CLD_EXITED;
+  const bool has_ended = has_exited || own.si_code == CLD_KILLED || own.si_code == CLD_DUMPED;
+  if (own.si_pid > 0 && has_ended && (flags & WNOWAIT) == 0) {
+    forget_reaped(own.si_pid, flags);
     end_order();
-    note_reaped(info->si_pid, flags, has_exited && info->si_status != loader_failed);
+    note_reaped(own.si_pid, flags, has_exited && own.si_status != loader_failed);
   }
-  return result;
+  return reported(0, info, own);
 }
 
 }  // namespace apenet::shim

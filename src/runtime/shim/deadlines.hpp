@@ -9,6 +9,7 @@
 #include <ctime>
 #include <optional>
 
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/virtual_timers.hpp"
@@ -17,7 +18,8 @@ namespace apenet::shim {
 
 // Whether the host's functions accept the time. Invalid times are passed on, and the host reports the error.
 [[nodiscard]] inline bool is_valid(const timespec* time) {
-  return !is_null(time) && time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < ns_per_s;
+  return ipc::is_readable(time, sizeof *time) && time->tv_sec >= 0 && time->tv_nsec >= 0 &&
+         time->tv_nsec < ns_per_s;
 }
 
 // Requires a valid time. Times after the end of virtual time are clamped to it.

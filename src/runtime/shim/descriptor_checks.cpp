@@ -135,7 +135,8 @@ APENET_WAITING_CALL(int, lockf64, (int file, int command, off64_t bytes), , (fil
     va_end(list);                                                                     \
     const HostPace pace(pacing_client());                                             \
     const int result = real(file, command, argument);                                 \
-    const bool locks = (command == F_SETLK || command == F_OFD_SETLK) &&              \
+    const bool is_given = result >= 0 || errno != EFAULT;                             \
+    const bool locks = is_given && (command == F_SETLK || command == F_OFD_SETLK) &&  \
                        static_cast<const struct flock*>(argument)->l_type != F_UNLCK; \
     return locks ? locked(static_cast<std::uint64_t>(file) << 1U, result) : result;   \
   }

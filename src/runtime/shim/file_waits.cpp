@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
@@ -303,6 +304,21 @@ std::int64_t to_limit_ps(const timespec* limit) {
   return limit == nullptr ? end_of_time_ps : std::min(to_ps(*limit), end_of_time_ps - 1);
 }
 
+// What a call may leave out. The host reports memory that is none.
+template <typename... Objects>
+bool are_readable(const Objects*... objects) {
+  return (ipc::is_readable_or_none(objects) && ...);
+}
+
+// The C library passes this much of a set of signals.
+bool is_set_or_none(const sigset_t* mask) {
+  return mask == nullptr || ipc::is_readable(mask, sizeof(std::uint64_t));
+}
+
+bool are_readable(const pollfd* files, nfds_t count) {
+  return count <= UINT32_MAX && ipc::is_readable(files, count * sizeof *files);
+}
+
 // As waits for the card give it: -1 for no limit.
 std::int64_t to_card_ps(std::int64_t limit_ps) {
   return limit_ps == end_of_time_ps ? -1 : limit_ps;
@@ -314,7 +330,8 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
   APENET_TIME_CALL;
   ipc::Client* client = clock_client();
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
-  const bool is_invalid = timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0);
+  const bool is_invalid = !are_readable(reads, writes, errors, timeout) ||
+                          (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0));
   if (client == nullptr || is_invalid) {
     const HostPace pace(client);
     return real(count, reads, writes, errors, timeout);
@@ -362,7 +379,8 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
   ipc::Client* client = clock_client();
   static const auto real =
       next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
-  if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
+  const bool is_invalid = !are_readable(reads, writes, errors) || !is_set_or_none(mask);
+  if (client == nullptr || is_invalid || (timeout != nullptr && !is_valid(timeout))) {
     const HostPace pace(client);
     return real(count, reads, writes, errors, timeout, mask);
   }
@@ -385,12 +403,12 @@ APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   APENET_TIME_CALL;
   ipc::Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
-  if (client == nullptr) return real(fds, count, timeout_ms);
+  if (client == nullptr || !are_readable(fds, count)) return real(fds, count, timeout_ms);
   const auto poll_host = [&](const timespec* limit) { return real(fds, count, to_ms(limit)); };
   const std::int64_t most_ps = to_limit_ps(timeout_ms);
   if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
   if (count == 0 && timeout_ms >= 0) return sleep_without_files(*client, most_ps, poll_host);
-  return wait_for_files(*client, {.files = {fds, fds == nullptr ? 0 : count}, .most_ps = most_ps}, poll_host);
+  return wait_for_files(*client, {.files = {fds, count}, .most_ps = most_ps}, poll_host);
 }
 
 APENET_EXPORT int __poll(pollfd* fds, nfds_t count, int timeout_ms) {
@@ -402,7 +420,8 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
   APENET_TIME_CALL;
   ipc::Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)>("ppoll");
-  if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
+  const bool is_invalid = !are_readable(fds, count) || !is_set_or_none(mask);
+  if (client == nullptr || is_invalid || (timeout != nullptr && !is_valid(timeout))) {
     const HostPace pace(client);
     return real(fds, count, timeout, mask);
   }
@@ -411,7 +430,7 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
   if (waits_for_card(client, fds, count)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
   if (count == 0 && mask != nullptr) return wait_for_signals(*client, most_ps, *mask, poll_host);
   if (count == 0 && timeout != nullptr) return sleep_without_files(*client, most_ps, poll_host);
-  const std::span<pollfd> files(fds, fds == nullptr ? 0 : count);
+  const std::span<pollfd> files(fds, count);
   return wait_for_files(*client, {.files = files, .most_ps = most_ps, .mask = mask}, poll_host);
 }
 
@@ -437,7 +456,7 @@ APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int tim
   APENET_TIME_CALL;
   ipc::Client* client = clock_client();
   static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
-  if (client == nullptr) return real(epoll, events, count, timeout_ms, mask);
+  if (client == nullptr || !is_set_or_none(mask)) return real(epoll, events, count, timeout_ms, mask);
   const auto poll_host = [&](const timespec* limit) {
     return real(epoll, events, count, to_ms(limit), mask);
   };
@@ -458,7 +477,7 @@ APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const 
   ipc::Client* client = clock_client();
   static const auto real =
       next<int (*)(int, epoll_event*, int, const timespec*, const sigset_t*)>("epoll_pwait2");
-  if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) {
+  if (client == nullptr || !is_set_or_none(mask) || (timeout != nullptr && !is_valid(timeout))) {
     const HostPace pace(client);
     return real(epoll, events, count, timeout, mask);
   }

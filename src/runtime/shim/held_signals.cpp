@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -101,15 +102,23 @@ int set_mask(Real& real, int how, const sigset_t* set, sigset_t* before) {
 constinit RealFunction<int (*)(int, const sigset_t*, sigset_t*)> real_sigprocmask("sigprocmask");
 constinit RealFunction<int (*)(int, const sigset_t*, sigset_t*)> real_thread_mask("pthread_sigmask");
 
-// As the kernel has it.
-struct KernelAction {
-  std::uintptr_t handler;
-  std::uint64_t flags;
-  std::uintptr_t restorer;
-  KernelSet mask;
-};
+const void* set_bytes() {
+  const std::size_t bytes = sizeof(KernelSet);
+  return reinterpret_cast<const void*>(bytes);  // NOLINT(performance-no-int-to-ptr)
+}
 
 }  // namespace
+
+KernelAction kernel_action(int number) {
+  KernelAction action{};
+  constexpr const KernelAction* unchanged = nullptr;
+  ipc::host_call(SYS_rt_sigaction, number, unchanged, reinterpret_cast<std::uint64_t>(&action), set_bytes());
+  return action;
+}
+
+bool set_kernel_action(int number, const KernelAction& action) {
+  return ipc::host_call(SYS_rt_sigaction, number, &action, 0, set_bytes()) == 0;
+}
 
 bool is_held(int number) {
   return number > 0 && static_cast<std::size_t>(number) < most_signals &&
@@ -151,22 +160,19 @@ void hold_signal(int number, SignalAnswer answer, const DirectHandler& handler) 
   if (handler.restorer == 0) {
     real_sigaction(number, &ours, &own.theirs);
   } else {
-    constexpr std::uint64_t has_restorer = 0x04000000;  // SA_RESTORER of the kernel
     const KernelAction direct{.handler = reinterpret_cast<std::uintptr_t>(handler.entry),
                               .flags = static_cast<std::uint64_t>(ours.sa_flags) | has_restorer,
                               .restorer = handler.restorer,
                               .mask = 0};
     real_sigaction(number, static_cast<const Action*>(nullptr), &own.theirs);
-    const std::size_t bytes = sizeof(KernelSet);
-    ipc::host_call(SYS_rt_sigaction, number, &direct, 0,
-                   reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
+    set_kernel_action(number, direct);
   }
   let_held_signals_in();
 }
 
 long change_action(int number, const void* action, void* before) {
   KernelAction wanted{};
-  if (action != nullptr) std::memcpy(&wanted, action, sizeof wanted);
+  if (action != nullptr && !ipc::copy_in(&wanted, action, sizeof wanted)) return -EFAULT;
   wanted.mask = without_held(wanted.mask);
   if (!is_held(number)) {
     const void* const own = action == nullptr ? nullptr : &wanted;
@@ -183,7 +189,7 @@ long change_action(int number, const void* action, void* before) {
                        .restorer = reinterpret_cast<std::uintptr_t>(theirs.sa_restorer),
                        .mask = 0};
     std::memcpy(&shown.mask, &theirs.sa_mask, sizeof shown.mask);
-    std::memcpy(before, &shown, sizeof shown);
+    if (!ipc::copy_out(before, &shown, sizeof shown)) return -EFAULT;
   }
   if (action == nullptr) return 0;
   theirs = Action{};
@@ -199,10 +205,13 @@ long change_action(int number, const void* action, void* before) {
 long change_mask(int how, const void* set, void* before, sigset_t& mask) {
   KernelSet now = 0;
   std::memcpy(&now, &mask, sizeof now);
-  if (before != nullptr) std::memcpy(before, &now, sizeof now);
-  if (set == nullptr) return 0;
+  const KernelSet shown = now;
   KernelSet change = 0;
-  std::memcpy(&change, set, sizeof change);
+  if (set != nullptr && !ipc::copy_in(&change, set, sizeof change)) return -EFAULT;
+  const auto result = [&] {
+    return before == nullptr || ipc::copy_out(before, &shown, sizeof shown) ? 0L : -EFAULT;
+  };
+  if (set == nullptr) return result();
   switch (how) {
     case SIG_BLOCK:
       now |= change;
@@ -219,7 +228,7 @@ long change_mask(int how, const void* set, void* before, sigset_t& mask) {
   // The C library interrupts its threads by 32 and 33; SIGKILL and SIGSTOP the kernel removes itself.
   now = without_held(now);
   std::memcpy(&mask, &now, sizeof now);
-  return 0;
+  return result();
 }
 
 APENET_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {

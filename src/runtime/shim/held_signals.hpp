@@ -21,6 +21,18 @@ struct DirectHandler {
 };
 
 // handler: without a restorer, the C library's function sets the usual one.
+// What is done at a signal, as the kernel has it.
+struct KernelAction {
+  std::uintptr_t handler;
+  std::uint64_t flags;
+  std::uintptr_t restorer;
+  std::uint64_t mask;
+};
+inline constexpr std::uint64_t has_restorer = 0x04000000;  // SA_RESTORER of the kernel
+// Past the C library, which keeps some signals to itself.
+[[nodiscard]] KernelAction kernel_action(int number);
+bool set_kernel_action(int number, const KernelAction& action);
+
 void hold_signal(int number, SignalAnswer answer, const DirectHandler& handler = {});
 void answer_held_signal(int number, siginfo_t* info, void* context);
 [[nodiscard]] bool is_held(int number);

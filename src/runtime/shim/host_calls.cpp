@@ -1,5 +1,6 @@
 // Calls that may wait in the host for something that the simulator does not know. Timers of the process run
 // in the host meanwhile, and their signals end the calls as on Linux (virtual_timers.hpp).
+#include <limits.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -10,8 +11,10 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <numeric>
 #include <type_traits>
 
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
@@ -44,10 +47,13 @@
 
 namespace apenet::shim {
 namespace {
+// The host reports a list that is none.
 std::size_t bytes_in(const iovec* parts, int count) {
-  std::size_t bytes = 0;
-  for (int i = 0; parts != nullptr && i < count; ++i) bytes += parts[i].iov_len;
-  return bytes;
+  if (count <= 0 || count > IOV_MAX) return 0;
+  const auto size = static_cast<std::size_t>(count);
+  if (!ipc::is_readable(parts, size * sizeof *parts)) return 0;
+  return std::accumulate(parts, parts + size, std::size_t{0},
+                         [](std::size_t bytes, const iovec& part) { return bytes + part.iov_len; });
 }
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/deadlines.hpp"
+#include "runtime/shim/process_images.hpp"
 #include "runtime/shim/signal_gate.hpp"
 
 namespace apenet::shim {
@@ -151,8 +152,11 @@ void make_readable(const VirtualTimer& timer) {
 }  // namespace
 
 void note_host_alarm(const TimerSetting& setting) {
-  ipc::Client* client = ipc::Client::attached();
-  if (client == nullptr) return;
+  ipc::Client* const client = ipc::Client::attached();
+  const bool is_rank = client != nullptr && !client->is_own_block();
+  // A rank may have set it before it had a block, or begun as another program.
+  if (!is_rank || has_recorded_alarm()) record_own_image();
+  if (!is_rank) return;
   std::int64_t until_ns = 0;
   if (setting.left_ps != 0) {
     until_ns = setting.interval_ps != 0 ? INT64_MAX : ipc::host_now_ns() + setting.left_ps / ps_per_ns;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/real.hpp"
 
 // The C library's name for where the host has put the arguments of the program.
@@ -75,27 +76,29 @@ std::size_t bytes_above_main(const void* frame) {
 // Looked up at each call: the thread sanitizer calls these before it can guard a static variable.
 APENET_EXPORT int setrlimit(__rlimit_resource_t resource, const rlimit* limit) noexcept {
   const auto real = next<int (*)(__rlimit_resource_t, const rlimit*)>("setrlimit");
-  if (resource == RLIMIT_STACK) prepare_limit(limit->rlim_cur);
+  if (resource == RLIMIT_STACK && ipc::is_readable(limit, sizeof *limit)) prepare_limit(limit->rlim_cur);
   return real(resource, limit);
 }
 
 APENET_EXPORT int setrlimit64(__rlimit_resource_t resource, const rlimit64* limit) noexcept {
   const auto real = next<int (*)(__rlimit_resource_t, const rlimit64*)>("setrlimit64");
-  if (resource == RLIMIT_STACK) prepare_limit(limit->rlim_cur);
+  if (resource == RLIMIT_STACK && ipc::is_readable(limit, sizeof *limit)) prepare_limit(limit->rlim_cur);
   return real(resource, limit);
 }
 
 APENET_EXPORT int prlimit(pid_t process, __rlimit_resource resource, const rlimit* limit,
                           rlimit* before) noexcept {
   const auto real = next<int (*)(pid_t, __rlimit_resource, const rlimit*, rlimit*)>("prlimit");
-  if (is_own_stack(process, resource) && limit != nullptr) prepare_limit(limit->rlim_cur);
+  if (is_own_stack(process, resource) && ipc::is_readable(limit, sizeof *limit))
+    prepare_limit(limit->rlim_cur);
   return real(process, resource, limit, before);
 }
 
 APENET_EXPORT int prlimit64(pid_t process, __rlimit_resource resource, const rlimit64* limit,
                             rlimit64* before) noexcept {
   const auto real = next<int (*)(pid_t, __rlimit_resource, const rlimit64*, rlimit64*)>("prlimit64");
-  if (is_own_stack(process, resource) && limit != nullptr) prepare_limit(limit->rlim_cur);
+  if (is_own_stack(process, resource) && ipc::is_readable(limit, sizeof *limit))
+    prepare_limit(limit->rlim_cur);
   return real(process, resource, limit, before);
 }
 

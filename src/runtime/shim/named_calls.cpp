@@ -30,6 +30,7 @@
 #include <cstring>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/real.hpp"
@@ -73,12 +74,15 @@ class WideSet {
  public:
   explicit WideSet(const void* set) : is_given_(set != nullptr) {
     sigemptyset(&wide_);
-    if (is_given_) std::memcpy(&wide_, set, kernel_set_bytes);
+    if (is_given_) is_readable_ = ipc::copy_in(&wide_, set, kernel_set_bytes);
   }
   [[nodiscard]] const sigset_t* get() const { return is_given_ ? &wide_ : nullptr; }
+  // Also if there is none.
+  [[nodiscard]] bool is_readable() const { return is_readable_; }
 
  private:
   bool is_given_;
+  bool is_readable_ = true;
   sigset_t wide_{};
 };
 
@@ -113,9 +117,12 @@ long select_by_kernel(const CallWords& given) {
     const void* set;
     std::size_t bytes;
   };
-  const auto* const mask = given.pointer<const MaskArgument>(5);
-  if (mask != nullptr && mask->set != nullptr && mask->bytes != kernel_set_bytes) return failed(EINVAL);
-  const WideSet blocked(mask == nullptr ? nullptr : mask->set);
+  MaskArgument mask{.set = nullptr, .bytes = kernel_set_bytes};
+  const void* const argument = given.pointer(5);
+  if (argument != nullptr && !ipc::copy_in(&mask, argument, sizeof mask)) return failed(EFAULT);
+  if (mask.set != nullptr && mask.bytes != kernel_set_bytes) return failed(EINVAL);
+  const WideSet blocked(mask.set);
+  if (!blocked.is_readable() || !ipc::is_readable_or_none(given.pointer<timespec>(4))) return failed(EFAULT);
   auto* const limit = given.pointer<timespec>(4);
   return wait_and_write(limit, [&] {
     return OWN(pselect)(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
@@ -126,6 +133,7 @@ long select_by_kernel(const CallWords& given) {
 long poll_by_kernel(const CallWords& given) {
   const WideSet blocked(given.pointer(3));
   if (blocked.get() != nullptr && given.word(4) != kernel_set_bytes) return failed(EINVAL);
+  if (!blocked.is_readable() || !ipc::is_readable_or_none(given.pointer<timespec>(2))) return failed(EFAULT);
   auto* const limit = given.pointer<timespec>(2);
   return wait_and_write(
       limit, [&] { return OWN(ppoll)(given.pointer<pollfd>(0), given.size(1), limit, blocked.get()); });
@@ -135,6 +143,7 @@ long poll_by_kernel(const CallWords& given) {
 long epoll_by_kernel(const CallWords& given, bool has_time) {
   const WideSet blocked(given.pointer(4));
   if (blocked.get() != nullptr && given.word(5) != kernel_set_bytes) return failed(EINVAL);
+  if (!blocked.is_readable()) return failed(EFAULT);
   auto* const events = given.pointer<epoll_event>(1);
   return has_time ? epoll_pwait2(given.number(0), events, given.number(2), given.pointer<const timespec>(3),
                                  blocked.get())
@@ -145,13 +154,15 @@ long epoll_by_kernel(const CallWords& given, bool has_time) {
 long create_timer(const CallWords& given) {
   sigevent own{};
   const auto* const event = given.pointer<const sigevent>(1);
-  if (event != nullptr) own = *event;
+  if (event != nullptr && !ipc::copy_in(&own, event, sizeof own)) return failed(EFAULT);
   if (own.sigev_notify == SIGEV_THREAD) own.sigev_notify = SIGEV_SIGNAL;
   timer_t timer{};
   const int result =
       OWN(timer_create)(static_cast<clockid_t>(given.word(0)), event == nullptr ? nullptr : &own, &timer);
-  if (result == 0) *given.pointer<int>(2) = static_cast<int>(reinterpret_cast<std::intptr_t>(timer));
-  return result;
+  const int number = static_cast<int>(reinterpret_cast<std::intptr_t>(timer));
+  if (result != 0 || ipc::copy_out(given.pointer(2), &number, sizeof number)) return result;
+  OWN(timer_delete)(timer);
+  return failed(EFAULT);
 }
 
 long wait_for_process(const CallWords& given) {
@@ -164,23 +175,47 @@ long wait_for_process(const CallWords& given) {
                      given.pointer<siginfo_t>(2), given.number(3));
 }
 
+long write_times(const CallWords& given) {
+  tms used{};
+  const clock_t now = OWN(times)(&used);
+  return ipc::copy_out_if_wanted(given.pointer<tms>(0), used) ? now : failed(EFAULT);
+}
+
+long time_by_kernel(const CallWords& given) {
+  const time_t now = OWN(time)(nullptr);
+  return ipc::copy_out_if_wanted(given.pointer<time_t>(0), now) ? now : failed(EFAULT);
+}
+
 long time_call(long number, const CallWords& given) {
   const auto clock = static_cast<clockid_t>(given.word(0));
   switch (number) {
-    case SYS_clock_gettime:
-      return OWN(clock_gettime)(clock, given.pointer<timespec>(1));
-    case SYS_clock_getres:
-      return OWN(clock_getres)(clock, given.pointer<timespec>(1));
+    case SYS_clock_gettime: {
+      timespec now{};
+      const int result = OWN(clock_gettime)(clock, &now);
+      return result != 0 || ipc::copy_out(given.pointer(1), &now, sizeof now) ? result : failed(EFAULT);
+    }
+    case SYS_clock_getres: {
+      timespec resolution{};
+      const int result = OWN(clock_getres)(clock, &resolution);
+      const bool is_written = ipc::copy_out_if_wanted(given.pointer<timespec>(1), resolution);
+      return result != 0 || is_written ? result : failed(EFAULT);
+    }
     case SYS_clock_settime:
       return OWN(clock_settime)(clock, given.pointer<const timespec>(1));
-    case SYS_gettimeofday:
-      return OWN(gettimeofday)(given.pointer<timeval>(0), given.pointer(1));
+    case SYS_gettimeofday: {
+      timeval now{};
+      struct timezone zone {};
+      OWN(gettimeofday)(&now, &zone);
+      const bool is_written = ipc::copy_out_if_wanted(given.pointer<timeval>(0), now) &&
+                              ipc::copy_out_if_wanted(given.pointer<struct timezone>(1), zone);
+      return is_written ? 0 : failed(EFAULT);
+    }
     case SYS_settimeofday:
       return OWN(settimeofday)(given.pointer<const timeval>(0), given.pointer<const struct timezone>(1));
     case ipc::old_call::time:
-      return OWN(time)(given.pointer<time_t>(0));
+      return time_by_kernel(given);
     case SYS_times:
-      return OWN(times)(given.pointer<tms>(0));
+      return write_times(given);
     case SYS_getrusage:
       return OWN(getrusage)(static_cast<__rusage_who_t>(given.number(0)), given.pointer<rusage>(1));
     case SYS_nanosleep:
@@ -228,12 +263,18 @@ long timer_call(long number, const CallWords& given) {
 
 long queue(long number, const CallWords& given) {
   const bool is_to_thread = number == SYS_rt_tgsigqueueinfo;
-  const auto* const info = given.pointer<const siginfo_t>(is_to_thread ? 3 : 2);
-  if (info == nullptr) return failed(EFAULT);
-  siginfo_t own = *info;
+  siginfo_t own{};
+  if (!ipc::copy_in(&own, given.pointer(is_to_thread ? 3 : 2), sizeof own)) return failed(EFAULT);
   own.si_signo = given.number(is_to_thread ? 2 : 1);
   return is_to_thread ? queue_signal_to_thread(given.number(0), given.number(1), own)
                       : queue_signal(given.number(0), own);
+}
+
+// A call whose first argument is a set.
+template <typename Call>
+long with_set(const CallWords& given, Call call) {
+  const WideSet set(given.pointer(0));
+  return set.is_readable() ? call(set.get()) : failed(EFAULT);
 }
 
 // Waits for signals and processes, and what is sent to them.
@@ -250,11 +291,12 @@ long process_call(long number, const CallWords& given) {
       return queue(number, given);
     case SYS_rt_sigsuspend:
       if (given.word(1) != kernel_set_bytes) return failed(EINVAL);
-      return OWN(sigsuspend)(WideSet(given.pointer(0)).get());
+      return with_set(given, [](const sigset_t* set) { return OWN(sigsuspend)(set); });
     case SYS_rt_sigtimedwait:
       if (given.word(3) != kernel_set_bytes) return failed(EINVAL);
-      return OWN(sigtimedwait)(WideSet(given.pointer(0)).get(), given.pointer<siginfo_t>(1),
-                               given.pointer<const timespec>(2));
+      return with_set(given, [&](const sigset_t* set) {
+        return OWN(sigtimedwait)(set, given.pointer<siginfo_t>(1), given.pointer<const timespec>(2));
+      });
     case SYS_wait4:
       return OWN(wait4)(given.number(0), given.pointer<int>(1), given.number(2), given.pointer<rusage>(3));
     case SYS_waitid:
@@ -291,6 +333,7 @@ long named_call(long number, const CallArguments& arguments) {
     case SYS_ppoll:
       return poll_by_kernel(given);
     case ipc::old_call::select:
+      if (!ipc::is_readable_or_none(given.pointer<timeval>(4))) return failed(EFAULT);
       return OWN(select)(given.number(0), given.pointer<fd_set>(1), given.pointer<fd_set>(2),
                          given.pointer<fd_set>(3), given.pointer<timeval>(4));
     case SYS_pselect6:

@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/ipc/thread_order_parts.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
@@ -21,6 +22,7 @@
 #include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -154,11 +156,23 @@ std::int64_t order_deadline_ps(std::int64_t virtual_ps) {
 
 Woken block(OrderedThread& own, const volatile void* object, std::int64_t deadline_ps, OrderedThread* owner,
             WaitEnds ends, ipc::HostReadiness* readiness) {
+  ipc::Client* const client = ipc::Client::attached();
+  VirtualTimers& timers = VirtualTimers::of_process();
+  // Beside other threads, one more keeps the time of the timers.
+  const std::int64_t due_ps =
+      client != nullptr && ipc::is_single_threaded() ? timers.first_ps() : VirtualTimer::never_ps;
+  const bool has_timer = due_ps != VirtualTimer::never_ps;
+  const std::int64_t until_ps = has_timer ? std::min(deadline_ps, order_deadline_ps(due_ps)) : deadline_ps;
   const Woken woken =
-      thread_order().block(own, const_cast<const void*>(object), deadline_ps, owner, ends, readiness);
-  ipc::Client* const client = woken == Woken::timed_out ? ipc::Client::attached() : nullptr;
-  if (client != nullptr) client->pass_until_ps(own.key.clock_ps);
-  return woken;
+      thread_order().block(own, const_cast<const void*>(object), until_ps, owner, ends, readiness);
+  if (woken == Woken::timed_out && client != nullptr) client->pass_until_ps(own.key.clock_ps);
+  if (!has_timer || woken != Woken::timed_out || !client->has_due_timer()) return woken;
+  const bool is_over = own.key.clock_ps >= deadline_ps;
+  // Handlers run outside the action: they may leave it by a jump.
+  thread_order().leave(own, !is_in_call());
+  timers.fire(*client);
+  thread_order().enter(own);
+  return is_over ? woken : Woken::interrupted;
 }
 
 APENET_EXPORT ipc::ThreadOrder* apenet_thread_order() {

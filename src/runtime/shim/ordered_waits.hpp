@@ -14,7 +14,9 @@ namespace apenet::shim {
 inline constexpr std::int64_t without_limit = ipc::OrderedThread::no_deadline_ps;
 inline constexpr std::uint32_t every_thread = UINT32_MAX;
 
-// Within an action. When the deadline ends the wait, the process has come there, too.
+// Within an action. When the deadline ends the wait, the process has come there, too. The timers of a process
+// with one thread are due meanwhile: after their handlers the result is Woken::interrupted, and the caller
+// tries again.
 ipc::Woken block(ipc::OrderedThread& own, const volatile void* object, std::int64_t deadline_ps,
                  ipc::OrderedThread* owner, ipc::WaitEnds ends, ipc::HostReadiness* readiness = nullptr);
 

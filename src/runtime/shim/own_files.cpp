@@ -1,6 +1,7 @@
 #include "runtime/shim/own_files.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -19,6 +20,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
@@ -349,7 +351,7 @@ APENET_EXPORT int epoll_create1(int flags) noexcept {
 // A message may carry descriptors to another process.
 APENET_EXPORT ssize_t sendmsg(int socket, const msghdr* message, int flags) {
   static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
-  if (message != nullptr && message->msg_controllen > 0) give_files(socket);
+  if (ipc::is_readable(message, sizeof *message) && message->msg_controllen > 0) give_files(socket);
   if (!await_socket(socket, POLLOUT, flags)) return -1;
   constexpr std::size_t unknown = SIZE_MAX;  // before it is read
   const auto write = [&](std::size_t /*from*/, std::size_t /*bytes*/) {
@@ -363,7 +365,8 @@ APENET_EXPORT ssize_t sendmsg(int socket, const msghdr* message, int flags) {
 
 APENET_EXPORT int sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
   static const auto real = next<int (*)(int, mmsghdr*, unsigned, int)>("sendmmsg");
-  for (unsigned i = 0; i < count && messages != nullptr; ++i) {
+  const unsigned most = std::min<unsigned>(count, IOV_MAX);  // which the host takes of more
+  for (unsigned i = 0; i < most && ipc::is_readable(&messages[i], sizeof messages[i]); ++i) {
     if (messages[i].msg_hdr.msg_controllen > 0) give_files(socket);
   }
   return real(socket, messages, count, flags);

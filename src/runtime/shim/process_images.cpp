@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@
 #include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/own_mpi.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/run_environment.hpp"
@@ -51,15 +53,26 @@ using ipc::OrderedThread;
 constinit ipc::ImageRecords records;
 constinit std::atomic<std::uint32_t> faults_at_begin{0};
 constinit std::atomic<int> own_process{0};
+constinit std::atomic<bool> records_alarm{false};
 
 std::string_view own_path() {
   const auto* path = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   return path == nullptr ? std::string_view() : path;
 }
 
+std::int64_t host_alarm_ns() {
+  itimerval alarm{};
+  ipc::host_call(SYS_getitimer, ITIMER_REAL, &alarm);
+  if (alarm.it_interval.tv_sec != 0 || alarm.it_interval.tv_usec != 0) return INT64_MAX;
+  const std::int64_t left_ns = alarm.it_value.tv_sec * 1'000'000'000 + alarm.it_value.tv_usec * 1000;
+  return left_ns == 0 ? 0 : host_now_ns() + left_ns;
+}
+
 ImageRecord own_record(ImageState state) {
   ImageRecord record{.state = state, .process_id = ipc::own_process_id(), .rank = own_rank()};
   ipc::host_call(SYS_prctl, PR_GET_NAME, record.name);
+  record.alarm_ns = host_alarm_ns();
+  records_alarm = record.alarm_ns != 0;
   ipc::copy_end(record.path, own_path());
   return record;
 }
@@ -209,6 +222,10 @@ void note_tracer(const ImageRecord& image) {
   ipc::StartFinding finding{.kind = ipc::StartFindingKind::unfollowed};
   ipc::copy_end(finding.path, image.path);
   records.note(rank, finding);
+}
+
+bool has_recorded_alarm() {
+  return records_alarm;
 }
 
 void record_own_image() {

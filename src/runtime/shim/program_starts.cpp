@@ -26,6 +26,7 @@
 #include <string_view>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/ipc/unfollowed.hpp"
 #include "runtime/shim/child_processes.hpp"
@@ -102,6 +103,20 @@ bool join(Path& path, std::string_view folder, std::string_view file) {
   if (!folder.empty()) *end++ = '/';
   *std::copy(file.begin(), file.end(), end) = '\0';
   return true;
+}
+
+// Whether the texts can be read, or there is no list. The host reports those that cannot.
+bool are_texts(Arguments texts) {
+  for (; texts != nullptr; ++texts) {
+    if (!ipc::is_readable(texts, sizeof *texts)) return false;
+    if (*texts == nullptr) return true;
+    if (!ipc::is_readable(*texts, 1)) return false;
+  }
+  return true;
+}
+
+bool are_texts(const char* path, Arguments arguments, Arguments variables) {
+  return ipc::is_readable_or_none(path) && are_texts(arguments) && are_texts(variables);
 }
 
 // Whether the program is the loader, asked for something about a program that it does not run.
@@ -240,6 +255,7 @@ class Start {
 };
 
 int execute(const char* path, Arguments arguments, Arguments variables) {
+  if (!are_texts(path, arguments, variables)) return real().execve(path, arguments, variables);
   StartNote note(path);
   const Start start;
   const RunEnvironment environment(variables);
@@ -269,6 +285,7 @@ bool find_path(Path& path, int descriptor) {
 }
 
 int execute_descriptor(int descriptor, Arguments arguments, Arguments variables) {
+  if (!are_texts(nullptr, arguments, variables)) return real().fexecve(descriptor, arguments, variables);
   Path path;
   StartNote note(find_path(path, descriptor) ? path.data() : nullptr);
   const Start start;
@@ -279,6 +296,11 @@ int execute_descriptor(int descriptor, Arguments arguments, Arguments variables)
 }
 
 int execute_at(int folder, const char* name, Arguments arguments, Arguments variables, int flags) {
+  const auto execute_by_host = [&](Arguments given) {
+    return ipc::host_call(SYS_execveat, folder, name, reinterpret_cast<std::uint64_t>(arguments), given,
+                          static_cast<std::uint64_t>(flags));
+  };
+  if (!are_texts(name, arguments, variables)) return execute_by_host(variables);
   Path path;
   Path file;
   const char* program = nullptr;
@@ -294,8 +316,7 @@ int execute_at(int folder, const char* name, Arguments arguments, Arguments vari
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
   const Replacement replacement(note.is_followed(environment));
-  return ipc::host_call(SYS_execveat, folder, name, reinterpret_cast<std::uint64_t>(arguments),
-                        environment.get(), static_cast<std::uint64_t>(flags));
+  return execute_by_host(environment.get());
 }
 
 // Calls run(arguments, rest) with the arguments of execl() and its like, up to the null pointer.
@@ -374,6 +395,8 @@ APENET_EXPORT int execle(const char* path, const char* first, ...) noexcept {
 APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes, char* const* arguments,
                               char* const* variables) {
+  if (!are_texts(path, arguments, variables))
+    return real().posix_spawn(process, path, actions, attributes, arguments, variables);
   StartNote note(path);
   const Start start;
   const RunEnvironment environment(variables);

@@ -19,7 +19,8 @@ namespace {
 // The host's sets of signals are shorter than the C library's.
 using HostSet = std::uint64_t;
 
-// The C library interrupts its threads by 32 and 33, and does not let them be blocked. SIGSYS (31) asks for
+// The C library interrupts its threads by 32 and 33, and does not let them be blocked: they stay as they are
+// (wait_interrupter.hpp). SIGSYS (31) asks for
 // an answer to a call that this thread makes (direct_calls.hpp).
 constexpr HostSet all = ~(HostSet{7} << 30U);
 
@@ -40,7 +41,7 @@ constinit std::atomic<HostSet> first_thread_lets_in{0};
 
 SignalGate::SignalGate(const sigset_t* lets_in) {
   sigset_t* const before = &before_;
-  ipc::host_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, reinterpret_cast<std::uint64_t>(before),
+  ipc::host_call(SYS_rt_sigprocmask, SIG_BLOCK, &all, reinterpret_cast<std::uint64_t>(before),
                  as_argument(sizeof(HostSet)));
   const HostSet outside = host_set(before_);
   if (ipc::is_single_threaded() || (outside & all) == all) return;

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
@@ -36,6 +37,11 @@ ipc::Client* waiting_client() {
 
 bool is_handled(const struct sigaction& handling) {
   return handling.sa_handler != SIG_DFL && handling.sa_handler != SIG_IGN;
+}
+
+// The C library passes this much of a set.
+bool is_set(const sigset_t* set) {
+  return ipc::is_readable(set, sizeof(std::uint64_t));
 }
 
 bool has_handler(int signal) {
@@ -213,7 +219,7 @@ APENET_EXPORT int pause() {
 
 APENET_EXPORT int sigsuspend(const sigset_t* blocked) {
   static const auto real = next<int (*)(const sigset_t*)>("sigsuspend");
-  if (is_null(blocked)) return real(blocked);
+  if (!is_set(blocked)) return real(blocked);
   if (pacing_client() != nullptr) return suspend(*blocked);
   return suspend_in_order(*blocked) ? -1 : real(blocked);
 }
@@ -221,7 +227,8 @@ APENET_EXPORT int sigsuspend(const sigset_t* blocked) {
 APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   static const auto real = next<int (*)(const sigset_t*, siginfo_t*, const timespec*)>("sigtimedwait");
   ipc::Client* client = clock_client();
-  if (client == nullptr || (timeout != nullptr && !is_valid(timeout))) return real(set, info, timeout);
+  const bool is_given = is_set(set) && (timeout == nullptr || is_valid(timeout));
+  if (client == nullptr || !is_given) return real(set, info, timeout);
   const std::int64_t began_ps = now_ps(*client);
   const std::int64_t most_ps = timeout == nullptr ? ipc::end_of_time_ps : to_ps(*timeout);
   constexpr timespec none{};

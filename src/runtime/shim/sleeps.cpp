@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
@@ -53,8 +54,8 @@ APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* re
   const std::int64_t ps = (flags & TIMER_ABSTIME) != 0 ? to_ps(from) - since_ps : to_ps(from);
   const std::optional<std::int64_t> left_ps = sleep_ps(*client, ps);
   if (!left_ps) return 0;
-  if (remaining != nullptr && (flags & TIMER_ABSTIME) == 0) *remaining = to_timespec(*left_ps);
-  return EINTR;
+  if ((flags & TIMER_ABSTIME) != 0) return EINTR;
+  return ipc::copy_out_if_wanted(remaining, to_timespec(*left_ps)) ? EINTR : EFAULT;
 }
 
 APENET_EXPORT int nanosleep(const timespec* request, timespec* remaining) {

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/named_calls.hpp"
@@ -68,6 +69,7 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   const bool wakes = command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET;
   const bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
   if (word == nullptr || (!wakes && !waits)) return {};
+  if (waits && !ipc::is_readable(word, sizeof *word)) return {};
   ipc::Client* const client = clock_client();
   if (waits && time != nullptr && (client == nullptr || !is_valid(time))) return {};
   const ObjectUse use(own, word, (operation & FUTEX_PRIVATE_FLAG) == 0);
@@ -169,7 +171,10 @@ long futex(long address, long operation, long value, long limit, long second_add
     const bool is_private = (operation & FUTEX_PRIVATE_FLAG) != 0;
     ipc::OrderedThread* const own = is_limited && is_private ? ordered_thread() : nullptr;
     const EarlyFutexWait early(reinterpret_cast<const void*>(address), own);
-    if (is_limited && clock_client() != nullptr) return 0;  // virtual time has just begun
+    // Virtual time has just begun.
+    if (is_limited && client == nullptr && clock_client() != nullptr) return 0;
+    const bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+    const HostPace pace(waits ? pacing_client() : nullptr, HostPace::Ender::thread);
     return call(has_deadline(command) ? EarlyDeadline(time).get() : time);
   }
   const LimitedWait::Ender ender =

@@ -13,6 +13,7 @@
 #include "runtime/shim/ordered_waits.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/shared_objects.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -221,10 +222,25 @@ int wait_ordered(OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t*
   return error != 0 ? error : woken == Woken::timed_out ? ETIMEDOUT : 0;
 }
 
+namespace {
+
+// A lock in no order. If it is not free, the process's timers run in the host meanwhile.
+template <typename Lock, typename Try, typename Take>
+int take_in_host(Lock* lock, Try& try_it, Take& take) {
+  ipc::Client* const client = is_shared(lock) ? pacing_client() : nullptr;
+  if (client == nullptr) return take(lock);
+  const int error = try_it(lock);
+  if (error != EBUSY) return error;
+  const HostPace pace(client);
+  return take(lock);
+}
+
+}  // namespace
+
 APENET_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   auto* const own = ordered_caller(__builtin_return_address(0));
   const ObjectUse use(own, mutex);
-  if (!use.is_of_order()) return real_lock(mutex);
+  if (!use.is_of_order()) return take_in_host(mutex, real_try_lock, real_lock);
   return lock_ordered(*own, mutex, without_limit);
 }
 
@@ -276,6 +292,7 @@ APENET_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* 
       return wait_ordered(*own, condition, mutex, without_limit);
   }
   const HostConditionWait wait(condition, mutex);
+  const HostPace pace(pacing_client(), HostPace::Ender::thread);
   const OutsideOrder outside(own);
   return real_wait(condition, mutex);
 }
@@ -301,11 +318,11 @@ APENET_EXPORT int cnd_broadcast(cnd_t* condition) {
   return as_thread_result(pthread_cond_broadcast(reinterpret_cast<pthread_cond_t*>(condition)));
 }
 
-#define APENET_TAKE(function, type, real, take)                        \
+#define APENET_TAKE(function, type, real_try, real, take)              \
   APENET_EXPORT int function(std::add_pointer_t<type> lock) noexcept { \
     auto* const own = ordered_caller(__builtin_return_address(0));     \
     const ObjectUse use(own, lock);                                    \
-    if (!use.is_of_order()) return real(lock);                         \
+    if (!use.is_of_order()) return take_in_host(lock, real_try, real); \
     return take(*own, lock, without_limit);                            \
   }
 #define APENET_TRY(function, type, real_try)                           \
@@ -315,10 +332,10 @@ APENET_EXPORT int cnd_broadcast(cnd_t* condition) {
     return real_try(lock);                                             \
   }
 
-APENET_TAKE(pthread_rwlock_rdlock, pthread_rwlock_t, real_read_lock, take_read_ordered)
-APENET_TAKE(pthread_rwlock_wrlock, pthread_rwlock_t, real_write_lock, take_write_ordered)
+APENET_TAKE(pthread_rwlock_rdlock, pthread_rwlock_t, real_try_read_lock, real_read_lock, take_read_ordered)
+APENET_TAKE(pthread_rwlock_wrlock, pthread_rwlock_t, real_try_write_lock, real_write_lock, take_write_ordered)
 APENET_TRY(pthread_rwlock_trywrlock, pthread_rwlock_t, real_try_write_lock)
-APENET_TAKE(pthread_spin_lock, pthread_spinlock_t, real_spin_lock, take_spin_ordered)
+APENET_TAKE(pthread_spin_lock, pthread_spinlock_t, real_try_spin_lock, real_spin_lock, take_spin_ordered)
 APENET_TRY(pthread_spin_trylock, pthread_spinlock_t, real_try_spin_lock)
 
 APENET_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {

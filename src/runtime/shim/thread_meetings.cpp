@@ -172,10 +172,12 @@ APENET_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   auto* const own = ordered_thread();
   const BarrierLayout& layout = layout_of(barrier);
   const ObjectUse use(own, barrier);
-  if (!use.is_of_order()) return real_barrier_wait(barrier);
-  if (thread_order().count_blocked(use.name()) + 1 < layout.count) {
-    thread_order().block(*own, use.name(), without_limit, nullptr, ipc::WaitEnds::by_thread);
-    return 0;
+  if (!use.is_of_order()) {
+    const HostPace pace(pacing_client(), HostPace::Ender::thread);
+    return real_barrier_wait(barrier);
+  }
+  while (thread_order().count_blocked(use.name()) + 1 < layout.count) {
+    if (block(*own, use.name(), without_limit, nullptr, WaitEnds::by_thread) != Woken::interrupted) return 0;
   }
   wake(use.name(), every_thread, own);
   return PTHREAD_BARRIER_SERIAL_THREAD;

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/host_timer.hpp"
@@ -49,10 +50,19 @@ ipc::Client* timer_client() {
   return client;
 }
 
+// The result of a call that has written so.
+template <typename Object>
+int written(Object* to_program, const Object& from) {
+  if (ipc::copy_out_if_wanted(to_program, from)) return 0;
+  errno = EFAULT;
+  return -1;
+}
+
 int set_itimer(int which, const itimerval* value, itimerval* before) {
   constexpr itimerval none{};
-  const itimerval& next = value != nullptr ? *value : none;
-  ipc::Client* client = timer_client();
+  const bool is_given = ipc::is_readable_or_none(value);
+  const itimerval& next = value != nullptr && is_given ? *value : none;
+  ipc::Client* client = is_given ? timer_client() : nullptr;
   const bool is_known = which >= ITIMER_REAL && which <= ITIMER_PROF;
   // The host reports invalid arguments.
   if (client == nullptr || !is_known || !is_valid(next.it_value) || !is_valid(next.it_interval)) {
@@ -67,8 +77,7 @@ int set_itimer(int which, const itimerval* value, itimerval* before) {
   const TimerSetting old =
       timers.set(*client, timers.itimer(which),
                  {.left_ps = ps_of(next.it_value), .interval_ps = ps_of(next.it_interval)});
-  if (before != nullptr) *before = to_itimerval(old);
-  return 0;
+  return written(before, to_itimerval(old));
 }
 
 // As far as it concerns the timer: the host has accepted it.
@@ -112,7 +121,7 @@ itimerspec to_itimerspec(const TimerSetting& setting) {
 }
 
 bool is_valid(const itimerspec* value) {
-  return !is_null(value) && shim::is_valid(&value->it_value) && shim::is_valid(&value->it_interval);
+  return shim::is_valid(&value->it_value) && shim::is_valid(&value->it_interval);
 }
 
 // Sets a timer of timer_create() or timerfd_create(). set_in_host(value, is_date): the same in the host,
@@ -125,11 +134,11 @@ int set_timer(VirtualTimer* timer, bool is_date, const itimerspec* value, itimer
     const bool stops = value->it_value.tv_sec == 0 && value->it_value.tv_nsec == 0;
     const TimerSetting old = VirtualTimers::of_process().set(
         *client, *timer, to_setting(*value, *timer, is_date && !stops), is_date && !stops);
-    if (before != nullptr) *before = to_itimerspec(old);
+    const int result = written(before, to_itimerspec(old));
     if (client->has_due_timer()) apenet_timers_due();
-    return 0;
+    return result;
   }
-  if (!is_date || is_null(value)) {
+  if (!is_date || !ipc::is_readable(value, sizeof *value)) {
     if (timer != nullptr && is_valid(value)) timer->early = {.left_ps = to_ps(value->it_value)};
     return set_in_host(value, false);
   }
@@ -144,8 +153,7 @@ template <typename GetFromHost>
 int get_timer(VirtualTimer* timer, itimerspec* value, GetFromHost get_from_host) {
   ipc::Client* client = timer_client();
   if (client == nullptr || timer == nullptr || is_null(value)) return get_from_host();
-  *value = to_itimerspec(VirtualTimers::of_process().get(*client, *timer));
-  return 0;
+  return written(value, to_itimerspec(VirtualTimers::of_process().get(*client, *timer)));
 }
 
 // Timers of the children of a rank are the host's, unless they act in its order.
@@ -164,8 +172,7 @@ APENET_EXPORT int getitimer(__itimer_which_t which, itimerval* value) noexcept {
   if (client == nullptr || is_null(value) || which < ITIMER_REAL || which > ITIMER_PROF)
     return ipc::host_call(SYS_getitimer, which, value);
   VirtualTimers& timers = VirtualTimers::of_process();
-  *value = to_itimerval(timers.get(*client, timers.itimer(which)));
-  return 0;
+  return written(value, to_itimerval(timers.get(*client, timers.itimer(which))));
 }
 
 // Rounds to whole seconds as the kernel does.

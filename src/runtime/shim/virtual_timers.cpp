@@ -17,6 +17,7 @@
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/signal_gate.hpp"
 #include "runtime/shim/system_calls.hpp"
+#include "runtime/shim/wait_interrupter.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -68,6 +69,7 @@ constinit thread_local bool is_paced = false;
 class VirtualTimers::Guard {
  public:
   explicit Guard(VirtualTimers& timers) : lock_(timers.mutex_) {}
+  [[nodiscard]] const sigset_t& outside() const { return gate_.outside(); }
 
  private:
   SignalGate gate_;
@@ -146,7 +148,9 @@ VirtualTimer* VirtualTimers::add(const VirtualTimer& timer) {
 
 void VirtualTimers::drop(VirtualTimer& timer) {
   const Guard guard(*this);
+  const bool stops_in_host = timer.is_in_host && timer.due_ps != never_ps;
   timer = {};
+  if (stops_in_host) expect_early_signals(guard.outside());
   if (ipc::Client* client = ipc::Client::known()) refresh(*client);
 }
 
@@ -158,7 +162,8 @@ std::uint64_t VirtualTimers::take_ends(VirtualTimer& timer) {
 TimerSetting VirtualTimers::set(ipc::Client& client, VirtualTimer& timer, const TimerSetting& setting,
                                 bool is_date) {
   const Guard guard(*this);
-  if (timer.is_in_host) take_from_host(timer, true);
+  const bool runs_in_host = timer.is_in_host && timer.due_ps != never_ps;
+  const bool stops_in_host = runs_in_host && take_from_host(timer, true) < 0;
   const TimerSetting before{.left_ps = left_ps(client, timer), .interval_ps = timer.interval_ps};
   const std::int64_t now_ps = timer.is_cpu ? time_of(client, timer) : client.time_ps();
   timer.due_ps = is_date                ? setting.left_ps
@@ -170,6 +175,7 @@ TimerSetting VirtualTimers::set(ipc::Client& client, VirtualTimer& timer, const 
   timer.overrun = 0;
   if (timer.kind == TimerKind::file) set_host_timer(timer, {});
   if (timer.is_in_host && timer.due_ps != never_ps) run_in_host(timer);
+  if (stops_in_host) expect_early_signals(guard.outside());
   refresh(client);
   keep_time(client);
   return before;
@@ -369,6 +375,20 @@ void VirtualTimers::begin_pace(ipc::Client& client) {
   for_each([&](VirtualTimer& timer) {
     if (timer.due_ps != never_ps && !timer.is_cpu && !timer.is_in_host && timer.ends == 0) run_in_host(timer);
   });
+  expect_early_signals(guard.outside());
+}
+
+// Signals may come before the thread waits.
+void VirtualTimers::expect_early_signals(const sigset_t& blocked) {
+  if (!ipc::is_single_threaded()) return;
+  WaitInterrupter::forget_later();
+  const std::int64_t passed_ns = ipc::host_now_ns() - pace_began_ns_;
+  for_each([&](const VirtualTimer& timer) {
+    const bool sends = timer.kind == TimerKind::process || timer.kind == TimerKind::signal;
+    if (!sends || !timer.is_in_host || timer.due_ps == never_ps) return;
+    const std::int64_t after_ns = (timer.due_ps - pace_began_ps_) / ps_per_ns - passed_ns;
+    WaitInterrupter::expect(timer.signal, std::max<std::int64_t>(after_ns, 0), blocked);
+  });
 }
 
 void VirtualTimers::end_pace(ipc::Client& client) {
@@ -376,6 +396,7 @@ void VirtualTimers::end_pace(ipc::Client& client) {
   {
     const Guard guard(*this);
     if (--paces_ > 0) return;
+    if (ipc::is_single_threaded()) WaitInterrupter::end();
     for_each([&](VirtualTimer& timer) {
       if (!timer.is_in_host) return;
       last_ps = std::max(last_ps, take_from_host(timer, true));
@@ -409,8 +430,8 @@ HostPace::HostPace(ipc::Client* client, Ender ender) {
     if (ender == Ender::thread || !is_first_thread()) return;
   }
   client_ = client;
+  is_paced = true;  // handlers run from the begin of the pace on
   timers.begin_pace(*client);
-  is_paced = true;
 }
 
 HostPace::~HostPace() {

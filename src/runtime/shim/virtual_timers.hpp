@@ -132,6 +132,7 @@ class VirtualTimers {
   bool pass_on_sent(ipc::Client& client, const VirtualTimer* timer, const sigset_t& blocked);
   void keep_time_alone(ipc::Client& client);
   void run_in_host(VirtualTimer& timer);
+  void expect_early_signals(const sigset_t& blocked);
   std::int64_t take_from_host(VirtualTimer& timer, bool stops);
   template <typename Use>
   void for_each(Use use) {

@@ -1,0 +1,26 @@
+// Ends a wait in the host that the signal of a timer was to end, but has come too early for: before the
+// thread was in the call. The host would then let it wait for ever.
+//
+// A moment after the timer's signal the thread gets a second one, of the C library's own number, for which
+// its masks have no place. Its handler finds where the thread is. At the system call that waits, or still
+// before it, the call ends as if the first signal had come there; a thread that has yet to come there gets
+// another one. The handlers of the timer's signal block it, so that it ends no wait of theirs.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+
+namespace apenet::shim {
+
+class WaitInterrupter {
+ public:
+  // The thread is about to wait, and the host sends the signal after this time. blocked: the signals that the
+  // thread blocks while it waits. Requires that all signals are blocked now, in a process with one thread.
+  static void expect(int signal, std::int64_t after_ns, const sigset_t& blocked);
+  // Those whose time has not come are no more expected.
+  static void forget_later();
+  // The wait is over.
+  static void end();
+};
+
+}  // namespace apenet::shim
