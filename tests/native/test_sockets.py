@@ -308,6 +308,27 @@ def test_a_rank_that_is_late_in_the_host_changes_nothing_over_sockets(monkeypatc
 
 
 @needs_stack
+def test_a_thread_serves_its_socket_after_mpi_finalize(compile_native):
+    program = compile_native("sockets/finalising.c", mpi=True)
+    first, second = (run([program, "serve"], "my-cluster") for _ in range(2))
+    assert b"served 20\n" in first.stdout
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+
+
+@needs_stack
+@pytest.mark.parametrize("thread", ["accept", "tick"])
+def test_threads_beside_open_mpi_over_sockets_do_not_hold_it_up(apenet, tmp_path, thread):
+    """Each barrier took a second, and the end was waited for with a warning."""
+    program = tmp_path / "finalising"
+    subprocess.run([OPENMPI_MPICC, "-O1", "-pthread", PROGRAMS / "finalising.c", "-o", program], check=True)
+    command = ["run", "--ip", "-n", "2", "-m", "my-cluster", "--", program, thread]
+    done = apenet(*command, env={**os.environ, "OMPI_MCA_btl": "tcp,self"})
+    assert done.returncode == 0, done.stderr
+    assert float(re.search("barriers took (.*) us", done.stdout)[1]) < 1000
+    assert "only poll" not in done.stderr
+
+
+@needs_stack
 def test_a_deadlock_of_open_mpi_over_sockets_is_found(apenet, tmp_path):
     program = tmp_path / "failing_runs"
     source = PROGRAMS.parents[1] / "conformance" / "failing_runs" / "failing_runs.c"
