@@ -115,7 +115,14 @@ def test_a_program_in_go_serves_and_repeats(tmp_path):
 def test_the_cycle_counter_is_virtual(tmp_path):
     program = tmp_path / "cycles"
     subprocess.run(["gcc", "-O2", "-DSOCKETS", PROGRAMS.with_name("cycles.c"), "-o", program], check=True)
-    assert run([program], trap_tsc=True).stdout == 2 * b"1000 cycles, processor 0\n"
+    for command in (
+        [program],
+        ["sh", "-c", 'sleep 0.1; exec "$0"', program],
+        ["sh", "-c", '"$0"; true', program],
+        ["sh", "-c", 'sleep 0.1; "$0"; true', program],
+        [PYTHON, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])", program],
+    ):
+        assert run(command, trap_tsc=True).stdout == 2 * b"1000 cycles, processor 0\n", command
 
 
 @needs_stack

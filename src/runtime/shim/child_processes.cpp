@@ -22,6 +22,7 @@
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
@@ -189,6 +190,7 @@ void NewProcess::become() {
   own_note = nullptr;                               // in the memory of the rank
   std::construct_at(&VirtualTimers::of_process());  // it inherits none
   ipc::Client::become_member(*table_, *entry_);
+  keep_cycle_counter();
 }
 
 void NewProcess::leave_to_host() {

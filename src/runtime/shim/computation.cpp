@@ -87,11 +87,12 @@ bool is_main_thread() {
 
 // Learns from the simulation whether and how computation counts.
 [[gnu::noinline]] Observed begin() {
+  ipc::Client* client = rank_client();
+  if (client == nullptr) return computation_observed.load();  // a process that a rank has started: always
   static std::mutex beginning;
   const std::lock_guard<std::mutex> guard(beginning);
   const Observed known = computation_observed.load();
-  ipc::Client* client = rank_client();
-  if (known != Observed::unknown || client == nullptr) return known;
+  if (known != Observed::unknown) return known;
   Process& own = process();
   own.mode = client->header().compute_mode;
   if (own.mode == ComputeMode::profile) {

@@ -12,6 +12,7 @@
 // The option is rejected before anything starts: most kernels cannot trap reads of aarch64's counter
 // (CNTVCT_EL0).
 void apenet::shim::begin_cycle_counter() {}
+void apenet::shim::keep_cycle_counter() {}
 apenet::shim::Untrapped::Untrapped() {}
 apenet::shim::Untrapped::~Untrapped() {}
 
@@ -102,6 +103,10 @@ Untrapped::Untrapped() {
 }
 
 Untrapped::~Untrapped() {
+  if (is_trapping()) set_trap(PR_TSC_SIGSEGV);
+}
+
+void keep_cycle_counter() {
   if (is_trapping()) set_trap(PR_TSC_SIGSEGV);
 }
 

@@ -456,6 +456,7 @@ APENET_EXPORT void apenet_time_begins() {
 }
 
 APENET_EXPORT void apenet_goes_on(const ipc::LeftAlarm* alarm) {
+  begin_cycle_counter();
   VirtualTimers::of_process().inherit(*ipc::Client::known(), *alarm);
 }
 
