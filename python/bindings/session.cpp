@@ -270,6 +270,7 @@ void bind_session(nb::module_& module) {
            nb::call_guard<nb::gil_scoped_release>())
       .def("cancel", &Session::cancel, nb::arg("job"))
       .def("report", &Session::report, nb::arg("job"))
+      .def("forget", &Session::forget, nb::arg("job"))
       .def("began_ps", &Session::began_ps, nb::arg("job"))
       .def("limit_ps", &Session::limit_ps, nb::arg("job"))
       .def("mapping_path", &Session::mapping_path, nb::arg("job"))

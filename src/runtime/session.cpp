@@ -59,7 +59,7 @@ struct Session::Job {
         process_count(static_cast<std::uint32_t>(nodes.size())),
         machine(model.machine()),
         shared(process_count),
-        manager(shared.header()),
+        manager(std::in_place, shared.header()),
         process_ids(shared),
         memory(shared, process_ids),
         scheduler(model, shared, memory,
@@ -117,7 +117,7 @@ struct Session::Job {
   std::uint32_t process_count;
   Machine& machine;
   SharedMemory shared;
-  ManagerSocket manager;
+  std::optional<ManagerSocket> manager;
   ProcessIds process_ids;
   ProcessMemory memory;
   Scheduler scheduler;
@@ -208,7 +208,7 @@ void Session::Job::begin(const StartedJob& started) {
   const int root = started.supervisor.process_id != 0 ? started.supervisor.process_id : getpid();
   process_ids.set_tree(ProcessTree(root, std::move(leaders)));
   loop.emplace(shared, scheduler, process_ids, memory, options, started.ranks, started.supervisor.channel,
-               manager);
+               *manager);
 }
 
 Session::Session(const MachineDescription& description, const std::vector<SessionJob>& jobs,
@@ -285,6 +285,13 @@ SessionReport Session::report(std::size_t number) {
   parts_->report_on_machine(job.scheduler.view().delivery, reports);
   job.report_on_path(reports[0]);
   return std::move(reports[0]);
+}
+
+void Session::forget(std::size_t number) {
+  Job& job = *parts_->jobs[number];
+  job.loop.reset();
+  job.manager.reset();
+  job.shared.discard();
 }
 
 std::optional<std::int64_t> Session::began_ps(std::size_t number) const {

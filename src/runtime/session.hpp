@@ -80,8 +80,11 @@ class Session {
                                  const std::function<bool()>& is_to_return);
   // See RunLoop::cancel().
   void cancel(std::size_t job);
-  // Call once when the job has ended. Its processes must have gone.
+  // Call once when the job has ended.
   SessionReport report(std::size_t job);
+  // Frees what a job has of the host that has ended, or has not been started. Of the calls for this job, only
+  // began_ps() may follow.
+  void forget(std::size_t job);
   // When its virtual time began; nothing if that has not begun.
   [[nodiscard]] std::optional<std::int64_t> began_ps(std::size_t job) const;
   // RunLoop::limit_ps()

@@ -199,13 +199,12 @@ class Simulator:
         )
 
     def _admit(self) -> None:
-        """Steps whose nodes have room begin, in the order in which they came."""
-        taken = Counter(node for step in self._steps if step.job >= 0 for node in step.request.nodes)
+        """Steps whose nodes are free begin, in the order in which they came: each has its nodes' cards to itself."""
+        taken = {node for step in self._steps if step.job >= 0 for node in step.request.nodes}
         for step in [one for one in self._steps if one.job < 0]:
-            wanted = Counter(step.request.nodes)
-            has_room = all(taken[node] + count <= self._ranks_per_node for node, count in wanted.items())
-            taken += wanted  # also of one that waits, so that nobody overtakes it
-            if not has_room:
+            is_free = taken.isdisjoint(step.request.nodes)
+            taken.update(step.request.nodes)  # also of one that waits, so that nobody overtakes it
+            if not is_free:
                 continue
             with suppress(ClosedError):  # the selector says so, too
                 try:
@@ -276,6 +275,8 @@ class Simulator:
     def _drop(self, step: _Step) -> None:
         self._steps.remove(step)
         step.close()
+        if step.job >= 0:
+            self._session.forget(step.job)
         self._admit()
 
 

@@ -83,9 +83,20 @@ SharedMemory::SharedMemory(std::uint32_t process_count)
 
 SharedMemory::~SharedMemory() {
   munmap(base_, layout_.total_bytes());
-  close(images_fd_);
-  close(parts_fd_);
-  close(header_fd_);
+  for (const int fd : {images_fd_, parts_fd_, header_fd_}) {
+    if (fd >= 0) close(fd);
+  }
+}
+
+// The mapping keeps the file of the parts, which has no content any more.
+void SharedMemory::discard() {
+  if (parts_fd_ < 0) return;
+  fallocate(parts_fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+            static_cast<off_t>(layout_.total_bytes()));
+  for (int* fd : {&images_fd_, &parts_fd_, &header_fd_}) {
+    close(*fd);
+    *fd = -1;
+  }
 }
 
 ipc::ImageRecord SharedMemory::image(std::uint32_t process_id) const {

@@ -20,6 +20,10 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
+  // Gives the memory and the descriptors back to the host. From then on everything reads as zero, except for
+  // the header. Call when no process of the run is left.
+  void discard();
+
   [[nodiscard]] ipc::Header& header() { return *reinterpret_cast<ipc::Header*>(base_); }
   [[nodiscard]] ipc::Running& running() {
     return *reinterpret_cast<ipc::Running*>(base_ + ipc::Layout::running_offset());
