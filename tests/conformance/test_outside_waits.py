@@ -102,6 +102,13 @@ def test_calls_on_sockets_with_a_time_limit_take_it_in_virtual_time(apenet, buil
     assert (done.returncode, done.stdout) == (0, "".join(f"{kind} 1.000 s\n" for kind in kinds)), done.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--ip",)])
+def test_calls_that_do_not_wait_have_no_time_limit(apenet, build, options):
+    program = build(OUTSIDE / "no_limited_waits.c")
+    done = apenet("run", "-n", "1", "--machine", "ape16", *options, "--", program)
+    assert (done.returncode, done.stdout) == (0, "0.000 s\n"), done.stderr
+
+
 @pytest.mark.parametrize("means", ["queue", "semaphore"])
 def test_ranks_meet_in_waits_with_a_time_limit(apenet, build, means):
     done = apenet("run", "-n", "2", "--", build(OUTSIDE / "limited_meetings.c"), means)

@@ -239,6 +239,14 @@ def test_a_run_says_that_the_host_has_placed_a_buffer(machine, ranks, early, tmp
     assert said == ([str(early)] if early else [])
 
 
+def test_the_name_of_a_shared_file_pointer_does_not_depend_on_process_ids(build, public_folder, everything_of):
+    """MPICH's first rank sends it, with its process id, to the others."""
+    around = EACH["new-process-ids"]
+    skip_unless_allowed(around.way)
+    command = [Path(shutil.copy(build(HERE / "shared_pointer.c"), public_folder)), "written"]
+    assert everything_of(command, around) == everything_of(command, Surroundings())
+
+
 @pytest.fixture
 def command_of(build, public_folder):
     """Kinds of programs: forked from one process of theirs, started one by one, behind a script, others."""

@@ -8,7 +8,7 @@ namespace apenet::ipc {
 // False: the program's memory cannot be accessed. Keep errno.
 [[nodiscard]] bool copy_in(void* to, const void* from_program, std::size_t bytes);
 [[nodiscard]] bool copy_out(void* to_program, const void* from, std::size_t bytes);
-// Looks at the begin and the end.
+// Checks the begin and the end.
 [[nodiscard]] bool is_readable(const void* program, std::size_t bytes);
 
 // For what a call may leave out: nothing is there, or it can be accessed.

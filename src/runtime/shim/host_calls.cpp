@@ -1,6 +1,5 @@
 // Calls that may wait in the host for something that the simulator does not know. Timers of the process run
 // in the host meanwhile, and their signals end the calls as on Linux (virtual_timers.hpp).
-#include <limits.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -11,10 +10,9 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <numeric>
+#include <cstdint>
 #include <type_traits>
 
-#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
@@ -30,12 +28,12 @@
     return real arguments;                                                                     \
   }
 
-// `size`: what it writes at a time. flags: as send() has them. has_parts: several are as good as one, each
-// with its arguments part: `bytes` bytes from the byte `from` on.
-#define APENET_WRITE(result, name, parameters, size, flags, has_parts, part, arguments)               \
+// `size`: what it writes at a time. awaited: whether the socket's limit has let it go on. has_parts: several
+// are as good as one, each with its arguments part: `bytes` bytes from the byte `from` on.
+#define APENET_WRITE(result, name, parameters, size, awaited, has_parts, part, arguments)             \
   APENET_EXPORT result name parameters {                                                              \
     static const auto real = apenet::shim::next<std::add_pointer_t<result parameters>>(#name);        \
-    if (!apenet::shim::await_socket(file, POLLOUT, flags)) return -1;                                 \
+    if (!awaited) return -1;                                                                          \
     const auto write_part = [&]([[maybe_unused]] std::size_t from,                                    \
                                 [[maybe_unused]] std::size_t bytes) -> ssize_t { return real part; }; \
     if (const auto done = apenet::shim::write_in_order(file, size, has_parts, write_part))            \
@@ -47,23 +45,23 @@
 
 namespace apenet::shim {
 namespace {
-// The host reports a list that is none.
-std::size_t bytes_in(const iovec* parts, int count) {
-  if (count <= 0 || count > IOV_MAX) return 0;
-  const auto size = static_cast<std::size_t>(count);
-  if (!ipc::is_readable(parts, size * sizeof *parts)) return 0;
-  return std::accumulate(parts, parts + size, std::size_t{0},
-                         [](std::size_t bytes, const iovec& part) { return bytes + part.iov_len; });
+
+// A negative number is no size of a list.
+std::size_t as_size(int count) {
+  return count < 0 ? SIZE_MAX : static_cast<std::size_t>(count);
 }
+
 }  // namespace
 
-APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count, 0, true,
-             (file, static_cast<const char*>(data) + from, bytes), (file, data, count))
-APENET_WRITE(ssize_t, writev, (int file, const iovec* parts, int count), bytes_in(parts, count), 0, false,
-             (file, parts, count), (file, parts, count))
+APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count,
+             await_socket(file, POLLOUT), true, (file, static_cast<const char*>(data) + from, bytes),
+             (file, data, count))
+APENET_WRITE(ssize_t, writev, (int file, const iovec* parts, int count), bytes_in(parts, as_size(count)),
+             await_socket(file, POLLOUT, parts, as_size(count)), false, (file, parts, count),
+             (file, parts, count))
 APENET_EXPORT ssize_t readv(int file, const iovec* parts, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("readv");
-  if (!await_socket(file, POLLIN)) return -1;
+  if (!await_socket(file, POLLIN, parts, as_size(count))) return -1;
   const InsideWait inside(file);
   if (inside.is_interrupted()) {
     errno = EINTR;
@@ -72,15 +70,16 @@ APENET_EXPORT ssize_t readv(int file, const iovec* parts, int count) {
   const HostPace pace(pacing_client());
   return real(file, parts, count);
 }
-APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count, flags, true,
+APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count,
+             await_socket(file, POLLOUT, flags), true,
              (file, static_cast<const char*>(data) + from, bytes, flags), (file, data, count, flags))
 APENET_WRITE(ssize_t, sendto,
              (int file, const void* data, std::size_t count, int flags, const sockaddr* address,
               socklen_t length),
-             count, flags, false, (file, data, count, flags, address, length),
+             count, await_socket(file, POLLOUT, flags), false, (file, data, count, flags, address, length),
              (file, data, count, flags, address, length))
-APENET_WRITE(int, eventfd_write, (int file, eventfd_t value), sizeof value, 0, false, (file, value),
-             (file, value))
+APENET_WRITE(int, eventfd_write, (int file, eventfd_t value), sizeof value, await_socket(file, POLLOUT),
+             false, (file, value), (file, value))
 APENET_HOST_WAIT(ssize_t, msgrcv, (int queue, void* message, std::size_t bytes, long type, int flags),
                  (queue, message, bytes, type, flags))
 APENET_HOST_WAIT(int, msgsnd, (int queue, const void* message, std::size_t bytes, int flags),

@@ -352,7 +352,7 @@ APENET_EXPORT int epoll_create1(int flags) noexcept {
 APENET_EXPORT ssize_t sendmsg(int socket, const msghdr* message, int flags) {
   static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
   if (ipc::is_readable(message, sizeof *message) && message->msg_controllen > 0) give_files(socket);
-  if (!await_socket(socket, POLLOUT, flags)) return -1;
+  if (!await_socket(socket, POLLOUT, message, flags)) return -1;
   constexpr std::size_t unknown = SIZE_MAX;  // before it is read
   const auto write = [&](std::size_t /*from*/, std::size_t /*bytes*/) {
     return real(socket, message, flags);

@@ -1,17 +1,23 @@
 #include "runtime/shim/socket_limits.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <numeric>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -34,7 +40,8 @@ timeval limit_of(int socket, int option) {
 }
 
 bool never_waits(int socket, int flags) {
-  return (flags & MSG_DONTWAIT) != 0 || (ipc::host_call(SYS_fcntl, socket, F_GETFL) & O_NONBLOCK) != 0;
+  constexpr int at_once = MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE;
+  return (flags & at_once) != 0 || (ipc::host_call(SYS_fcntl, socket, F_GETFL) & O_NONBLOCK) != 0;
 }
 
 }  // namespace
@@ -52,6 +59,37 @@ bool await_socket(int socket, short events, int flags) {
   const int ready = wait(&polled, 1, &most, nullptr);
   if (ready == 0) errno = EAGAIN;
   return ready > 0;
+}
+
+std::size_t bytes_in(const iovec* parts, std::size_t count) {
+  if (count > IOV_MAX || !ipc::is_readable(parts, count * sizeof *parts)) return 0;
+  const bool is_valid = std::all_of(
+      parts, parts + count, [](const iovec& part) { return static_cast<ssize_t>(part.iov_len) >= 0; });
+  if (!is_valid) return 0;
+  return std::accumulate(parts, parts + count, std::size_t{0},
+                         [](std::size_t bytes, const iovec& part) { return bytes + part.iov_len; });
+}
+
+bool await_connection(int socket) {
+  if (!has_limits()) return true;
+  int listens = 0;
+  socklen_t bytes = sizeof listens;
+  const int error = errno;
+  ipc::host_call(SYS_getsockopt, socket, SOL_SOCKET, std::uint64_t{SO_ACCEPTCONN}, &listens,
+                 reinterpret_cast<std::uint64_t>(&bytes));
+  errno = error;
+  return listens == 0 || await_socket(socket, POLLIN);
+}
+
+bool await_socket(int socket, short events, const iovec* parts, std::size_t count) {
+  return !has_limits() || bytes_in(parts, count) == 0 || await_socket(socket, events);
+}
+
+bool await_socket(int socket, short events, const msghdr* message, int flags) {
+  if (!has_limits() || !ipc::is_readable(message, sizeof *message)) return true;
+  const std::size_t count = message->msg_iovlen;
+  const bool is_list = count <= IOV_MAX && ipc::is_readable(message->msg_iov, count * sizeof(iovec));
+  return !is_list || await_socket(socket, events, flags);
 }
 
 APENET_EXPORT int setsockopt(int socket, int level, int name, const void* value, socklen_t length) noexcept {

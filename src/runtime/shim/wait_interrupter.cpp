@@ -131,7 +131,7 @@ void set_or_delete_timer() {
   first_ns == INT64_MAX ? delete_timer() : set_timer(first_ns);
 }
 
-void look_at(ucontext_t& context) {
+void interrupt(ucontext_t& context) {
   const std::int64_t now_ns = host_now_ns();
   Interrupted thread(context);
   bool is_in_handler = false;
@@ -160,7 +160,7 @@ void handle(int number, siginfo_t* info, void* context) {
     const auto theirs = reinterpret_cast<void (*)(int, siginfo_t*, void*)>(state().before.handler);
     if (state().before.handler > 1) theirs(number, info, context);
   } else if (state().timer >= 0) {
-    look_at(*static_cast<ucontext_t*>(context));
+    interrupt(*static_cast<ucontext_t*>(context));
   }
   errno = error;
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static cpu_set_t first; /* the first core on which the process may run */
 
@@ -18,6 +19,43 @@ static void* inherits(void* count) {
   return NULL;
 }
 
+/* Another thread sets the cores of this one, by its number or by its name. */
+struct Other {
+  pthread_barrier_t meeting;
+  pid_t number;
+  int wrong;
+};
+
+static void* is_set(void* given) {
+  struct Other* const other = given;
+  other->number = gettid();
+  pthread_barrier_wait(&other->meeting);
+  pthread_barrier_wait(&other->meeting);
+  inherits(&other->wrong);
+  pthread_barrier_wait(&other->meeting);
+  return NULL;
+}
+
+static int count_wrong_of_other(int by_number) {
+  struct Other other = {.wrong = 0};
+  pthread_t thread;
+  cpu_set_t cores;
+  pthread_barrier_init(&other.meeting, NULL, 2);
+  pthread_create(&thread, NULL, is_set, &other);
+  pthread_barrier_wait(&other.meeting);
+  other.wrong += by_number ? sched_setaffinity(other.number, sizeof first, &first) != 0
+                           : pthread_setaffinity_np(thread, sizeof first, &first) != 0;
+  for (int i = 0; i < 200; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    other.wrong += sched_getaffinity(other.number, sizeof cores, &cores) != 0 || differs(&cores);
+    other.wrong += pthread_getaffinity_np(thread, sizeof cores, &cores) != 0 || differs(&cores);
+  }
+  pthread_barrier_wait(&other.meeting);
+  pthread_barrier_wait(&other.meeting);
+  pthread_join(thread, NULL);
+  return other.wrong;
+}
+
 int main(void) {
   MPI_Init(NULL, NULL);
   cpu_set_t cores;
@@ -25,7 +63,7 @@ int main(void) {
   for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&first) == 0; ++i) {
     if (CPU_ISSET(i, &cores)) CPU_SET(i, &first);
   }
-  int wrong = 0;
+  int wrong = count_wrong_of_other(0) + count_wrong_of_other(1);
   pthread_t thread;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
