@@ -52,6 +52,7 @@ ALLOWED = {
     ("src/runtime/shim/virtual_timers.cpp", "timers"): "a process has one set of timers",
     ("src/runtime/shim/virtual_timers.cpp", "is_paced"): "a thread is in a wait of the host",
     ("src/runtime/shim/wait_interrupter.cpp", "value"): "a process has one handler of a signal",
+    ("src/runtime/shim/library_process_ids.cpp", "rank_process"): "which process is the rank: its fact",
     ("src/runtime/shim/signal_gate.cpp", "first_thread_lets_in"): "a process has one first thread",
     ("src/runtime/shim/held_signals.cpp", "value"): "a process has one handler of a signal",
     ("src/runtime/shim/cycle_counter.cpp", "trap"): "a process has one handler of SIGSEGV",

@@ -28,9 +28,11 @@ bool transfer(long call, void* own, const void* program, std::size_t bytes) {
   return true;
 }
 
-// The kernel reads the set before it refuses to use it. A set that is aligned lies in one page.
+// The kernel reads the set before it refuses to use it, but a null pointer is none. A set that is aligned
+// lies in one page.
 bool is_set_readable(std::uintptr_t address) {
   constexpr std::size_t bytes_of_set = 8;
+  if (address < bytes_of_set) return false;
   constexpr int no_such_use = -1;
   host_call(SYS_rt_sigprocmask, no_such_use, address / bytes_of_set * bytes_of_set, 0,
             reinterpret_cast<const void*>(bytes_of_set));  // NOLINT(performance-no-int-to-ptr)

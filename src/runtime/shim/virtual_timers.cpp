@@ -13,6 +13,7 @@
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/host_timer.hpp"
+#include "runtime/shim/library_process_ids.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/signal_gate.hpp"
@@ -449,6 +450,7 @@ void catch_up_pace(ipc::Client& client) {
 }
 
 APENET_EXPORT void apenet_time_begins() {
+  note_rank_process();
   follow_direct_calls();
   if (ipc::Client* client = ipc::Client::attached()) VirtualTimers::of_process().adopt(*client);
   begin_cycle_counter();

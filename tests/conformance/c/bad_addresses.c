@@ -96,6 +96,8 @@ int main(int argc, char** argv) {
   struct epoll_event event;
   const int set = epoll_create1(0);
   CALL("poll", poll(bad, 1, 10));
+  void* volatile none = NULL;  // the compiler does not follow it
+  CALL("poll of nothing", poll(none, 1, 10));
   CALL("ppoll", ppoll(bad, 1, &moment, NULL));
   CALL("ppoll mask", ppoll(&one, 1, &moment, bad));
   CALL("select", select(4, bad, NULL, NULL, &short_time));
