@@ -103,7 +103,8 @@ ALLOWED = {
     ("src/api/sockets/known_sockets.cpp", "value"): "the descriptors of the process: its own",
     ("src/api/sockets/signals.cpp", "value"): "the handlers of the process: its own",
     ("src/api/sockets/simulated_socket.cpp", "value"): "a process has one way to the simulator",
-    ("src/api/sockets/waits.cpp", "value"): "the epoll sets of the process, and what a thread has checked: their own",
+    ("src/api/sockets/waits.cpp", "value"): "the epoll sets of the process: its own",
+    ("src/api/sockets/library_checks.hpp", "value"): "what a thread has checked, and from where: its own",
     ("src/runtime/shim/heap.cpp", "real"): "the C library's function",
     ("src/runtime/shim/host_caller.cpp", "value"): "where the process has loaded a driver: its own",
     (

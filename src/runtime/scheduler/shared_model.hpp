@@ -98,8 +98,8 @@ class SharedModel final : private CompletionSink {
   std::vector<std::uint32_t> job_of_;    // by process
   ProcessId first_behind_ = UINT32_MAX;  // the first process behind those of the jobs
   std::function<void(const Completion&)> arrival_behind_;
-  // With kernels, how long MPI_Init checks its sockets depends on the process manager, and the kernels' timers
-  // count whole microseconds from the simulation's begin. So virtual time begins at a whole second.
+  // With kernels, how long MPI_Init checks its sockets depends on the process manager, and the kernels'
+  // timers count whole microseconds from the simulation's begin. So virtual time begins at a whole second.
   std::int64_t epoch_multiple_ps_ = 1;
   std::function<void(Time)> begin_ranks_;
   std::exception_ptr ranks_error_;
