@@ -20,7 +20,6 @@ struct DirectHandler {
   std::uint64_t restorer = 0;                       // the C library's code that returns from handlers
 };
 
-// handler: without a restorer, the C library's function sets the usual one.
 // What is done at a signal, as the kernel has it.
 struct KernelAction {
   std::uintptr_t handler;
@@ -33,6 +32,7 @@ inline constexpr std::uint64_t has_restorer = 0x04000000;  // SA_RESTORER of the
 [[nodiscard]] KernelAction kernel_action(int number);
 bool set_kernel_action(int number, const KernelAction& action);
 
+// handler: without a restorer, the C library's function sets the usual one.
 void hold_signal(int number, SignalAnswer answer, const DirectHandler& handler = {});
 void answer_held_signal(int number, siginfo_t* info, void* context);
 [[nodiscard]] bool is_held(int number);

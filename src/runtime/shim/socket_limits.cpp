@@ -39,8 +39,8 @@ timeval limit_of(int socket, int option) {
   return is_known ? limit : timeval{};
 }
 
-bool never_waits(int socket, int flags) {
-  constexpr int at_once = MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE;
+bool never_waits(int socket, short events, int flags) {
+  const int at_once = events == POLLIN ? MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE : MSG_DONTWAIT;
   return (flags & at_once) != 0 || (ipc::host_call(SYS_fcntl, socket, F_GETFL) & O_NONBLOCK) != 0;
 }
 
@@ -50,7 +50,7 @@ bool await_socket(int socket, short events, int flags) {
   if (!has_limits() || clock_client() == nullptr) return true;
   const int error = errno;
   const timeval limit = limit_of(socket, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
-  const bool has_limit = (limit.tv_sec != 0 || limit.tv_usec != 0) && !never_waits(socket, flags);
+  const bool has_limit = (limit.tv_sec != 0 || limit.tv_usec != 0) && !never_waits(socket, events, flags);
   errno = error;
   if (!has_limit) return true;
   static const auto wait = own<decltype(&::ppoll)>("ppoll");

@@ -397,7 +397,7 @@ void VirtualTimers::end_pace(ipc::Client& client) {
   {
     const Guard guard(*this);
     if (--paces_ > 0) return;
-    if (ipc::is_single_threaded()) WaitInterrupter::end();
+    WaitInterrupter::end();  // also if a handler has started a thread
     for_each([&](VirtualTimer& timer) {
       if (!timer.is_in_host) return;
       last_ps = std::max(last_ps, take_from_host(timer, true));

@@ -1,5 +1,6 @@
 #include "runtime/shim/wait_interrupter.hpp"
 
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -25,22 +26,29 @@ constexpr int second_signal = 33;
 constexpr std::uint64_t second_bit = std::uint64_t{1} << (second_signal - 1U);
 // Time that the thread has to come to its call. Nothing but real time depends on it.
 constexpr std::int64_t moment_ns = 2'000'000;
+// How often it may have come to none: a handler that leaves the wait by a jump does not tell of its end.
+constexpr int most_tries = 100;
 
 // The calls that wait, and that a signal ends.
-constexpr std::array<long, 26> waiting_calls = {
-    SYS_read,    SYS_readv,  SYS_recvfrom,   SYS_recvmsg,         SYS_recvmmsg,    SYS_accept, SYS_accept4,
-    SYS_write,   SYS_writev, SYS_sendto,     SYS_sendmsg,         SYS_sendmmsg,    SYS_wait4,  SYS_waitid,
-    SYS_futex,   SYS_semop,  SYS_msgrcv,     SYS_msgsnd,          SYS_flock,       SYS_fcntl,  SYS_openat,
-    SYS_connect, SYS_splice, SYS_semtimedop, SYS_mq_timedreceive, SYS_mq_timedsend};
+constexpr std::array<long, 25> waiting_calls = {
+    SYS_read,   SYS_readv,      SYS_recvfrom,        SYS_recvmsg,     SYS_recvmmsg, SYS_accept, SYS_accept4,
+    SYS_write,  SYS_writev,     SYS_sendto,          SYS_sendmsg,     SYS_sendmmsg, SYS_wait4,  SYS_waitid,
+    SYS_semop,  SYS_msgrcv,     SYS_msgsnd,          SYS_flock,       SYS_fcntl,    SYS_openat, SYS_connect,
+    SYS_splice, SYS_semtimedop, SYS_mq_timedreceive, SYS_mq_timedsend};
 
 // Where the thread was when the signal came.
 class Interrupted {
  public:
 #if defined(__x86_64__)
   explicit Interrupted(ucontext_t& context)
-      : place_(context.uc_mcontext.gregs[REG_RIP]), word_(context.uc_mcontext.gregs[REG_RAX]) {}
+      : place_(context.uc_mcontext.gregs[REG_RIP]),
+        word_(context.uc_mcontext.gregs[REG_RAX]),
+        second_argument_(context.uc_mcontext.gregs[REG_RSI]) {}
   [[nodiscard]] long number() const {
     return word_;
+  }
+  [[nodiscard]] long second_argument() const {
+    return second_argument_;
   }
 
  private:
@@ -48,13 +56,18 @@ class Interrupted {
   static constexpr std::array<unsigned char, 7> own_mark = {0x0f, 0x1f, 0x80, 0x6e, 0x65, 0x70, 0x61};
   greg_t& place_;
   greg_t& word_;
+  greg_t second_argument_;
 #elif defined(__aarch64__)
   explicit Interrupted(ucontext_t& context)
       : place_(context.uc_mcontext.pc),
         word_(context.uc_mcontext.regs[0]),
+        second_argument_(context.uc_mcontext.regs[1]),
         number_(context.uc_mcontext.regs[8]) {}
   [[nodiscard]] long number() const {
     return static_cast<long>(number_);
+  }
+  [[nodiscard]] long second_argument() const {
+    return static_cast<long>(second_argument_);
   }
 
  private:
@@ -62,6 +75,7 @@ class Interrupted {
   static constexpr std::array<unsigned char, 4> own_mark = {0xe8, 0x03, 0x08, 0xaa};
   decltype(mcontext_t::pc)& place_;
   decltype(mcontext_t::pc)& word_;
+  decltype(mcontext_t::pc) second_argument_;
   decltype(mcontext_t::pc) number_;
 #endif
 
@@ -73,9 +87,10 @@ class Interrupted {
   // It would begin, or begin again.
   [[nodiscard]] bool is_at_wait() const {
     if (!stands(call, 0)) return false;
+    if (number() == SYS_futex) return is_futex_wait();
     const bool waits = std::find(waiting_calls.begin(), waiting_calls.end(), number()) != waiting_calls.end();
     // The simulator's own calls go on.
-    return waits && (number() == SYS_futex || !stands(own_mark, -static_cast<long>(own_mark.size())));
+    return waits && !stands(own_mark, -static_cast<long>(own_mark.size()));
   }
   void end_call() {
     place_ += call.size();
@@ -83,6 +98,12 @@ class Interrupted {
   }
 
  private:
+  // Also one of the simulator's own, by which it makes the program's waits.
+  [[nodiscard]] bool is_futex_wait() const {
+    constexpr std::array waits = {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI, FUTEX_WAIT_REQUEUE_PI};
+    const long operation = second_argument() & FUTEX_CMD_MASK;
+    return std::find(waits.begin(), waits.end(), operation) != waits.end();
+  }
   template <std::size_t size>
   [[nodiscard]] bool stands(const std::array<unsigned char, size>& code, long from) const {
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
@@ -96,6 +117,7 @@ struct Expected {
   int signal = 0;           // 0: none
   std::int64_t at_ns = 0;   // when the second signal is to come, on the host's CLOCK_MONOTONIC
   bool ends_calls = false;  // its handler has no SA_RESTART
+  int tries = 0;            // second signals that have come in vain
 };
 
 struct State {
@@ -147,8 +169,8 @@ void interrupt(ucontext_t& context) {
   const bool is_over = is_at_wait || (!is_in_handler && thread.has_ended());
   for (Expected& one : state().expected) {
     if (one.signal == 0 || one.at_ns > now_ns) continue;
-    one = is_over ? Expected{}
-                  : Expected{.signal = one.signal, .at_ns = now_ns + moment_ns, .ends_calls = one.ends_calls};
+    one.at_ns = now_ns + moment_ns;
+    if (is_over || ++one.tries == most_tries) one = {};
   }
   set_or_delete_timer();
 }
