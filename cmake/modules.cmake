@@ -182,6 +182,6 @@ function(apenet_test name)
   # will never end.
   set_tests_properties(${name} PROPERTIES LABELS program TIMEOUT 1800 ENVIRONMENT "GTEST_BRIEF=1;${TEST_ENVIRONMENT}")
   set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${launcher}")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS case ENVIRONMENT "${TEST_ENVIRONMENT}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 600 PROPERTIES LABELS case ENVIRONMENT "${TEST_ENVIRONMENT}")
   add_dependencies(cpp_tests ${name})
 endfunction()

@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,16 @@ def test_a_lock_that_waits_by_its_own_futex_gives_a_warning(apenet, build):
     alone = apenet("run", "-n", "2", "--machine", "ape16", "--", program, "one")
     assert alone.returncode == 0, alone.stderr
     assert "warning" not in alone.stderr
+
+
+def test_a_thread_that_a_library_starts_behind_its_own_function_is_in_the_order(apenet, tmp_path):
+    """Its sleeps of 10 s were the rank's, whenever the host let it come to them."""
+    library, program = tmp_path / "libown_create.so", tmp_path / "beside"
+    sources = HERE / "threads"
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", sources / "own_create.c", "-o", library], check=True)
+    linked = ["-O1", sources / "beside_own_create.c", library, f"-Wl,-rpath,{tmp_path}"]
+    subprocess.run([Path(sys.executable).with_name("mpicc"), *linked, "-o", program], check=True)
+    runs = [apenet("run", "-n", "2", "-m", "ape16", "--", program) for _ in range(2)]
+    for done in runs:
+        assert (done.returncode, done.stdout) == (0, "1 added, in time\n"), done.stderr
+        assert WARNING not in done.stderr

@@ -89,6 +89,7 @@ ALLOWED = {
     ("src/runtime/shim/own_files.cpp", "known_set"): "a thread's own",
     ("src/runtime/shim/threads.cpp", "value"): "the threads of a process that serve its libraries: its own",
     ("src/runtime/shim/threads.cpp", "rounds_left"): "a thread's own",
+    ("src/runtime/shim/threads.cpp", "is_creating"): "a thread's own",
     ("src/runtime/shim/socket_limits.cpp", "value"): "whether sockets of the process have time limits: its own",
     ("src/runtime/shim/outside_waits.cpp", "value"): "the real time that a process has waited for something outside",
     (

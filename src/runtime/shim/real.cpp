@@ -42,6 +42,15 @@ void* own_symbol(const char* name) {
   return host_symbol(library, name);
 }
 
+void* c_library_symbol(const char* name) {
+  for (const char* const library : {"libc.so.6", "libpthread.so.0"}) {  // the latter before glibc 2.34
+    void* const opened = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void* const found = opened == nullptr ? nullptr : host_symbol(opened, name);
+    if (found != nullptr) return found;
+  }
+  return next_symbol(name);
+}
+
 // Whether the function is one of the shim, or of the library of simulated sockets, which stands before it.
 static bool is_of_run(const void* function) {
   constexpr std::string_view names[] = {"/libapenet-shim.so", "/libapenet-sockets.so"};

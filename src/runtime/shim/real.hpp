@@ -47,6 +47,8 @@ class RealFunction {
 
 // Returns the function of this name that the shim has, or the C library's where it has none.
 void* own_symbol(const char* name);
+// The C library's, whatever stands before it.
+void* c_library_symbol(const char* name);
 
 // The function that a call of the program by this name reaches. Unlike own_symbol(), takes no memory where
 // nothing of the program stands before it: allocators make system calls while they begin.

@@ -3,8 +3,11 @@
 // and the MPI_Init of a library that was opened by dlopen() would begin a world of its own.
 //
 // A lookup without a library (RTLD_DEFAULT, RTLD_NEXT) depends on the object that calls dlsym(), so the C
-// library must return to it. The former finds the shim's functions anyway.
+// library must return to it. The former finds the shim's functions anyway. The latter is for libraries that
+// have a function of this name themselves; but a thread that one of them starts for itself (jemalloc) must
+// have its place in the order.
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <string>
 #include <string_view>
@@ -59,6 +62,15 @@ __attribute__((visibility("hidden"), used)) void* apenet_look_up(void* library, 
   dlerror();  // forgets errors of the other lookups
   return found;
 }
+
+// For RTLD_NEXT: the function that the caller gets instead of the C library's; nullptr: none.
+__attribute__((visibility("hidden"), used)) void* apenet_next_of_shim(const void* /*library*/,
+                                                                      const char* name, const void* caller) {
+  using apenet::shim::object_of;
+  if (std::string_view(name) != "pthread_create") return nullptr;
+  const bool is_own = object_of(caller) == object_of(reinterpret_cast<void*>(&apenet_look_up));
+  return is_own ? nullptr : reinterpret_cast<void*>(&pthread_create);
+}
 }
 
 #if defined(__x86_64__)
@@ -72,7 +84,25 @@ dlsym:
     leaq    1(%rdi), %rax
     cmpq    $1, %rax
     ja      apenet_look_up
-    movq    apenet_host_dlsym(%rip), %rax
+    je      2f
+    movq    (%rsp), %rdx
+    pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rsi
+    .cfi_adjust_cfa_offset 8
+    subq    $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call    apenet_next_of_shim
+    addq    $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq    %rsi
+    .cfi_adjust_cfa_offset -8
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    testq   %rax, %rax
+    je      2f
+    ret
+2:  movq    apenet_host_dlsym(%rip), %rax
     testq   %rax, %rax
     je      1f
     jmp     *%rax
@@ -104,7 +134,24 @@ dlsym:
     add     x16, x0, #1
     cmp     x16, #1
     b.hi    2f
-    adrp    x16, apenet_host_dlsym
+    b.eq    3f
+    mov     x2, x30
+    stp     x29, x30, [sp, #-32]!
+    .cfi_adjust_cfa_offset 32
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    stp     x0, x1, [sp, #16]
+    bl      apenet_next_of_shim
+    mov     x16, x0
+    ldp     x0, x1, [sp, #16]
+    ldp     x29, x30, [sp], #32
+    .cfi_adjust_cfa_offset -32
+    .cfi_restore x29
+    .cfi_restore x30
+    cbz     x16, 3f
+    mov     x0, x16
+    ret
+3:  adrp    x16, apenet_host_dlsym
     ldr     x16, [x16, #:lo12:apenet_host_dlsym]
     cbz     x16, 1f
     br      x16

@@ -217,11 +217,21 @@ APENET_EXPORT bool apenet_serves_library(std::int32_t thread) {
 
 APENET_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                                  void* argument) noexcept {
-  static const auto real =
-      next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
-  return create_thread(
-      thread, __builtin_return_address(0), affinity_to_inherit(attributes), routine, argument,
-      [&](void* (*begin)(void*), void* beginning) { return real(thread, attributes, begin, beginning); });
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto real = next<Create>("pthread_create");
+  static constinit thread_local bool is_creating = false;
+  // A library that has this function, too, and has found the shim's behind its own (symbol_lookups.cpp).
+  if (is_creating) {
+    static const auto last = reinterpret_cast<Create>(c_library_symbol("pthread_create"));
+    return last(thread, attributes, routine, argument);
+  }
+  return create_thread(thread, __builtin_return_address(0), affinity_to_inherit(attributes), routine,
+                       argument, [&](void* (*begin)(void*), void* beginning) {
+                         is_creating = true;
+                         const int error = real(thread, attributes, begin, beginning);
+                         is_creating = false;
+                         return error;
+                       });
 }
 
 // The host's call interrupts only what may be cancelled in the host.
