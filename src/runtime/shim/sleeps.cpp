@@ -104,7 +104,8 @@ APENET_EXPORT int sched_yield() noexcept {
   if (ipc::is_single_threaded()) return is_in_library ? 0 : real();
   ipc::OrderedThread* const own = ordered_thread();
   if (own == nullptr) return is_in_library && !client->has_threads() ? 0 : real();
-  // Such a call waits where it checks its sockets (api/sockets/library_checks.hpp), not by yields without end.
+  // Such a call waits where it checks its sockets (api/sockets/library_checks.hpp), not by yields without
+  // end.
   if (apenet_waiting_mpi_call() != 0) own->idle_yields = 0;
   thread_order().yield(*own);  // before the action: a thread that still has to give way does so once
   const OrderedAction action(*own);

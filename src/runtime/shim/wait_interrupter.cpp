@@ -117,7 +117,7 @@ struct Expected {
   int signal = 0;           // 0: none
   std::int64_t at_ns = 0;   // when the second signal is to come, on the host's CLOCK_MONOTONIC
   bool ends_calls = false;  // its handler has no SA_RESTART
-  int tries = 0;            // second signals that have come in vain
+  int tries = 0;            // second signals that have changed nothing
 };
 
 struct State {

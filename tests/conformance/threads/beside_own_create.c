@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 void begin_housekeeping(void);
-void lend_lock(void);
+void take_lock(void);
 
 static void* add(void* number) {
   ++*(int*)number;
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   pthread_create(&thread, NULL, add, &added);
   pthread_join(thread, NULL);
   for (int i = 0; i < 200; ++i) {
-    lend_lock();
+    take_lock();
     MPI_Barrier(MPI_COMM_WORLD);
   }
   if (rank == 0) printf("%d added, %s\n", added, MPI_Wtime() < 1 ? "in time" : "late");

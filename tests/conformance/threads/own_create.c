@@ -36,7 +36,7 @@ void begin_housekeeping(void) {
   behind()(&thread, NULL, keep_house, NULL);
 }
 
-void lend_lock(void) {
+void take_lock(void) {
   pthread_mutex_lock(&mutex);
   pthread_mutex_unlock(&mutex);
 }
