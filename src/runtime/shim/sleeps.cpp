@@ -106,7 +106,8 @@ APENET_EXPORT int sched_yield() noexcept {
   if (own == nullptr) return is_in_library && !client->has_threads() ? 0 : real();
   // Such a call waits where it checks its sockets (api/sockets/library_checks.hpp), not by yields without
   // end.
-  if (apenet_waiting_mpi_call() != 0) own->idle_yields = 0;
+  const bool has_mpi = client->block().identity.initialised != 0;
+  if (has_mpi && apenet_waiting_mpi_call() != 0) own->idle_yields = 0;
   thread_order().yield(*own);  // before the action: a thread that still has to give way does so once
   const OrderedAction action(*own);
   return 0;
