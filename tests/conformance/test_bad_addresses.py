@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parent / "c" / "bad_addresses.c"
+PROGRAM = Path(__file__).with_name("bad_addresses.c")
 
 
 @pytest.mark.parametrize("options", [(), ("--ip",)])

@@ -224,9 +224,10 @@ int wait_ordered(OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t*
 
 namespace {
 
-// A lock in no order. If it is not free, the process's timers run in the host meanwhile.
+// A lock in no order. If it is not free, the process's timers run in the host meanwhile. Not inlined: in a
+// larger frame of its caller, reports of deadlocks would find addresses of earlier calls.
 template <typename Lock, typename Try, typename Take>
-int take_in_host(Lock* lock, Try& try_it, Take& take) {
+[[gnu::noinline]] int take_in_host(Lock* lock, Try& try_it, Take& take) {
   ipc::Client* const client = is_shared(lock) ? pacing_client() : nullptr;
   if (client == nullptr) return take(lock);
   const int error = try_it(lock);
