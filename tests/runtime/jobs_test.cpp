@@ -130,8 +130,8 @@ TEST(Jobs, ThatJoinWithoutMpiBeginTogether) {
   expect_same(reports[1], alone);
 }
 
-// Two ranks, which send messages of so many bytes there and back, and compute before.
-TestJob ping(std::vector<NodeId> nodes, int rounds, std::uint64_t bytes, std::int64_t think_ps = 0) {
+// Two ranks, which send messages of so many bytes there and back.
+TestJob ping(std::vector<NodeId> nodes, int rounds, std::uint64_t bytes) {
   const auto post = [bytes](ipc::Client& client, std::uint32_t target) {
     ipc::Request request;
     request.target = target;
@@ -140,7 +140,6 @@ TestJob ping(std::vector<NodeId> nodes, int rounds, std::uint64_t bytes, std::in
   };
   const RankProgram sends = [=](ipc::Client& client) {
     for (int i = 0; i < rounds; ++i) {
-      client.charge(think_ps);
       post(client, 1);
       await(client, ipc::EventKind::arrived);
     }
@@ -256,31 +255,6 @@ TEST(Jobs, OfAnOpenMachineAreRepeatedByTheTimesAtWhichTheyBegan) {
   const std::vector<SessionReport> again = run_open(jobs, true, again_ps);
   EXPECT_EQ(again_ps, began_ps);
   for (std::size_t job = 0; job < jobs.size(); ++job) expect_same(again[job], live[job]);
-}
-
-void expect_repeats(std::vector<TestJob> jobs) {
-  std::vector<std::int64_t> began_ps;
-  const std::vector<SessionReport> live = run_open(jobs, false, began_ps);
-  EXPECT_GT(began_ps[1], began_ps[0]);
-  for (std::size_t job = 0; job < jobs.size(); ++job) jobs[job].start_ps = began_ps[job];
-  std::vector<std::int64_t> again_ps;
-  const std::vector<SessionReport> again = run_open(jobs, true, again_ps);
-  EXPECT_EQ(again_ps, began_ps);
-  for (std::size_t job = 0; job < jobs.size(); ++job) expect_same(again[job], live[job]);
-}
-
-// Messages of many packets that are alone on the machine move at once (MemoisedTimings), until a job joins:
-// in one of the short waits of the last rank.
-TEST(Jobs, OfAnOpenMachineJoinWhileALongMessageIsUnderWay) {
-  TestJob first = ping({0, 2, 8}, 400, 16384, 20 * ps_per_us);
-  first.programs.emplace_back([](ipc::Client& client) {
-    for (int i = 0; i < 40'000; ++i) {
-      client.charge(ps_per_us);
-      client.settle();
-    }
-    leave(client);
-  });
-  expect_repeats({first, ping({1, 5}, 50, 16384)});
 }
 
 // The clock of a rank has no time left. Those of the others have, and so have those of jobs that join later.
