@@ -291,6 +291,7 @@ void Session::forget(std::size_t number) {
   Job& job = *parts_->jobs[number];
   job.loop.reset();
   job.manager.reset();
+  job.process_ids.discard();
   job.shared.discard();
 }
 

@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <functional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ranks.hpp"
@@ -127,35 +130,39 @@ TEST(Jobs, ThatJoinWithoutMpiBeginTogether) {
   expect_same(reports[1], alone);
 }
 
+// Two ranks, which send messages of so many bytes there and back.
+TestJob ping(std::vector<NodeId> nodes, int rounds, std::uint64_t bytes) {
+  const auto post = [bytes](ipc::Client& client, std::uint32_t target) {
+    ipc::Request request;
+    request.target = target;
+    request.bytes = bytes;
+    client.post(request);
+  };
+  const RankProgram sends = [=](ipc::Client& client) {
+    for (int i = 0; i < rounds; ++i) {
+      post(client, 1);
+      await(client, ipc::EventKind::arrived);
+    }
+    leave(client);
+  };
+  const RankProgram receives = [=](ipc::Client& client) {
+    for (int i = 0; i < rounds; ++i) {
+      await(client, ipc::EventKind::arrived);
+      post(client, 0);
+    }
+    leave(client);
+  };
+  return {std::move(nodes), {sends, receives}};
+}
+
 // Messages between nodes 0 and 3 take the link between nodes 1 and 2.
 TEST(Jobs, OnSharedLinksDelayEachOtherInTheSameWayInEachRun) {
-  const auto ping = [](std::vector<NodeId> nodes) -> TestJob {
-    const auto post = [](ipc::Client& client, std::uint32_t target) {
-      ipc::Request request;
-      request.target = target;
-      request.bytes = 1024;
-      client.post(request);
-    };
-    const RankProgram sends = [post](ipc::Client& client) {
-      for (int i = 0; i < 20; ++i) {
-        post(client, 1);
-        await(client, ipc::EventKind::arrived);
-      }
-      leave(client);
-    };
-    const RankProgram receives = [post](ipc::Client& client) {
-      for (int i = 0; i < 20; ++i) {
-        await(client, ipc::EventKind::arrived);
-        post(client, 0);
-      }
-      leave(client);
-    };
-    return {std::move(nodes), {sends, receives}};
-  };
-  const SessionReport alone = run_together({ping({0, 3})}).front();
-  const SessionReport other_alone = run_together({ping({1, 2})}).front();
-  const std::vector<SessionReport> once = run_together({ping({0, 3}), ping({1, 2})});
-  const std::vector<SessionReport> again = run_together({ping({0, 3}), ping({1, 2})});
+  const auto far = [] { return ping({0, 3}, 20, 1024); };
+  const auto near = [] { return ping({1, 2}, 20, 1024); };
+  const SessionReport alone = run_together({far()}).front();
+  const SessionReport other_alone = run_together({near()}).front();
+  const std::vector<SessionReport> once = run_together({far(), near()});
+  const std::vector<SessionReport> again = run_together({far(), near()});
   EXPECT_GT(once[0].virtual_ps + once[1].virtual_ps, alone.virtual_ps + other_alone.virtual_ps);
   expect_same(again[0], once[0]);
   expect_same(again[1], once[1]);
@@ -219,10 +226,11 @@ std::vector<SessionReport> run_open(const std::vector<TestJob>& jobs, bool start
     for (std::uint32_t rank = 0; rank < job.programs.size(); ++rank)
       started.ranks.push_back(fork_rank(session, rank, job.programs[rank], job.begin, number));
     session.start(number, started);
+    return number;
   };
   for (const TestJob& job : jobs) {
-    start(job);
-    if (!start_then) serve([&] { return session.began_ps(ended.size()).has_value(); });
+    const std::size_t number = start(job);
+    if (!start_then) serve([&] { return session.began_ps(number).has_value(); });
   }
   while (ended.size() < jobs.size()) serve([] { return false; });
   std::vector<SessionReport> reports;
@@ -249,13 +257,83 @@ TEST(Jobs, OfAnOpenMachineAreRepeatedByTheTimesAtWhichTheyBegan) {
   for (std::size_t job = 0; job < jobs.size(); ++job) expect_same(again[job], live[job]);
 }
 
-TEST(Jobs, OfAnOpenMachineAreRefusedWithoutRoom) {
+// The clock of a rank has no time left. Those of the others have, and so have those of jobs that join later.
+TEST(Jobs, OfAnOpenMachineGoOnWhenOneHasComeToTheEndOfTime) {
+  TestJob late = right();
+  late.programs[1] = [](ipc::Client& client) {
+    client.charge(ipc::end_of_time_ps - 1);
+    client.charge(ipc::end_of_time_ps / 2);
+    receive_word(client);
+  };
+  std::vector<std::int64_t> began_ps;
+  const std::vector<SessionReport> reports = run_open({late, left(), right()}, false, began_ps);
+  EXPECT_EQ(reports[0].outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(reports[1].outcome, SessionReport::Outcome::completed) << reports[1].message;
+  EXPECT_EQ(reports[2].outcome, SessionReport::Outcome::completed) << reports[2].message;
+}
+
+// For longer than a cancelled job has for what it does in the host.
+TEST(Jobs, OfAnOpenMachineAreCancelledInVirtualTimeWhileAnotherOneComputes) {
+  static const int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  Session session(test::machine("ape128"), OpenMachine{});
+  int begun[2];
+  ASSERT_EQ(pipe2(begun, O_CLOEXEC | O_NONBLOCK), 0);
+  TestJob computes = {{0}, {[&](ipc::Client& client) {
+                        client.charge(1000);
+                        client.settle();
+                        if (write(begun[1], "x", 1) != 1) _exit(1);
+                        timespec now{};
+                        timespec first{};
+                        clock_gettime(CLOCK_MONOTONIC, &first);
+                        do clock_gettime(CLOCK_MONOTONIC, &now);
+                        while (now.tv_sec < first.tv_sec + 4);
+                        leave(client);
+                      }}};
+  // To the limit, which its last rank has reached at once, the others have yet to come.
+  TestJob cancelled = ping({1, 2, 3}, 1 << 30, 8);
+  cancelled.programs.emplace_back([](ipc::Client& client) {
+    client.charge(60'000 * ps_per_us);
+    receive_word(client);
+  });
+  std::vector<std::size_t> ended;
+  const auto start = [&](const TestJob& job) {
+    SessionOptions options;
+    options.output_fd = options.error_fd = sink;
+    const std::size_t number = session.add({job.nodes, options}, false);
+    StartedJob started;
+    for (std::uint32_t rank = 0; rank < job.programs.size(); ++rank)
+      started.ranks.push_back(fork_rank(session, rank, job.programs[rank], job.begin, number));
+    session.start(number, started);
+    return number;
+  };
+  const std::size_t number = start(cancelled);
+  EXPECT_TRUE(
+      session.serve([] { return false; }, [&] { return session.began_ps(number).has_value(); }).empty());
+  start(computes);
+  const auto computes_now = [&] {
+    char word = 0;
+    return read(begun[0], &word, 1) == 1;
+  };
+  EXPECT_TRUE(session.serve([] { return false; }, computes_now).empty());
+  session.cancel(number);
+  while (ended.size() < 2) {
+    for (const std::size_t job : session.serve([] { return false; }, [] { return false; }))
+      ended.push_back(job);
+  }
+  EXPECT_EQ(session.report(number).outcome, SessionReport::Outcome::limit);
+  close(begun[0]);
+  close(begun[1]);
+}
+
+TEST(Jobs, OfAnOpenMachineFailWithoutPlacesOnANode) {
   Session session(test::machine("ape128"), OpenMachine{});
   EXPECT_THROW(Session(test::machine("ape128"), OpenMachine{5}), std::invalid_argument);
   EXPECT_THROW(Session(test::machine("ideal"), OpenMachine{}), std::invalid_argument);
   std::vector<std::int64_t> began_ps;
   const TestJob crowded = {{3, 3}, talk(2, 9)};
-  EXPECT_THROW(run_open({crowded}, false, began_ps), std::invalid_argument);
+  const SessionReport report = run_open({crowded}, true, began_ps).front();
+  EXPECT_EQ(report.outcome, SessionReport::Outcome::failed);
+  EXPECT_NE(report.message.find("processes on node 3"), std::string::npos) << report.message;
 }
 
 }  // namespace

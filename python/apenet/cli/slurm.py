@@ -11,6 +11,7 @@ import typer
 
 from apenet.base.errors import HostError
 from apenet.cli.common import MachineOption, SetOption, messages, path_of, progress_bar
+from apenet.cluster.jobs_file import too_large
 from apenet.live.simulator import Simulator
 from apenet.machine import machine as read_machine
 from apenet.slurm import daemons, history
@@ -101,4 +102,6 @@ def steps(
     """Write the steps that jobs have run as jobs of one network, for apenet cluster run."""
     written = history.write_jobs(daemons.opened(folder), names or (), out)
     count = f"{len(written)} step{'s' if len(written) > 1 else ''}"
+    if refused := too_large(out / history.JOBS_FILE, len(written)):
+        messages().print(f"warning: {refused}: name some of the steps", markup=False)
     messages().print(f"{count}: {', '.join(written)}. apenet cluster run {out / history.JOBS_FILE}", markup=False)

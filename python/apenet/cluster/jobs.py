@@ -6,7 +6,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from apenet.run.limits import virtual_time_ps
 from apenet.run.long_runs import require_soon
 from apenet.run.program_result import RunResult
 from apenet.run.replay import read_trace
-from apenet.run.results import PS_PER_US, Result, Totals, common_results
+from apenet.run.results import PS_PER_US, Result, Totals, common_results, show_time
 
 MOST_JOBS = 128
 """All pairs of them are simulated."""
@@ -207,9 +207,10 @@ def run(
     """Runs all jobs together, then each alone from the same start, then each pair.
 
     `matrix`: false leaves the pairs out. `joins`: as on the shared network of `apenet cluster up`, programs begin on a
-    network that has carried nothing of theirs before, and several may use a node, one after the other. A job that fails
-    or deadlocks ends alone. Raises InputError for jobs that do not fit the machine or share a node, and for traces and
-    workloads that would take hours unless `allow_long`; PartitionError if faults leave no path of a trace.
+    network that has carried nothing of theirs before, and several may use a node, one after the other: a job that
+    begins on a node before another one has ended there has a warning. A job that fails or deadlocks ends alone. Raises
+    InputError for jobs that do not fit the machine or share a node, and for traces and workloads that would take hours
+    unless `allow_long`; PartitionError if faults leave no path of a trace.
     """
     began = time.monotonic()
     chosen = read_machine(machine) if isinstance(machine, str) else machine
@@ -232,7 +233,7 @@ def run(
 
     together = simulated(*range(len(plans)), is_kept=True)
     alone = [simulated(member) for member in range(len(plans))]
-    results = _results(plans, together, alone)
+    results = _results(plans, _with_overlaps(plans, together), alone)
     interference = _interference(plans, results, simulated) if matrix else None
     virtual_ps = max(int(report.finish_ps.max()) for report in together.jobs)
     return ClusterResult(
@@ -379,6 +380,33 @@ def _results(plans: Sequence[_Planned], together: _Simulated, alone: Sequence[_S
             )
         )
     return tuple(results)
+
+
+def _with_overlaps(plans: Sequence[_Planned], together: _Simulated) -> _Simulated:
+    """With a warning for each job that began on a node where another one had not ended.
+
+    Only jobs that join may have nodes in common.
+    """
+    ends_ps = [int(report.finish_ps.max()) for report in together.jobs]
+    in_order = sorted(range(len(plans)), key=lambda number: (plans[number].start_ps, number))
+    before: dict[int, int] = {}  # by node, the job that ended last
+    warnings: dict[int, str] = {}
+    for number in in_order:
+        for node in sorted(set(plans[number].nodes)):
+            other = before.get(node)
+            if other is not None and ends_ps[other] > plans[number].start_ps:
+                warnings.setdefault(
+                    number,
+                    f"began on node {node}, where {plans[other].job.name} ended only at "
+                    f"{show_time(ends_ps[other] / PS_PER_US)}: jobs on one node run one after the other",
+                )
+            if other is None or ends_ps[number] > ends_ps[other]:
+                before[node] = number
+    jobs = [
+        replace(report, warnings=(*report.warnings, warnings[number])) if number in warnings else report
+        for number, report in enumerate(together.jobs)
+    ]
+    return replace(together, jobs=jobs)
 
 
 def _interference(

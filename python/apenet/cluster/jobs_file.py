@@ -10,7 +10,7 @@ from typing import Any
 
 from apenet.base.errors import ABSENT, MachineError
 from apenet.base.tomltext import read_toml
-from apenet.cluster.jobs import ClusterResult, Job, run
+from apenet.cluster.jobs import MOST_JOBS, ClusterResult, Job, run
 from apenet.machine import machine as read_machine
 from apenet.machine.schema import PARTITION_NAME
 from apenet.machine.settings import setting_texts
@@ -46,6 +46,15 @@ _JOB_KEYS = {
     "out": _TEXT,
     "output": _TEXT,
 }
+
+
+def too_large(path: Path, jobs: int) -> str:
+    """Why `run_file` refuses the file, if it has so many jobs, or too many bytes; empty if it does not."""
+    if jobs > MOST_JOBS:
+        return f"apenet cluster run takes at most {MOST_JOBS} of {jobs} jobs"
+    if path.stat().st_size > _MOST_BYTES:
+        return f"apenet cluster run takes a file of at most {_MOST_BYTES} bytes"
+    return ""
 
 
 def run_file(

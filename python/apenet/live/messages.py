@@ -53,16 +53,28 @@ class Channel:
             raise ClosedError from error
 
     def hear(self) -> tuple[Message, list[int]]:
-        """The next message, and descriptors that the caller closes. Raises ClosedError."""
+        """The next message, and descriptors that the caller closes.
+
+        Raises ClosedError, HostError if this process has too many open files for them, and ValueError for no message.
+        """
+        descriptors = array.array("i")
+        space = socket.CMSG_SPACE(MOST_DESCRIPTORS * descriptors.itemsize)
         try:
-            content, descriptors, _, _ = socket.recv_fds(
-                self._end, _MOST_BYTES, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
-            )
+            content, ancillary, flags, _ = self._end.recvmsg(_MOST_BYTES, space, socket.MSG_CMSG_CLOEXEC)
         except OSError as error:
             raise ClosedError from error
-        if not content:
-            raise ClosedError
-        return json.loads(content), list(descriptors)
+        for _, _, data in ancillary:  # rights: the socket has asked for nothing else
+            descriptors.frombytes(data[: len(data) // descriptors.itemsize * descriptors.itemsize])
+        try:
+            if flags & socket.MSG_CTRUNC:
+                raise HostError("shared network: the simulator has as many open files as `ulimit -Hn` allows")
+            if not content:
+                raise ClosedError
+            return json.loads(content), list(descriptors)
+        except BaseException:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            raise
 
 
 def listen(folder: Path) -> socket.socket:

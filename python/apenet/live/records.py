@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from apenet.base.errors import HostError
 
 _FILE = "network.jsonl"
 _ENVIRONMENT = "network.env"
@@ -71,12 +74,19 @@ def own_environment(folder: Path) -> dict[str, str]:
 
 
 def keep(folder: Path, record: StepRecord) -> None:
-    """Adds a step to those of the folder."""
-    file = os.open(folder / _FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Adds a step to those of the folder, which only one process does. Raises HostError if the host refuses it."""
+    line = (json.dumps(asdict(record)) + "\n").encode()
     try:
-        os.write(file, (json.dumps(asdict(record)) + "\n").encode())
-    finally:
-        os.close(file)
+        file = os.open(folder / _FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            before = os.fstat(file).st_size
+            if os.write(file, line) < len(line):
+                os.ftruncate(file, before)  # half a line would hide the ones that follow
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise HostError(f"{folder / _FILE}: the step is not in it: {error.strerror}") from error
 
 
 def read(folder: Path) -> list[StepRecord]:

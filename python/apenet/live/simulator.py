@@ -7,8 +7,10 @@ alone.
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
+import select
 import selectors
 import socket
 import time
@@ -18,7 +20,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from apenet import _core
-from apenet.base.errors import ApenetError, InputError
+from apenet.base.errors import ApenetError, HostError, InputError
 from apenet.host.mpi_library import Family
 from apenet.live import records
 from apenet.live.messages import SOCKET, Channel, ClosedError, Message, listen
@@ -31,11 +33,15 @@ from apenet.run.session import SessionOutcome, refusals_named
 SEED = 1
 ENGINE = "packet"
 _IDLE_S = 1.0
-"""How often a simulator without steps looks whether its folder is there."""
+"""How often a simulator without steps asks whether its folder is there."""
+_LAUNCHER_S = 60.0
+"""All steps wait for the one that starts a launcher, for so long at most."""
+_MOST_WORDS = 12 * 1024
+"""The most characters of a reply, of which JSON needs up to twelve bytes each."""
 _REQUEST_KEYS = {one.name for one in fields(records.StepRequest)}
 
 
-@dataclass
+@dataclass(eq=False)
 class _Caller:
     """Who has connected, and the step that it has asked for."""
 
@@ -43,7 +49,7 @@ class _Caller:
     step: _Step | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class _Step:
     """A step, from its request to its end. `job`: the number of the session's job; -1 before it is admitted."""
 
@@ -89,6 +95,7 @@ class Simulator:
         self._listening = listen(folder)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listening, selectors.EVENT_READ)
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._steps: list[_Step] = []
         self._numbers: Counter[str] = Counter()
 
@@ -104,15 +111,34 @@ class Simulator:
                     self._hear(key.data)
             if runs:
                 for job in self._session.serve(lambda: False, lambda: bool(self._selector.select(0))):
-                    self._finish(next(step for step in self._steps if step.job == job))
+                    step = next(step for step in self._steps if step.job == job)
+                    try:
+                        self._finish(step)
+                    except Exception as error:  # one step's, and the others go on
+                        self._end(step, {"refused": _words(error)})
             elif not events and not self._folder.exists():
                 return
 
     def _accept(self) -> None:
-        with suppress(OSError):
+        try:
             end, _ = self._listening.accept()
-            caller = _Caller(Channel(end))
-            self._selector.register(caller.channel, selectors.EVENT_READ, caller)
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._turn_away()
+            return
+        caller = _Caller(Channel(end))
+        self._selector.register(caller.channel, selectors.EVENT_READ, caller)
+
+    def _turn_away(self) -> None:
+        """Tells a caller that there are too many open files, by means of the spare one."""
+        os.close(self._spare)
+        try:
+            with suppress(OSError, ClosedError):
+                end, _ = self._listening.accept()
+                with end:
+                    Channel(end).tell({"refused": "shared network: the simulator has too many open files"})
+        finally:
+            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _hear(self, caller: _Caller) -> None:
         descriptors: list[int] = []
@@ -121,17 +147,14 @@ class Simulator:
             if caller.step is None:
                 caller.step = self._asked(caller.channel, message, descriptors)
                 self._steps.append(caller.step)
-                descriptors = []
                 self._admit()
-            else:
+            elif caller.step in self._steps:
                 self._take(caller.step, message, descriptors)
-                descriptors = []
-        except (ApenetError, KeyError, TypeError, ValueError) as error:
-            why = str(error) if isinstance(error, ApenetError) else f"no step of this version: {error!r}"
-            with suppress(ClosedError):
-                caller.channel.tell({"refused": why})
-            self._leave(caller)
         except ClosedError:
+            self._leave(caller)
+        except Exception as error:  # one step's, and the others go on
+            with suppress(ClosedError):
+                caller.channel.tell({"refused": _words(error)})
             self._leave(caller)
         finally:
             for descriptor in descriptors:
@@ -148,6 +171,9 @@ class Simulator:
             self._drop(step)
 
     def _asked(self, channel: Channel, message: Message, descriptors: list[int]) -> _Step:
+        """The step that a message asks for. Takes over the descriptors."""
+        if len(descriptors) != len(("stdout", "stderr")):
+            raise ValueError(descriptors)
         asked = records.StepRequest(**{key: message["step"][key] for key in _REQUEST_KEYS})
         step = _Step(
             channel=channel,
@@ -156,21 +182,26 @@ class Simulator:
             program=Path(message["program"]),
             is_labelled=message["is_labelled"],
             number=self._numbers[asked.job],
-            streams=descriptors,
+            streams=list(descriptors),
         )
+        descriptors.clear()
         self._numbers[asked.job] += 1
         return step
 
     def _take(self, step: _Step, message: Message, descriptors: list[int]) -> None:
+        """Does what the message of a step says. Takes over descriptors that belong to it."""
         if "processes" in message:
             step.processes, step.supervisor = message["processes"], message["supervisor"]
-            step.supervisor_channel = descriptors[0]
+            step.supervisor_channel = descriptors.pop()
         elif "ranks" in message:
             step.ranks += descriptors
+            descriptors.clear()
             if len(step.ranks) == 3 * len(step.processes):
                 self._start(step)
         elif "cancel" in message and step.is_running:
             self._cancel(step)
+        elif "cancel" in message:
+            self._end(step, {"refused": "cancelled"})
 
     def _cancel(self, step: _Step) -> None:
         step.is_cancelled = True
@@ -200,17 +231,25 @@ class Simulator:
 
     def _admit(self) -> None:
         """Steps whose nodes are free begin, in the order in which they came: each has its nodes' cards to itself."""
-        taken = {node for step in self._steps if step.job >= 0 for node in step.request.nodes}
-        for step in [one for one in self._steps if one.job < 0]:
-            is_free = taken.isdisjoint(step.request.nodes)
-            taken.update(step.request.nodes)  # also of one that waits, so that nobody overtakes it
-            if not is_free:
-                continue
+        while (step := self._next_step()) is not None:
             with suppress(ClosedError):  # the selector says so, too
                 try:
                     self._prepare(step)
-                except ApenetError as error:
-                    self._end(step, {"refused": str(error)})
+                except ClosedError:
+                    raise
+                except Exception as error:  # one step's, and the others go on
+                    self._end(step, {"refused": _words(error)})
+
+    def _next_step(self) -> _Step | None:
+        """The first step whose nodes are free, also of those that wait before it: nobody overtakes them."""
+        taken = {node for step in self._steps if step.job >= 0 for node in step.request.nodes}
+        for step in self._steps:
+            if step.job >= 0:
+                continue
+            if taken.isdisjoint(step.request.nodes):
+                return step
+            taken.update(step.request.nodes)
+        return None
 
     def _prepare(self, step: _Step) -> None:
         options = session_options(step.request.machine)
@@ -224,23 +263,32 @@ class Simulator:
 
     def _launcher(self, step: _Step, library: str) -> _core.LateLauncher:
         """The step starts the library's own launcher, as a process of its own."""
+        until = time.monotonic() + _LAUNCHER_S
         try:
+            answers = select.poll()
+            answers.register(step.channel, select.POLLIN)
             step.channel.tell({"launcher": library})
-            while True:
-                message, _ = step.channel.hear()
+            while answers.poll(max(0.0, until - time.monotonic()) * 1000):
+                message, descriptors = step.channel.hear()
+                for descriptor in descriptors:  # nothing that a step sends now has any
+                    os.close(descriptor)
                 if "launched" in message:
                     return _core.LateLauncher(**message["launched"])
                 self._take(step, message, [])
         except ClosedError:
             return _core.LateLauncher(refused="the step has ended")
+        except Exception as error:  # one step's, and the others go on
+            return _core.LateLauncher(refused=_words(error))
+        return _core.LateLauncher(refused=f"the step has not started the launcher within {_LAUNCHER_S:g} s")
 
     def _start(self, step: _Step) -> None:
         ranks = [
             _core.RankProcess(process, *step.ranks[3 * rank : 3 * rank + 3])
             for rank, process in enumerate(step.processes)
         ]
-        step.ranks = []  # the session's now
-        self._session.start(step.job, _core.StartedJob(ranks, step.supervisor, step.supervisor_channel))
+        step.ranks = []  # the session's now, also if it refuses them
+        with refusals_named(self._machine):
+            self._session.start(step.job, _core.StartedJob(ranks, step.supervisor, step.supervisor_channel))
         step.is_running = True
 
     def _finish(self, step: _Step) -> None:
@@ -257,14 +305,16 @@ class Simulator:
             messages=result.messages,
             trace_hash=result.trace_hash,
             limit_ps=limit_ps,
-            is_cut=step.is_cancelled and start_ps is not None and result.outcome != "limit",
+            is_cut=step.is_cancelled and start_ps is not None and result.outcome == "interrupted",
         )
-        records.keep(self._folder, record)
-        step.is_running = False
         lines = summary(_cancelled(result) if step.is_cancelled else result)
+        try:
+            records.keep(self._folder, record)
+        except HostError as error:
+            lines = f"apenet: {error}\n{lines}"
         if start_ps is not None:
             lines = f"apenet: began at {show_time(start_ps / PS_PER_US)} of the shared network\n{lines}"
-        self._end(step, {"ended": result.exit_status, "said": lines})
+        self._end(step, {"ended": result.exit_status, "said": _cut(lines)})
 
     def _end(self, step: _Step, message: Message) -> None:
         """Tells the step its end; it hangs up then."""
@@ -281,7 +331,22 @@ class Simulator:
 
 
 def _cancelled(result: RunResult) -> RunResult:
+    """The result of a step that was cancelled, perhaps after its end."""
+    if result.outcome not in ("limit", "interrupted"):
+        return result
     return replace(result, outcome="interrupted", message="cancelled")
+
+
+def _words(error: Exception) -> str:
+    """What a step is told of what it has caused."""
+    if isinstance(error, ApenetError):
+        return _cut(str(error))
+    what = "no step of this version" if isinstance(error, LookupError | TypeError | ValueError) else "shared network"
+    return _cut(f"{what}: {error!r}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_WORDS else text[:_MOST_WORDS] + " ..."
 
 
 def is_listening(folder: Path) -> bool:

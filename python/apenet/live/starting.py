@@ -21,7 +21,7 @@ _LOG = "network.log"
 
 
 def require_shared(machine: Machine, ranks_per_node: int) -> None:
-    """Raises InputError for a machine that cannot be shared, or has no room for so many ranks on a node."""
+    """Raises InputError for a machine that cannot be shared, or has no places for so many ranks on a node."""
     with refusals_named(machine):
         _core.Session(machine.description(SEED, ENGINE), ranks_per_node)
 

@@ -101,6 +101,9 @@ def run(
             channel.close()
             for pump in pumps:
                 pump.finish()
+        if "refused" in ended and seen:
+            say(f"apenet: {ended['refused']}")
+            return 128 + seen[0]
         if "refused" in ended:
             raise FailedError(ended["refused"])
         if ended["said"]:
@@ -169,7 +172,7 @@ class _Conversation:
                 self._prepared.openmpi.check()
 
     def _do(self, message: Message) -> None:
-        if "mapping" in message:
+        if "mapping" in message and not self._seen:
             self._start(message["mapping"])
         if "launcher" in message:
             launcher = self._prepared.openmpi.start(message["launcher"])
@@ -198,7 +201,10 @@ class _Conversation:
 
 
 class _Pump:
-    """A pipe for what the step prints. A reader who is slow holds up this process, and not the simulator."""
+    """A pipe for what the step prints. A reader who is slow holds up this process, and not the simulator.
+
+    What he has not read is in this process's memory, and is as long as the output.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         stream.flush()

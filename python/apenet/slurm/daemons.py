@@ -123,7 +123,7 @@ def opened(folder: Path) -> Cluster:
             nodes=tuple(state["nodes"]),
             ranks_per_node=state["ranks_per_node"],
             machine_names=tuple(state["machine_names"]),
-            shares_network=state["shares_network"],
+            shares_network=state.get("shares_network", False),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("dir", folder, "the folder of a cluster that apenet cluster up has started") from error

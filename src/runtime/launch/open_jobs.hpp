@@ -23,7 +23,7 @@ class OpenJobs {
 
   // Numbers are the caller's. `start_ps`: virtual time at which the job begins. Without it, the job begins at
   // the earliest time that is possible when it has started up. With it, no job begins before all jobs are
-  // ready, and then in the order of their times: so there are no others.
+  // ready: so there are no others, and their order here matters to no time.
   void add(std::size_t number, RunLoop& loop, Scheduler& scheduler, std::vector<NodeId> nodes,
            std::optional<std::int64_t> start_ps);
   [[nodiscard]] bool is_empty() const { return jobs_.empty(); }

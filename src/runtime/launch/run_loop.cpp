@@ -155,6 +155,9 @@ void RunLoop::cancel() {
 
 void RunLoop::limit_if_cancelled() {
   if (!cancelled_until_ || verdict_.is_stopped()) return;
+  // Ranks that wait for other jobs, which hold the model, are not in the middle of anything.
+  if (!all_finished_ && view_.grants.nobody_runs() && view_.ranks.suspended().empty())
+    cancelled_until_ = WallClock::now() + cancel_patience;
   if (!view_.ranks.started() || WallClock::now() > *cancelled_until_) {
     verdict_.stop(SessionReport::Outcome::interrupted, 128 + SIGTERM, "cancelled");
   } else if (options_.limit_virtual_ps == 0 && view_.grants.nobody_runs()) {

@@ -75,10 +75,16 @@ ProcessIds::ProcessIds(SharedMemory& shared)
     : shared_(shared), tree_(getpid(), {}), known_(shared.header().process_count) {}
 
 ProcessIds::~ProcessIds() {
-  for (const Known& known : known_) {
+  discard();
+}
+
+void ProcessIds::discard() {
+  for (Known& known : known_) {
     if (known.pidfd >= 0) close(known.pidfd);
+    known.pidfd = -1;
   }
   for (const auto& [process, pidfd] : started_) close(pidfd);
+  started_.clear();
 }
 
 bool ProcessIds::is_started_by(std::uint32_t rank, std::uint32_t process_id) {

@@ -26,6 +26,9 @@ class ProcessIds {
   ProcessIds(const ProcessIds&) = delete;
   ProcessIds& operator=(const ProcessIds&) = delete;
 
+  // Frees what it has of the host. No other call may follow.
+  void discard();
+
   // Until the first call, the tree of this process, with unknown leaders.
   void set_tree(ProcessTree tree) { tree_ = std::move(tree); }
   [[nodiscard]] ProcessTree& tree() { return tree_; }

@@ -37,12 +37,15 @@ void SharedModel::step_outside(Scheduler& job) {
 }
 
 void SharedModel::join(Scheduler& job, const std::vector<NodeId>& nodes, std::int64_t at_ps) {
-  const ProcessId first = machine_.add_processes(nodes);
-  job_of_.insert(job_of_.end(), nodes.size(), job.number_);
-  first_process_[job.number_] = first;
+  machine_.settle();  // messages of others may be under way, and the job's own counts begin now
   jobs_.push_back(&job);
-  reached_ps_ = std::max(reached_ps_, at_ps + 1);
-  guarded(job, [&] { job.outcome_ = job.join(first, at_ps); });
+  guarded(job, [&] {
+    const ProcessId first = machine_.add_processes(nodes);
+    job_of_.insert(job_of_.end(), nodes.size(), job.number_);
+    first_process_[job.number_] = first;
+    reached_ps_ = std::max(reached_ps_, at_ps + 1);
+    job.outcome_ = job.join(first, at_ps);
+  });
 }
 
 std::int64_t SharedModel::earliest_join_ps() const {

@@ -44,8 +44,9 @@ class SharedModel final : private CompletionSink {
   // The step of a job that has not joined. Sets its outcome.
   void step_outside(Scheduler& job);
   // Call when the outcome of such a step is `ready`, and no rank of a job that takes part runs. From now on
-  // the job takes part: its ranks, on these nodes, begin at this time. Throws std::invalid_argument for nodes
-  // without room. It is at least earliest_join_ps(), unless all jobs join before the first step.
+  // the job takes part: its ranks, on these nodes, begin at this time. It is at least earliest_join_ps(),
+  // unless all jobs join before the first step. If the machine refuses the ranks, the job's next outcome says
+  // so (Scheduler::outcome()).
   void join(Scheduler& job, const std::vector<NodeId>& nodes, std::int64_t at_ps);
   // No job that has ended has acted later, the model has not gone further, and no job has joined then or
   // later: the times tell the order in which jobs have joined.

@@ -36,8 +36,9 @@ bool Scheduler::is_ready_to_begin() const {
 
 std::int64_t Scheduler::latest_clock_ps() const {
   std::int64_t latest_ps = 0;
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank)
-    latest_ps = std::max(latest_ps, ranks_[rank].clock_ps);
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].clock_ps < ipc::end_of_time_ps) latest_ps = std::max(latest_ps, ranks_[rank].clock_ps);
+  }
   return latest_ps;
 }
 

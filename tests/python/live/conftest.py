@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+import live_steps
 import pytest
 
 import apenet
@@ -60,9 +60,24 @@ class Network:
 
     def record(self, job: str) -> records.StepRecord:
         """What is known of the only step of a job, once it has ended."""
-        while not (found := [one for one in records.read(self.folder) if one.job == job]):
-            time.sleep(0.05)
+        found = live_steps.until(
+            lambda: [one for one in records.read(self.folder) if one.job == job], f"the end of job {job}"
+        )
         return found[0]
+
+    def require_no_processes(self) -> None:
+        """Waits until none is left whose current folder is that of the steps, or deleted."""
+
+        def has_none() -> bool:
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    if str((process / "cwd").readlink()).startswith(str(self.folder.parent)):
+                        return False
+                except OSError:
+                    continue
+            return True
+
+        live_steps.until(has_none, "the end of all processes of the steps")
 
     def end(self) -> None:
         """Kills the simulator, if it has not been killed before."""
