@@ -80,8 +80,9 @@ def test_a_step_that_is_killed_is_cancelled(network, chatter, tmp_path):
     step.kill()
     step.communicate(timeout=100)
     record = network.record("1")
-    assert (record.outcome, record.is_cut) == ("limit", False)
-    require_same(record, replayed(network, tmp_path / "steps")["1"])
+    if not record.is_cut:  # unless the host has had no processor for a rank for two seconds
+        assert record.outcome == "limit"
+        require_same(record, replayed(network, tmp_path / "steps")["1"])
     network.require_no_processes()
 
 
