@@ -25,7 +25,7 @@ struct LinkUse {
   std::uint64_t retransmitted_bytes = 0;  // not counted in wire_bytes
 };
 
-// For how many processes of a program each node has room. A type of its own, as no list of nodes becomes one.
+// How many processes of a program a node can have. A type of its own, as no list of nodes becomes one.
 enum class ProcessesPerNode : std::uint32_t {};
 
 // Networks, hosts and cards of all nodes. Messages between nodes go through the cards of the descriptor's
@@ -53,7 +53,7 @@ class Machine {
 
   // Adds the processes of a program to a machine that was made without, at any time, and returns the first of
   // them; the others follow. They have the ports of their nodes' cards as if the program were alone.
-  // Throws std::invalid_argument for nodes that do not have room for them.
+  // Throws std::invalid_argument for nodes that cannot have so many.
   ProcessId add_processes(const std::vector<NodeId>& nodes);
 
   // Sets the run's time zero, now or later. The times of faults and the count of bit errors start there.

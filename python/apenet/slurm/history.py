@@ -41,7 +41,7 @@ class RunStep:
 
     @property
     def nodes_of_ranks(self) -> list[int]:
-        """Node after node, as many ranks on each as it has room for."""
+        """Node after node, as many ranks on each as it can have."""
         return [self.nodes[rank // self.ranks_per_node] for rank in range(self.ranks)]
 
 
