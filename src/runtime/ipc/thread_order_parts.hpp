@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -38,6 +39,18 @@ inline constexpr std::int64_t most_call_cpu_ns = 1'000'000'000;
 // Who waits for the lock makes sure, at such intervals, that the process lives that holds it.
 inline constexpr timespec lock_pause{.tv_sec = 0, .tv_nsec = 100'000'000};
 
+inline constexpr std::uint64_t mark_word = 0x6f72646572206f66;
+
+// A handler of a signal has left the wait by a jump: what the thread has called since has overwritten the
+// mark that the wait keeps on the stack.
+inline bool has_jumped(const OrderedThread& own) {
+  stack_t stack{};
+  const bool is_on_other = sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+  if (!is_on_other && __builtin_frame_address(0) > static_cast<const void*>(own.mark)) return true;
+  return std::any_of(own.mark->begin(), own.mark->end(),
+                     [](std::uint64_t word) { return word != mark_word; });
+}
+
 inline timespec pause_of(std::int64_t ns) {
   return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
 }
@@ -52,7 +65,7 @@ class ThreadOrder::Guard {
       : order_(order),
         table_(*order.table_),
         is_nested_(order.holder_.load(std::memory_order_relaxed) == pthread_self()),
-        keeps_signals_(signals == Signals::wait && !is_nested_) {
+        is_before_wait_(signals == Signals::wait && !is_nested_) {
     lock();
   }
   ~Guard() {
@@ -65,6 +78,7 @@ class ThreadOrder::Guard {
   [[nodiscard]] bool is_nested() const { return is_nested_; }
   void lock() {
     if (is_nested_) return;
+    keeps_signals_ = is_before_wait_ && order_.handled_signals_.load(std::memory_order_relaxed) != 0;
     if (keeps_signals_) {
       host_call(SYS_rt_sigprocmask, SIG_SETMASK, &every_signal, reinterpret_cast<std::uint64_t>(&before_),
                 as_argument(sizeof before_));
@@ -86,6 +100,7 @@ class ThreadOrder::Guard {
   }
   // Signals::wait: a handler of a signal will run when the lock is released.
   [[nodiscard]] bool has_signal() const {
+    if (!keeps_signals_) return false;
     SignalSet pending = 0;
     host_call(SYS_rt_sigpending, &pending, sizeof pending);
     // The host keeps a blocked signal also if it would be ignored, as SIGCHLD by default.
@@ -147,7 +162,8 @@ class ThreadOrder::Guard {
   ThreadOrder& order_;
   OrderTable& table_;
   bool is_nested_;
-  bool keeps_signals_;
+  bool is_before_wait_;
+  bool keeps_signals_ = false;  // at the last lock()
   bool is_locked_ = false;
   SignalSet before_ = 0;
 };

@@ -417,9 +417,14 @@ void ThreadOrder::note_lock(OrderedThread& own, bool has_taken) {
 
 // Within a call.
 void ThreadOrder::give_way(OrderedThread& own) {
+  {
+    Guard guard(*this);
+    if (guard.is_nested() || !is_acting(own)) return;
+    queue_behind_others(own);
+    const bool is_first = table_->has_started && least() == &own && runs_beside(own) == nullptr;
+    if (is_first && own.key.clock_ps <= now_ps()) return;
+  }
   Guard guard(*this, Guard::Signals::wait);
-  if (guard.is_nested() || !is_acting(own)) return;
-  queue_behind_others(own);
   own.acts = ThreadActs::at_gate;
   own.ticket = ++table_->tickets;
   own.woken = Woken::no;

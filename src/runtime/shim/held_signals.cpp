@@ -1,13 +1,18 @@
 #include "runtime/shim/held_signals.hpp"
 
+#include <dlfcn.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/program_memory.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -18,6 +23,8 @@ using KernelSet = std::uint64_t;  // shorter than the C library's
 
 constinit RealFunction<int (*)(int, const Action*, Action*)> real_sigaction("sigaction");
 constinit RealFunction<sighandler_t (*)(int, sighandler_t)> real_signal("signal");
+constinit RealFunction<sighandler_t (*)(int, sighandler_t)> real_sysv_signal("__sysv_signal");
+constinit RealFunction<sighandler_t (*)(int, sighandler_t)> real_sigset("sigset");
 
 // A held signal. Only sigaction() writes the program's handler. A fault in one thread while another sets the
 // handler is a race of the program, as it is without the shim.
@@ -51,6 +58,36 @@ sigset_t without_held(sigset_t set) {
   return set;
 }
 
+// MPICH and UCX set handlers in each program. They neither jump out of a wait, nor does the program expect
+// that they end one.
+bool is_of_mpi_library(sighandler_t handler) {
+  Dl_info image{};
+  if (dladdr(reinterpret_cast<const void*>(handler), &image) == 0 || image.dli_fname == nullptr) return false;
+  const std::string_view path = image.dli_fname;
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  constexpr std::array<std::string_view, 3> libraries{"libmpi", "libucs", "libopen-pal"};
+  return std::any_of(libraries.begin(), libraries.end(),
+                     [file](std::string_view name) { return file.substr(0, name.size()) == name; });
+}
+
+// While a handler is set: the order of threads knows of it no later than the host, and forgets it no earlier.
+class HandlerNote {
+ public:
+  HandlerNote(int number, sighandler_t handler) : number_(number), handler_(handler) {
+    const bool is_one = handler != SIG_DFL && handler != SIG_IGN && handler != SIG_HOLD;
+    if (is_one && !is_of_mpi_library(handler)) thread_order().note_handler(number, true);
+  }
+  ~HandlerNote() {
+    if (handler_ == SIG_DFL || handler_ == SIG_IGN) thread_order().note_handler(number_, false);
+  }
+  HandlerNote(const HandlerNote&) = delete;
+  HandlerNote& operator=(const HandlerNote&) = delete;
+
+ private:
+  int number_;
+  sighandler_t handler_;
+};
+
 // Does what the kernel would do with the signal if the program's handler were installed.
 void pass_on(int number, siginfo_t* info, void* context) {
   Held& own = held().by_number[static_cast<std::size_t>(number)];
@@ -79,16 +116,28 @@ void pass_on(int number, siginfo_t* info, void* context) {
 }
 
 int set_action(int number, const Action* action, Action* before) {
+  if (action == nullptr && !is_held(number)) return real_sigaction(number, action, before);
   Action wanted{};
   if (action != nullptr) {
     wanted = *action;
     wanted.sa_mask = without_held(wanted.sa_mask);
+    const HandlerNote note(number, wanted.sa_handler);
+    if (!is_held(number)) return real_sigaction(number, &wanted, before);
   }
-  if (!is_held(number)) return real_sigaction(number, action == nullptr ? nullptr : &wanted, before);
   Action& theirs = held().by_number[static_cast<std::size_t>(number)].theirs;
   if (before != nullptr) *before = theirs;
   if (action != nullptr) theirs = wanted;
   return 0;
+}
+
+// A held signal's.
+sighandler_t set_handler(int number, sighandler_t handler, int flags) {
+  Action action{};
+  Action before{};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  set_action(number, &action, &before);
+  return before.sa_handler;
 }
 
 template <typename Real>
@@ -175,12 +224,15 @@ long change_action(int number, const void* action, void* before) {
   if (action != nullptr && !ipc::copy_in(&wanted, action, sizeof wanted)) return -EFAULT;
   wanted.mask = without_held(wanted.mask);
   if (!is_held(number)) {
-    const void* const own = action == nullptr ? nullptr : &wanted;
-    const std::size_t bytes = sizeof(KernelSet);
-    const int result =
-        ipc::host_call(SYS_rt_sigaction, number, own, reinterpret_cast<std::uint64_t>(before),
-                       reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
-    return result < 0 ? -errno : result;
+    const auto set = [&](const KernelAction* own) -> long {
+      const int result =
+          ipc::host_call(SYS_rt_sigaction, number, own, reinterpret_cast<std::uint64_t>(before), set_bytes());
+      return result < 0 ? -errno : result;
+    };
+    if (action == nullptr) return set(nullptr);
+    const auto handler = reinterpret_cast<sighandler_t>(wanted.handler);  // NOLINT(performance-no-int-to-ptr)
+    const HandlerNote note(number, handler);
+    return set(&wanted);
   }
   Action& theirs = held().by_number[static_cast<std::size_t>(number)].theirs;
   if (before != nullptr) {
@@ -236,13 +288,33 @@ APENET_EXPORT int sigaction(int number, const struct sigaction* action, struct s
 }
 
 APENET_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
+  const HandlerNote note(number, handler);
   if (!is_held(number)) return real_signal(number, handler);
-  struct sigaction action {};
-  struct sigaction before {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigaction(number, &action, &before);
-  return before.sa_handler;
+  return set_handler(number, handler, SA_RESTART);
+}
+
+APENET_EXPORT sighandler_t bsd_signal(int number, sighandler_t handler) noexcept {
+  return signal(number, handler);
+}
+
+APENET_EXPORT sighandler_t ssignal(int number, sighandler_t handler) noexcept {
+  return signal(number, handler);
+}
+
+APENET_EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler) noexcept {
+  const HandlerNote note(number, handler);
+  if (!is_held(number)) return real_sysv_signal(number, handler);
+  return set_handler(number, handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+}
+
+APENET_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler) noexcept {
+  return __sysv_signal(number, handler);
+}
+
+APENET_EXPORT sighandler_t sigset(int number, sighandler_t handler) noexcept {
+  const HandlerNote note(number, handler);
+  if (!is_held(number) || handler == SIG_HOLD) return real_sigset(number, handler);
+  return set_handler(number, handler, 0);
 }
 
 APENET_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
