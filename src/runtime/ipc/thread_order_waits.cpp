@@ -378,7 +378,8 @@ void ThreadOrder::queue_behind_others(OrderedThread& own) {
   bool is_idle = std::exchange(own.yielded_at, progress()) == progress();
   for_each([&](const OrderedThread& other) {
     const bool is_before = &other != &own && may_act(other) && acts_at(other).clock_ps <= own.key.clock_ps;
-    if (is_before && other.saw_nothing != progress()) is_idle = false;
+    const bool yields_too = other.call_depth > 0 && other.yielded_at == progress();
+    if (is_before && other.saw_nothing != progress() && !yields_too) is_idle = false;
   });
   if (!is_idle) own.idle_yields = 0;
   if (is_idle && own.idle_yields == 0) own.idle_since_ps = own.key.clock_ps;
