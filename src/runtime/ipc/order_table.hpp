@@ -97,6 +97,8 @@ struct OrderedThread {
   static constexpr std::int64_t no_deadline_ps = INT64_MAX;
 
   ActionKey key;
+  // The same, but it changes in actions only: the clock of a thread that runs moves when the host lets it.
+  ActionKey settled_key;
   std::uint32_t process = 0;  // its id in the host; 0: is about to be started
   std::uint32_t parent = 0;   // the process that has started this one, whose first thread it is; 0: the rank
   bool leads = false;         // the first thread of a process that another one has started

@@ -119,6 +119,7 @@ bool ThreadOrder::awaits_host(const OrderedThread& next) {
 
 void ThreadOrder::grant(OrderedThread& thread, Woken woken) {
   thread.key = acts_at(thread);
+  thread.settled_key = thread.key;
   thread.object = {};
   thread.owner = 0;
   thread.awaits_process = false;
@@ -231,6 +232,7 @@ void ThreadOrder::enter(OrderedThread& own) {
     if (own.call_depth > 0) own.depth = 1;  // the call goes on after it
     if (table_->acting == 0 && (!table_->has_started || (least() == &own && runs_beside(own) == nullptr))) {
       own.acts = ThreadActs::acting;
+      own.settled_key = own.key;
       table_->acting = place_of(&own);
       if (own.key.clock_ps > now_ps()) table_->now_ps.store(own.key.clock_ps, std::memory_order_relaxed);
       return;
@@ -269,6 +271,7 @@ Woken ThreadOrder::enter_at(OrderedThread& own, std::int64_t clock_ps, WaitEnds 
 }
 
 void ThreadOrder::leave(OrderedThread& own, std::int64_t clock_ps, bool is_of_program) {
+  if (own.gives_way && own.depth == 0) settle_before_step(own);
   {
     Guard guard(*this);
     if (own.depth == 0) {
@@ -308,6 +311,7 @@ void ThreadOrder::end_action(OrderedThread& own, std::int64_t clock_ps, bool is_
   } else if (!has_moved) {
     ++own.key.round;
   }
+  own.settled_key = own.key;
   own.acts = ThreadActs::running;
   table_->acting = 0;
   dispatch();

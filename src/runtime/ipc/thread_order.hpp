@@ -281,7 +281,10 @@ class ThreadOrder {
   [[nodiscard]] OrderedThread* first_running(const OrderedThread* besides);
   void note_settled();
   [[nodiscard]] bool begins(OrderedThread& own, const Guard& guard);
+  [[nodiscard]] bool is_one_before(const OrderedThread& own);
+  void yield_in_vain(OrderedThread& own);
   void queue_behind_others(OrderedThread& own);
+  void settle_before_step(OrderedThread& own);
   void give_way(OrderedThread& own);
   void end_action(OrderedThread& own, std::int64_t clock_ps, bool is_of_program);
   void come_back(OrderedThread& own);

@@ -31,6 +31,7 @@ OrderedThread* ThreadOrder::add(std::int64_t clock_ps) {
   if (at == most_threads) return nullptr;
   OrderedThread& fresh = *std::construct_at(&table_->threads[at]);
   fresh.key = {.clock_ps = clock_ps, .round = 0, .number = table_->next_number++};
+  fresh.settled_key = fresh.key;
   fresh.process = own_process();
   fresh.runs_alone = runs_alone_;
   fresh.acts = ThreadActs::running;
@@ -126,6 +127,7 @@ void ThreadOrder::start(std::int64_t clock_ps, Words* words) {
   for_each([&](OrderedThread& thread) {
     thread.key.clock_ps = clock_ps;
     thread.key.round = 0;
+    thread.settled_key = thread.key;
   });
   table_->now_ps = clock_ps;
   table_->has_started = true;

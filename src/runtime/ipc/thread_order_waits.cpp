@@ -207,6 +207,7 @@ Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t de
   own.ended_by = std::exchange(own.signal_at_check, 0);
   if (own.ended_by != 0 && end_by_signal(ends) && guard.lets_in(own.ended_by)) return Woken::interrupted;
   own.ended_by = 0;
+  own.settled_key = own.key;
   own.acts = ThreadActs::blocked;
   own.object = name_of(object);
   own.ticket = ++table_->tickets;
@@ -224,6 +225,7 @@ Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t de
 void ThreadOrder::unblock(OrderedThread& thread, ActionKey from, Woken woken) {
   from.number = thread.key.number;
   thread.key = std::max(thread.key, from);
+  thread.settled_key = thread.key;
   thread.acts = ThreadActs::at_gate;
   thread.taking = woken == Woken::signalled ? thread.object : OrderObject{};
   if (woken == Woken::signalled) table_->passed_ns = 0;
@@ -373,33 +375,51 @@ bool ThreadOrder::must_yield(const OrderedThread& own) {
   return yields;
 }
 
-// What another thread does next may come later than its key, but nobody knows before it is there.
-void ThreadOrder::queue_behind_others(OrderedThread& own) {
-  bool is_idle = std::exchange(own.yielded_at, progress()) == progress();
+// Whether another thread may act at this time that does something else than to yield, or to poll in vain.
+bool ThreadOrder::is_one_before(const OrderedThread& own) {
+  bool is = false;
   for_each([&](const OrderedThread& other) {
     const bool is_before = &other != &own && may_act(other) && acts_at(other).clock_ps <= own.key.clock_ps;
     const bool yields_too = other.call_depth > 0 && other.yielded_at == progress();
-    if (is_before && other.saw_nothing != progress() && !yields_too) is_idle = false;
+    is = is || (is_before && other.saw_nothing != progress() && !yields_too);
   });
-  if (!is_idle) own.idle_yields = 0;
-  if (is_idle && own.idle_yields == 0) own.idle_since_ps = own.key.clock_ps;
-  if (is_idle && ++own.idle_yields >= idle_yields_of_step) {
-    own.saw_nothing = progress();
-    own.polled = ++table_->tickets;
-    // In a call of a library it waits for what another thread does in one; what comes later, the simulation
-    // knows.
-    const std::int64_t next_ps = earliest_other_ps(own, own.call_depth > 0);
-    if (own.idle_yields % idle_yields_of_step == 0 && next_ps > own.key.clock_ps && next_ps != INT64_MAX) {
-      own.key = {.clock_ps = own.key.clock_ps + next_step_ps(own.idle_since_ps, own.key.clock_ps, next_ps),
-                 .round = 0,
-                 .number = own.key.number};
-    }
+  return is;
+}
+
+// It has yielded many times in a row while nothing was posted or taken. All others have settled.
+void ThreadOrder::yield_in_vain(OrderedThread& own) {
+  if (is_one_before(own)) {
+    own.idle_yields = 0;
+    return;
   }
+  own.saw_nothing = progress();
+  own.polled = ++table_->tickets;
+  // In a call of a library it waits for what another thread does in one; what comes later, the simulation
+  // knows.
+  const std::int64_t next_ps = earliest_other_ps(own, own.call_depth > 0);
+  const bool steps = own.idle_yields % idle_yields_of_step == 0 && next_ps != INT64_MAX;
+  if (!steps || next_ps <= own.key.clock_ps) return;
+  own.key.clock_ps += next_step_ps(own.idle_since_ps, own.key.clock_ps, next_ps);
+  own.key.round = 0;
+}
+
+// What another thread does next may come later than its key, but nobody knows before it is there.
+void ThreadOrder::queue_behind_others(OrderedThread& own) {
+  if (std::exchange(own.yielded_at, progress()) != progress()) own.idle_yields = 0;
+  if (own.idle_yields == 0) own.idle_since_ps = own.key.clock_ps;
+  if (++own.idle_yields > idle_yields_of_step) yield_in_vain(own);
   for_each([&](const OrderedThread& other) {
-    if (&other != &own && may_act(other) && other.key.clock_ps == own.key.clock_ps)
-      own.key.round = std::max(own.key.round, other.key.round);
+    if (&other != &own && may_act(other) && other.settled_key.clock_ps == own.key.clock_ps)
+      own.key.round = std::max(own.key.round, other.settled_key.round);
   });
   ++own.key.round;
+}
+
+// Call before queue_behind_others(), without the lock: its next yield may move the clock to the time at which
+// another thread acts.
+void ThreadOrder::settle_before_step(OrderedThread& own) {
+  const bool is_nested = holder_.load(std::memory_order_relaxed) == pthread_self();
+  if (own.idle_yields >= idle_yields_of_step && !is_nested) settle_others(own);
 }
 
 void ThreadOrder::yield_without_locks(OrderedThread& own) {
@@ -418,10 +438,12 @@ void ThreadOrder::note_lock(OrderedThread& own, bool has_taken) {
 
 // Within a call.
 void ThreadOrder::give_way(OrderedThread& own) {
+  settle_before_step(own);
   {
     Guard guard(*this);
     if (guard.is_nested() || !is_acting(own)) return;
     queue_behind_others(own);
+    own.settled_key = own.key;
     const bool is_first = table_->has_started && least() == &own && runs_beside(own) == nullptr;
     if (is_first && own.key.clock_ps <= now_ps()) return;
   }
