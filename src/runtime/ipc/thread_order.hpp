@@ -189,8 +189,8 @@ class ThreadOrder {
     own.gives_way = true;
     own.owes_way = false;
   }
-  // Likewise, but a thread that has taken locks in its call does so before its first action without them, or
-  // when it yields again: others would only wait for the locks.
+  // Likewise, but in a call a thread does so before its next action without the locks that it has taken there,
+  // or when it yields again: others would only wait for the locks, of which some are in memory.
   static void yield_without_locks(OrderedThread& own);
   // Within an action: the thread has taken a lock, or has given one free.
   static void note_lock(OrderedThread& own, bool has_taken);

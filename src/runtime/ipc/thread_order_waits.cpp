@@ -423,7 +423,7 @@ void ThreadOrder::settle_before_step(OrderedThread& own) {
 }
 
 void ThreadOrder::yield_without_locks(OrderedThread& own) {
-  if (own.call_depth == 0 || own.locks == 0 || own.owes_way) return yield(own);
+  if (own.call_depth == 0 || own.owes_way) return yield(own);
   own.owes_way = true;
 }
 
