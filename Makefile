@@ -87,11 +87,11 @@ run_release_tests = $(configure_tests); \
   ctest --test-dir build/release --label-exclude case --tests-regex '^($(subst $(space),|,$(strip $(1))))_test$$' --output-on-failure \
     --parallel 2 --no-tests=error
 
-# Those of the literature and of a card outside of this tree, which are not built with the other sanitizers
+# Those of states, of the literature and of a card outside of this tree, which are not built with the other sanitizers
 # (tests/CMakeLists.txt), and those of the threads of ranks, which run under the thread sanitizer here (tests/runtime/threads).
 test-release: all
-	$(call say,C++ tests without sanitizer: the numbers of the literature; threads under the thread sanitizer)
-	@$(call run_release_tests,threads validation booksim tornado outside)
+	$(call say,C++ tests without sanitizer: states, the numbers of the literature; threads under the thread sanitizer)
+	@$(call run_release_tests,state threads validation booksim tornado outside outside_workload)
 
 # What `make test` leaves out: all drawn cases of machines, cards and networks (tests/support/cases.hpp), the tests of
 # tests/whole.txt, all schedules of the ranks, and all checks of the sanitizers. Meant for the night, like `make conformance`.

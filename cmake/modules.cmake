@@ -58,6 +58,9 @@ if(APENET_UNITY)
   target_compile_options(apenet_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+if(APENET_SANITIZE)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)  # one file for each module: headers are compiled once
+endif()
 
 # A library hides what it takes from archives. zig's linker has no such option, and needs none but for the archive of its
 # C++ library, in which new and delete are visible: those would be the whole program's.

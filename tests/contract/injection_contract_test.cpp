@@ -174,7 +174,7 @@ TEST_P(InjectionContract, DeliversEveryPacketOnceAndInOrder) {
       Traffic traffic(parameters, Time::from_ns(static_cast<std::int64_t>(random.below(300))),
                       Time::from_ns(static_cast<std::int64_t>(random.below(300))));
       traffic.network().begin(Time::zero());
-      offer_random(traffic, parameters, random, 1000);
+      offer_random(traffic, parameters, random, test::drawn_load(1000));
       traffic.run();
       traffic.expect_all_delivered();
       for (NodeId node = 0; node < traffic.network().node_count(); ++node) {

@@ -67,7 +67,7 @@ TEST_P(NetworkContract, DeliversEveryPacketOnceAndInOrder) {
     const NetworkParameters parameters = random_network(random);
     Traffic traffic(parameters, Time::from_ps(static_cast<std::int64_t>(random.below(300'000))),
                     Time::from_ps(static_cast<std::int64_t>(random.below(300'000))));
-    offer_random(traffic, parameters, random, 2000);
+    offer_random(traffic, parameters, random, test::drawn_load(2000));
     traffic.run();
     traffic.expect_all_delivered();
     if (HasFailure()) return;
@@ -176,7 +176,8 @@ TEST_P(NetworkContract, UniformSaturationDrains) {
     const NetworkParameters parameters = network(TorusDescription(dims), 48);
     RandomStream random(7, 2);
     Traffic traffic(parameters);
-    offer_random(traffic, parameters, random, static_cast<int>(60 * node_count(parameters)));
+    offer_random(traffic, parameters, random,
+                 test::drawn_load(static_cast<int>(60 * node_count(parameters))));
     traffic.run();
     traffic.expect_all_delivered();
   }
@@ -265,7 +266,7 @@ TEST_P(NetworkContract, RepeatedRunHasTheSameTrace) {
       RandomStream random(seed, 4);
       const NetworkParameters parameters = random_network(random);
       Traffic traffic(parameters, Time::from_ns(20), Time::from_ns(20));
-      offer_random(traffic, parameters, random, 1000);
+      offer_random(traffic, parameters, random, test::drawn_load(1000));
       traffic.run();
       hashes.push_back(traffic.trace_hash());
     }

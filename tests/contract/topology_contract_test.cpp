@@ -36,7 +36,7 @@ TEST_P(TopologyContract, DeliversEveryPacketOnceAndInOrder) {
     const NetworkParameters parameters = network(random);
     Traffic traffic(parameters, Time::from_ps(static_cast<std::int64_t>(random.below(300'000))),
                     Time::from_ps(static_cast<std::int64_t>(random.below(300'000))));
-    offer_random(traffic, parameters, random, 1500);
+    offer_random(traffic, parameters, random, test::drawn_load(1500));
     traffic.run();
     traffic.expect_all_delivered();
     if (HasFailure()) return;
@@ -197,7 +197,7 @@ TEST_P(TopologyContract, RepeatedRunHasTheSameTrace) {
       RandomStream random(seed, 23);
       const NetworkParameters parameters = network(random);
       Traffic traffic(parameters, Time::from_ns(20), Time::from_ns(20));
-      offer_random(traffic, parameters, random, 600);
+      offer_random(traffic, parameters, random, test::drawn_load(600));
       traffic.run();
       hashes.push_back(traffic.trace_hash());
     }

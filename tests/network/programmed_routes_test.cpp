@@ -13,8 +13,8 @@ namespace {
 
 using Engine = NetworkDescription::Engine;
 
-NetworkParameters torus(Engine engine, std::vector<std::uint32_t> dims) {
-  NetworkParameters parameters = small_network(TorusDescription(std::move(dims)), 256);
+NetworkParameters torus(Engine engine, std::vector<std::uint32_t> extents) {
+  NetworkParameters parameters = small_network(TorusDescription(std::move(extents)), 256);
   parameters.description.routing = "dimension-order";
   parameters.description.virtual_channels = 2;
   parameters.description.engine = engine;

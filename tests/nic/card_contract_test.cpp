@@ -178,7 +178,7 @@ TEST_P(CardContract, MessagesWithoutPayloadArriveToo) {
 }
 
 TEST_P(CardContract, ManySendersToOneTargetAreHeldBackAndNothingIsLost) {
-  constexpr std::uint64_t messages = 20;
+  constexpr std::uint64_t messages = test::drawn_load(20);
   for (const Verb verb : {Verb::send, Verb::put}) {
     const std::int64_t bytes = verb == Verb::send
                                    ? std::min<std::int64_t>(3000, machine.capabilities().max_send_bytes)
@@ -246,9 +246,10 @@ TEST_P(CardContract, TheSamePostsGiveTheSameTimes) {
     own.attach_trace(&hash);
     again.set_sink(sink);
     sink.empties_mailboxes_of(again);
-    for (std::uint64_t message = 0; message < 500; ++message) {
+    constexpr std::uint64_t messages = test::drawn_load(500);
+    for (std::uint64_t message = 0; message < messages; ++message) {
       const auto source = static_cast<ProcessId>(message % processes);
-      const auto bytes = static_cast<std::int64_t>(message * 13);
+      const auto bytes = static_cast<std::int64_t>(message * 6500 / messages);
       const NicCapabilities card = again.capabilities();
       const Verb verb = verb_of(card, message);
       const std::int64_t fitting = std::min(bytes, card.max_message_bytes);

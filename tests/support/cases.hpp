@@ -18,4 +18,9 @@ inline constexpr bool runs_all_cases = true;
   return runs_all_cases ? all : std::max(all / 16, std::min<std::uint64_t>(all, 2));
 }
 
+// Packets or messages of one case: a fourth of them where not all cases run.
+[[nodiscard]] constexpr int drawn_load(int all) {
+  return runs_all_cases ? all : all / 4;
+}
+
 }  // namespace apenet::test

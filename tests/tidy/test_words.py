@@ -10,6 +10,7 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 GONE = {
     "warden": r"warden",
     "room, house (of code)": r"\bapenet_room\b|\bCMake room\b|\broom of src|\bhouse\b",
+    "room (for ranks)": r"\broom for (one|more|its|their) ranks?\b|\b(node|job|machine)s?\s+(has|have)\s+room\b",
     "step aside, compute aside": r"(step|comput)\w*[ _]aside|aside_test",
     "facts, habits": r"(?<!arti)facts\b|(?-i:[a-z]Facts?)\b|\bhabits?\b",
     "looks, kicks, in vain": r"\bkick(s|ed|ing)?\b|\bin[ _]vain|\bvain_|(begin|end|ipc::)_?look(ing)?\b"
@@ -37,6 +38,7 @@ GONE = {
 FOUND = {
     "warden": "the warden",
     "room, house (of code)": "the house",
+    "room (for ranks)": "the machine has room for",
     "step aside, compute aside": "computes aside",
     "facts, habits": "its habits",
     "looks, kicks, in vain": "it kicks",

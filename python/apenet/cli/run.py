@@ -40,8 +40,8 @@ from apenet.host.client_server import is_client_server, note
 from apenet.host.mpi_library import MpiChoice
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
-from apenet.run.program import STALL_TIMEOUT_S
 from apenet.run.program import run as run_program
+from apenet.run.program_request import STALL_TIMEOUT_S
 from apenet.run.program_result import RunResult, summary
 
 _LEAST_BUSY = 0.1

@@ -31,7 +31,7 @@ def up(
     settings: SetOption = None,
     folder: DirOption = _FOLDER,
     ranks_per_node: Annotated[
-        int, typer.Option("--ranks-per-node", min=1, help="Ranks for which a node has room: its CPUs, for Slurm.")
+        int, typer.Option("--ranks-per-node", min=1, help="Ranks that a node can have: its CPUs, for Slurm.")
     ] = 1,
     shared_network: Annotated[
         bool,

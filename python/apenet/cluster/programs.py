@@ -21,7 +21,8 @@ from apenet.machine.mapping import Mapping as RankMapping
 from apenet.run.computation import Choice, Computation, choose
 from apenet.run.folder import OF_SEVERAL_JOBS, Outputs
 from apenet.run.limits import time_text, virtual_limit_ps
-from apenet.run.program import RunRequest, computed, program_request, program_result, session_options
+from apenet.run.program_outcome import computed, program_result
+from apenet.run.program_request import RunRequest, program_request, session_options
 from apenet.run.program_result import RunResult
 from apenet.run.results import Totals
 from apenet.run.session import SessionJob, run_session

@@ -25,7 +25,8 @@ from apenet.host.mpi_library import Family
 from apenet.live import records
 from apenet.live.messages import SOCKET, Channel, ClosedError, Message, listen
 from apenet.machine import Machine
-from apenet.run.program import RunRequest, program_result, session_options
+from apenet.run.program_outcome import program_result
+from apenet.run.program_request import RunRequest, session_options
 from apenet.run.program_result import RunResult, summary
 from apenet.run.results import PS_PER_US, show_time
 from apenet.run.session import SessionOutcome, refusals_named

@@ -21,7 +21,7 @@ from apenet.live.messages import MOST_DESCRIPTORS, Channel, ClosedError, Message
 from apenet.live.records import StepRequest, own_environment
 from apenet.live.simulator import ENGINE, SEED
 from apenet.machine import Machine
-from apenet.run.program import RunRequest, program_request, session_options
+from apenet.run.program_request import RunRequest, program_request, session_options
 from apenet.run.session import PreparedJob, SessionJob
 
 _CHECK_S = 0.1

@@ -167,7 +167,7 @@ def _nodes_of_lines(machine: Machine, ranks: int, ranks_per_node: int, path: Pat
         if host is None:
             of_line = [_node_of_line(machine, content, place)]
         else:
-            # A host list may have room for more ranks, as for mpiexec.
+            # A host list may have slots for more ranks, as for mpiexec.
             slots = min(int(host["colon"] or host["slots"] or 1), ranks - len(nodes))
             of_line = [hosts.node(host["name"], place)] * slots
         for node in of_line:

@@ -122,7 +122,7 @@ def optimise_placement(
 class _Search:
     """The candidates for one machine and traffic.
 
-    A place is a node's room for one rank: place p belongs to node p // ranks_per_node.
+    A place is a node's slot for one rank: place p belongs to node p // ranks_per_node.
     """
 
     def __init__(

@@ -2,84 +2,40 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
 
 from apenet import _core
 from apenet._core import version as __version__
 from apenet.base.errors import InputError, Interrupted, NotWrittenError, texts
-from apenet.base.numbers import checked_seed, whole
+from apenet.base.numbers import checked_seed
 from apenet.base.outfiles import given_path
 from apenet.compute.charging import Job
-from apenet.compute.size import Size, parse_size
-from apenet.host.applications import split
-from apenet.host.loading import refuse_musl, refuse_static
-from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variables, refused_progress_threads
+from apenet.host.mpi_library import MpiChoice, loader_variables, refused_progress_threads
 from apenet.host.streams import OutputFolder
-from apenet.host.toolchain import find_program, search_path
 from apenet.machine import BOTH, ENGINES, Machine
 from apenet.machine import machine as read_machine
-from apenet.machine.mapping import BY_PROGRAM, Mapping, map_file, map_ranks
+from apenet.machine.mapping import BY_PROGRAM, Mapping, map_file
 from apenet.run import folder as runfolder
-from apenet.run.computation import Choice, Computation, choose
+from apenet.run.computation import Computation, choose
 from apenet.run.first_grid import LINEAR, map_by_first_grid
-from apenet.run.limits import WallLimit, time_text, virtual_limit_ps, wall_time_s
+from apenet.run.limits import WallLimit, time_text, virtual_limit_ps
 from apenet.run.packet_file import has_sockets, packet_file
-from apenet.run.program_result import RankResult, RouteChange, RunError, RunResult, failed_ranks
+from apenet.run.program_outcome import computed, program_result
+from apenet.run.program_request import STALL_TIMEOUT_S, RunRequest, program_request, session_options
+from apenet.run.program_result import RunError, RunResult, failed_ranks
 from apenet.run.recording import Recording
-from apenet.run.results import PS_PER_US, Request, checked_engine, common_results, with_flit_time
-from apenet.run.session import SessionJob, SessionOutcome, run_session
+from apenet.run.results import PS_PER_US, checked_engine, with_flit_time
+from apenet.run.session import SessionJob, run_session
 from apenet.run.settings_effect import WatchedSettings
 from apenet.run.trace_file import trace_filter
 
-_OUTCOMES = {
-    getattr(_core.Outcome, name): name
-    for name in ("completed", "failed", "aborted", "deadlock", "interrupted", "output_closed", "limit")
-}
 _NO_PROGRESS_THREAD = (
     "beside its progress thread, Intel MPI waits by reading memory, which the order of threads cannot see"
 )
-MOST_RANKS = 65536
-STALL_TIMEOUT_S = 10.0
-LEAST_STALL_TIMEOUT_S = 0.1
-MOST_STALL_TIMEOUT_S = 10**6
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunRequest(Request):
-    """The request to run a program."""
-
-    command: tuple[str, ...]
-    compute: str
-    size: Size | None
-    mpi: Family
-    trap_tsc: bool
-    ip: bool = False
-    limit_virtual: str | None = None
-    limit_wall: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The contents of command.json."""
-        return {
-            "command": list(self.command),
-            **super().to_json(),
-            "compute": self.compute,
-            "size": None if self.size is None else self.size.given,
-            "mpi": self.mpi,
-            "trap_tsc": self.trap_tsc,
-            **({"ip": True} if self.ip else {}),
-            "limit_virtual": self.limit_virtual,
-            "limit_wall": self.limit_wall,
-        }
-
-
-# By the parameter `pin` of run().
-_CORES = {None: _core.CoreUse.adaptive, True: _core.CoreUse.one, False: _core.CoreUse.all}
 
 
 def run(
@@ -348,66 +304,6 @@ def _checked(result: RunResult, folder: OutputFolder | None) -> RunResult:
     raise RunError(result, result.stderr or b"")
 
 
-def program_request(
-    command: Sequence[str | Path],
-    *,
-    n: int,
-    machine: Machine,
-    ranks_per_node: int,
-    map: Mapping,  # noqa: A002 (as in run())
-    engine: str,
-    mpi: MpiChoice,
-    seed: int,
-    compute: str = "none",
-    size: str | None = None,
-    trap_tsc: bool = False,
-    ip: bool = False,
-) -> tuple[RunRequest, Path]:
-    """The checked request to run a program, and the program's file. Raises InputError and MachineError."""
-    arguments = _checked_command(command)
-    applications = split(arguments, n)
-    n = whole("ranks", sum(one.ranks for one in applications), 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
-    for one in applications:
-        refuse_musl(find_program(one.command[0]), search_path())
-        if ip:
-            refuse_static(find_program(one.command[0]), search_path())
-    program = find_program(arguments[0])
-    request = RunRequest(
-        command=arguments,
-        machine=machine,
-        ranks=n,
-        ranks_per_node=ranks_per_node,
-        mapping=str(map) if isinstance(map, str | Path) else "given",
-        nodes=tuple(map_ranks(machine, n, ranks_per_node, map)),
-        compute=compute,
-        size=None if size is None else parse_size(size, n),
-        engine=engine,
-        mpi=_library(mpi, program, n),
-        trap_tsc=_checked_trap(trap_tsc),
-        ip=ip,
-        seed=checked_seed(seed),
-    )
-    return request, program
-
-
-def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
-    if isinstance(command, str):
-        raise InputError("program", command, "a list of the program and its arguments, a text each")
-    arguments = tuple(str(part) for part in command)
-    if not arguments:
-        raise InputError("program", "", "a program and its arguments after --")
-    if any("\0" in part for part in arguments):
-        raise InputError("program", arguments, "arguments without zero bytes")
-    return arguments
-
-
-def _library(mpi: MpiChoice, program: Path, ranks: int) -> Family:
-    known = get_args(MpiChoice)
-    if mpi not in known:
-        raise InputError("mpi", mpi, ", ".join(known[:-1]) + f" or {known[-1]}")
-    return choose_mpi(mpi, program, ranks)
-
-
 def _with_library_checked(request: RunRequest, result: RunResult) -> RunResult:
     """Warns if a program has a path of its own to another library of the same ABI than Intel MPI's."""
     others = {rank.library for rank in result.ranks if rank.library and not rank.library.startswith("Intel")}
@@ -415,12 +311,6 @@ def _with_library_checked(request: RunRequest, result: RunResult) -> RunResult:
         return result
     warning = f"mpi = intel, but the program found {', '.join(sorted(others))}: its own path leads there"
     return replace(result, warnings=(*result.warnings, warning))
-
-
-def _checked_trap(trap_tsc: bool) -> bool:
-    if trap_tsc and platform.machine() != "x86_64":
-        raise InputError("trap_tsc", True, "an x86-64 host, whose cycle counter can be trapped")
-    return trap_tsc
 
 
 def _own_environment(trap_tsc: bool, recording: Recording | None) -> dict[str, str]:
@@ -440,27 +330,6 @@ def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> R
         heading += f", stopped ({result.outcome})"
     warnings = recording.write(request.ranks, heading, is_complete=result.outcome == "completed")
     return replace(result, warnings=(*result.warnings, *warnings))
-
-
-def computed(choice: Choice, computation: Computation, result: RunResult) -> RunResult:
-    """The result with what the run charged for computation."""
-    charged, warnings = computation.judge(is_complete=result.outcome == "completed")
-    note = "" if choice.charge is None else choice.charge.note
-    return replace(result, computation=charged, note=note, warnings=(*result.warnings, *warnings))
-
-
-def session_options(
-    machine: Machine, pin: bool | None = None, stall_timeout: str | float = STALL_TIMEOUT_S
-) -> _core.SessionOptions:
-    """The options of a job on this machine or partition. Raises InputError."""
-    options = _core.SessionOptions()
-    if (part := machine.partition) is not None:
-        options.set_partition(list(part.nodes), list(part.extents), part.spanned)
-    options.cores = _CORES[pin]
-    seconds = wall_time_s("stall_timeout", stall_timeout, LEAST_STALL_TIMEOUT_S, MOST_STALL_TIMEOUT_S)
-    options.stall_timeout_ms = round(seconds * 1000)
-    options.deadlock_wait_ms = min(options.deadlock_wait_ms, options.stall_timeout_ms)
-    return options
 
 
 def _run(
@@ -485,51 +354,3 @@ def _run(
     end = run_session(request.machine, request.description(), [job], observation, is_to_end=is_to_end, progress=tell)
     result = program_result(request, end.outcomes[0], began)
     return result if end.is_interrupted else limit.judge(result)
-
-
-def _uncharged_cpu_s(report: _core.SessionReport) -> float:
-    """The most of a rank. A program that declares its computation has charged what it computes."""
-    if any(rank.computed_us > 0 for rank in report.ranks):
-        return 0.0
-    return max((rank.uncharged_us for rank in report.ranks), default=0.0) * 1e-6
-
-
-def _idle_rails(machine: Machine, report: _core.SessionReport) -> tuple[str, ...]:
-    if machine.rail is not None or report.messages == 0:
-        return ()
-    return tuple(name for name, count in zip(machine.rails, report.rail_messages, strict=True) if count == 0)
-
-
-def program_result(request: RunRequest, outcome: SessionOutcome, began: float) -> RunResult:
-    """The result of a job of a session; `began` is the wall time at the start."""
-    report = outcome.report
-    return RunResult(
-        exit_status=report.exit_status,
-        outcome=_OUTCOMES[report.outcome],
-        message=report.message,
-        compute=request.compute,
-        ranks=tuple(
-            RankResult(
-                status=rank.status,
-                virtual_time_us=round(rank.virtual_us, 6),
-                waiting_us=round(rank.waited_us, 6),
-                compute_us=round(rank.computed_us, 6),
-                library=rank.library,
-                used_network=rank.used_network,
-                finalised=rank.finalised,
-            )
-            for rank in report.ranks
-        ),
-        route_changes=tuple(
-            RouteChange(at_us=change.at_ps / PS_PER_US, rank=change.rank, rail=change.rail, routes=change.routes)
-            for change in report.route_changes
-        ),
-        uncharged_cpu_s=_uncharged_cpu_s(report),
-        idle_rails=_idle_rails(request.machine, report),
-        nodes=tuple(request.nodes),
-        grid=tuple(report.grid),
-        traffic=tuple(report.traffic),
-        stdout=outcome.stdout,
-        stderr=outcome.stderr,
-        **common_results(request.machine, request.seed, report, report.virtual_ps, began),
-    )

@@ -91,7 +91,7 @@ def _count(name: str, text: str) -> int:
 def command(cluster: Cluster, name: str, arguments: Sequence[str]) -> list[str]:
     """The command that runs the step: apenet run in a job, else salloc with this step in it.
 
-    Raises InputError for options that are not known, and for more ranks than the job's nodes have room for.
+    Raises InputError for options that are not known, and for more ranks than the job's nodes can have.
     """
     step = parse(name, arguments)
     if not is_in_job():

@@ -182,8 +182,8 @@ std::string describe_files(const std::string& call, const std::vector<int>& fds,
 }
 
 std::vector<int> polled_files(int process_id, const SystemCall& call) {
-  constexpr std::uint64_t most_polled = 1024;
-  std::vector<pollfd> polled(std::min(call.arguments[1], most_polled));
+  constexpr std::uint64_t most_read = 1024;
+  std::vector<pollfd> polled(std::min(call.arguments[1], most_read));
   std::vector<int> fds;
   if (!read_values(process_id, call.arguments[0], polled.data(), polled.size())) return fds;
   for (const pollfd& one : polled) {

@@ -3,15 +3,13 @@
 import os
 import pty
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from forked import start_forked
 
 import apenet as package
 from apenet.machine.keys import keys
 
-APENET = Path(sys.executable).parent / "apenet"
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -19,7 +17,7 @@ def on_a_terminal(columns: int, *arguments: str) -> str:
     """The output of a command on a terminal."""
     master, slave = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb"}
-    with subprocess.Popen([APENET, *arguments], stdout=slave, stderr=subprocess.PIPE, env=environment) as process:
+    with start_forked(arguments, stdout=slave, stderr=subprocess.PIPE, env=environment) as process:
         os.close(slave)
         said = b""
         try:

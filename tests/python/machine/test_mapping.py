@@ -97,7 +97,7 @@ def test_tens_of_thousands_of_ranks_are_placed():
         # PBS_NODEFILE: a line for each processor.
         ("ape16-1-0-0\nape16-1-0-0\nape16-0-1-1\nape16-0-1-1\n", 4, 2, [1, 1, 12, 12]),
         ("ape16-1-0-0.cluster.example\nape16-3-1-1\n", 2, 1, [1, 15]),
-        # Host lists of Open MPI and MPICH, with room for more ranks than there are.
+        # Host lists of Open MPI and MPICH, with slots for more ranks than there are.
         ("# two nodes\nape16-1-0-0 slots=2\nape16-0-0-0 slots=4 max_slots=8\n", 4, 2, [1, 1, 0, 0]),
         ("ape16-1-0-0:2\nape16-0-0-0:4\nape16-2-0-0:4\n", 3, 2, [1, 1, 0]),
         ("ape16-2-0-0\n5\n0 1 1\n", 3, 1, [2, 5, 12]),

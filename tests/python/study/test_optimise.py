@@ -9,6 +9,7 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 
 from apenet.base.errors import InputError
 from apenet.machine import machine
@@ -335,7 +336,7 @@ def test_python_has_the_answer_of_the_command(swept, tmp_path):
 )
 def test_bad_input_starts_nothing_and_leaves_nothing(tmp_path, words, said):
     (tmp_path / "ends.toml").write_text('command = "bench halo --sizes 1K"\n[sample]\nmethod = "ends"\n')
-    done = command("optimise", *words, folder=tmp_path)
+    done = run_forked(("optimise", *words), tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["ends.toml"]

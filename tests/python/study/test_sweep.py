@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 
 import apenet
 from apenet.study.plan import Plan
@@ -22,7 +23,9 @@ GRID = ("--grid", "bus.clock_mhz=66:133:6")
 
 
 def command(*words, folder, launcher=()):
-    """A sweep in a process of its own: workers are started from the file of the command."""
+    """A sweep in an interpreter of its own: workers are started from the file of the command. Other commands forked."""
+    if words[0] != "sweep":
+        return run_forked(words, folder)
     return subprocess.run(
         [*launcher, BIN / "apenet", *words], cwd=folder, capture_output=True, text=True, timeout=GUARD_S, check=False
     )
@@ -292,7 +295,7 @@ def test_a_full_disk_is_said(tmp_path):
 def test_bad_input_starts_nothing_and_leaves_nothing(tmp_path, words, said):
     (tmp_path / "other").write_text("notes")
     (tmp_path / "sweep.toml").write_text('command = "bench halo"\n')
-    done = command("sweep", *words, folder=tmp_path)
+    done = run_forked(("sweep", *words), tmp_path)
     assert done.returncode in (1, 2)
     assert said in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "sweep.toml"]

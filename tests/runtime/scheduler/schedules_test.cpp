@@ -189,7 +189,7 @@ TEST(Schedules, APollAfterAReleaseSeesWhatAnotherReleasedRankHasSent) {
 // an hour under a sanitizer, which is for the night (APENET_WHOLE_SCHEDULES). By day one of day_share.
 // Neither number divides those on which the properties of the host depend.
 constexpr std::uint64_t schedule_parts = 13;
-constexpr std::uint64_t day_share = 97;
+constexpr std::uint64_t day_share = 293;
 
 class ManySchedules : public ::testing::TestWithParam<std::uint64_t> {};
 
