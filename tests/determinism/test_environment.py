@@ -16,6 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from apenet import _core
+from apenet.host.compiling import compile_program
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
@@ -302,6 +305,33 @@ def test_names_of_open_mpis_launcher_do_not_reach_a_run(around, public_folder, e
         assert b": send " in found["trace.goal"]
         # Open MPI allocates small buffers beside the names that it keeps, which move their addresses, but no time.
         found["trace.goal"] = re.sub(rb" // @0x[0-9a-f]+", b"", found["trace.goal"])
+    assert inside == outside
+
+
+# The source below tests/native, its library, its arguments, and options of the run.
+BESIDE_MPI = {
+    "gasnet": ("gasnet/pingpong.c", "gasnet-par", ("20",), ("--machine", "extoll-64")),
+    "gasnet-of-apelink": ("gasnet/pingpong.c", "gasnet-seq", ("20",), ("--machine", "ape16")),
+    "apelib": ("apelib/measure.c", "apelib", ("zero-copy", "3", "100", "9000", "70000"), ()),
+    "rdma": ("rdma/stream.c", "rdma", ("20", "4000", "0"), ()),
+    "qmp": ("qmp/conformance.c", "qmp", (), ()),
+    "udp": ("udp/conformance.c", "udp", (), ("--machine", "pax")),
+    "sockets": ("sockets/stream.c", "", ("300000",), ("--machine", "ape16", "--ip")),
+}
+
+
+@pytest.mark.parametrize("around", [*EACH_LAUNCHER, "outside"])
+@pytest.mark.parametrize("kind", BESIDE_MPI)
+def test_a_run_without_mpi_is_the_same_in_other_surroundings(kind, around, public_folder, everything_of):
+    if kind == "sockets" and not _core.has_ip_stack():
+        pytest.skip("this build has no TCP/IP stack: cargo was not found")
+    elsewhere = (AT_ONCE | EACH_LAUNCHER)[around]
+    skip_unless_allowed(elsewhere.way)
+    source, library, arguments, options = BESIDE_MPI[kind]
+    program = public_folder / "program"
+    compile_program(["-O2", ROOT / "tests" / "native" / source, "-o", program], [library] if library else [], mpi=False)
+    command = [program, *arguments]
+    inside, outside = (everything_of(command, where, *options) for where in (elsewhere, Surroundings()))
     assert inside == outside
 
 

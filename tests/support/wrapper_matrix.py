@@ -18,6 +18,8 @@ from pathlib import Path
 
 from forked import run_forked
 
+from apenet.host import inherited
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "tests" / "conformance" / "wrappers"
 DOCUMENT = ROOT / "docs" / "reference" / "wrappers.md"
@@ -49,6 +51,17 @@ class Wrapper:
     is_after: bool = True
     """The program's words follow."""
     needs_root: bool = False
+    is_static: bool | None = None
+    """How the tool must be linked, where that decides: packages of either kind have its name."""
+
+    def not_installed(self) -> str:
+        """Why this host lacks the tool; empty if it does not."""
+        tool = shutil.which(self.tool) if self.tool else None
+        if self.tool and tool is None:
+            return f"{self.tool} is not installed"
+        if tool and self.is_static not in (None, inherited.needed_libraries(Path(tool)) == []):
+            return f"this {self.tool} is {'not ' if self.is_static else ''}linked statically"
+        return ""
 
 
 _MAKEFILE = "all:\n\t@unset LD_PRELOAD FI_PROVIDER; {}\n"
@@ -99,7 +112,10 @@ WRAPPERS = {
         ),
         Wrapper("setsid-child", "setsid", ("setsid",), "setsid"),
         Wrapper("background", "sh -c 'PROGRAM &'", ("sh", "-c", '"$@" &', "sh")),
-        Wrapper("busybox-env", "busybox env -i", ("busybox", "env", "-i"), "busybox"),
+        Wrapper("busybox-env", "busybox env -i", ("busybox", "env", "-i"), "busybox", is_static=False),
+        Wrapper(
+            "static-busybox", "busybox env -i, linked statically", ("busybox", "env", "-i"), "busybox", is_static=True
+        ),
         Wrapper("node", "node, spawnSync with an environment of its own", ("node", "-e", _NODE), "node"),
         Wrapper("go", "a launcher in Go with cgo, and an environment of its own", ("{go}",), "go"),
         Wrapper("flock", "flock", ("sh", "-c", 'exec flock "$0.$PMI_RANK" "$@"', "{lock}"), "flock"),
@@ -135,8 +151,8 @@ class Bench:
 
     def why_not(self, wrapper: Wrapper, mpi: str, language: str) -> str:
         """Why this host cannot run the case; empty if it can."""
-        if wrapper.tool and shutil.which(wrapper.tool) is None:
-            return f"{wrapper.tool} is not installed"
+        if why := wrapper.not_installed():
+            return why
         if wrapper.needs_root and os.geteuid() != 0:
             return "only root may do it"
         if language == "Fortran" and shutil.which("gfortran") is None:

@@ -177,6 +177,10 @@ def shown(value: object, limit: int = 80) -> str:
         text = f'"{value}"'
     else:
         text = _of_number(value) if isinstance(value, int | float) else repr(value)
-    text = escape_line(text)
+    return shortened(escape_line(text), limit)
+
+
+def shortened(text: str, limit: int = 200) -> str:
+    """Both ends of a long text."""
     half = (limit - 3) // 2
     return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"

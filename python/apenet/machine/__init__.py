@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from apenet import _core
-from apenet.base.errors import ApenetError, InputError, MachineError, from_core, texts
+from apenet.base.errors import ApenetError, InputError, MachineError, from_core, shortened, texts
 from apenet.base.escape import escape_line
 from apenet.base.foreign import TOML, recognise_text
 from apenet.base.frames import pandas_for
@@ -140,7 +140,7 @@ class Machine:
         for setting in settings:
             table = applied(table, setting)
         every = (*self.settings, *settings)
-        origin = " ".join((self.label, *(f"--set {setting}" for setting in every)))
+        origin = " ".join((self.label, *(f"--set {shortened(setting)}" for setting in every)))
         checked = check(table, origin)
         lower(checked, origin, self.path.parent)
         changed = replace(self, file=checked, settings=every, table=table, partition=None)

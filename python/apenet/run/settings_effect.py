@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from apenet import _core
-from apenet.base.errors import ApenetError, NotWrittenError
+from apenet.base.errors import ApenetError, NotWrittenError, shortened
 from apenet.base.gather import NO_EFFECT, NO_EFFECT_REPLAYED
 from apenet.base.outfiles import Held
 from apenet.machine import Machine
@@ -96,7 +96,7 @@ def warnings_of(
         schedule = _TOO_LONG
     for setting, machine in machines_without(request.machine):
         if _values(machine) == _values(request.machine):
-            found.append(f"--set {setting} {NO_EFFECT}")
+            found.append(f"--set {shortened(setting)} {NO_EFFECT}")
             continue
         if not isinstance(schedule, str):
             given = given or _events(request, schedule)
@@ -107,11 +107,12 @@ def warnings_of(
         elif _events(replace(request, machine=machine), schedule) == given:
             if is_replay or _acts_on_messages_alone(setting):
                 is_exact = given is not None and f"{given.trace_hash:016x}" == result.trace_hash
-                found.append(f"--set {setting} {NO_EFFECT if is_exact else NO_EFFECT_REPLAYED}")
+                found.append(f"--set {shortened(setting)} {NO_EFFECT if is_exact else NO_EFFECT_REPLAYED}")
             else:
                 unchecked.setdefault(_BEYOND_MESSAGES, []).append(setting)
     for reason, settings in unchecked.items():
-        found.append(f"not checked whether --set {', --set '.join(settings)} had an effect: {reason}")
+        named = ", ".join(f"--set {shortened(setting)}" for setting in settings)
+        found.append(f"not checked whether {named} had an effect: {reason}")
     return tuple(found)
 
 

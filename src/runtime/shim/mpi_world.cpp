@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,31 +86,17 @@ bool stands_in() {
   return handle != nullptr;
 }
 
-// The networks whose libraries are loaded.
-struct Networks {
-  bool libfabric = false;
-  bool ucx = false;
-};
-
-int note_network(dl_phdr_info* object, std::size_t /*size*/, void* data) {
-  auto& found = *static_cast<Networks*>(data);
-  const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  found.libfabric = found.libfabric || name.starts_with("libfabric");
-  found.ucx = found.ucx || name.starts_with("libucp.");
-  return 0;
-}
-
 // An MPICH with UCX alone, as Debian's. Its ranks would wait for each other in its MPI_Init if one of them
-// were refused only after it. A libfabric that is a part of MPICH exports its functions.
+// were refused only after it. The lookups include the libraries that it needs, but not those of another MPI
+// in this process. A libfabric that is a part of MPICH exports its functions.
 bool has_ucx_alone() {
-  Networks found;
-  dl_iterate_phdr(note_network, &found);
-  if (!found.ucx || found.libfabric || abi() == Abi::openmpi) return false;
+  if (abi() == Abi::openmpi) return false;
   void* library = dlopen(library_file(), RTLD_NOLOAD | RTLD_LAZY);
-  const bool exports = library != nullptr && host_symbol(library, "fi_getinfo") != nullptr;
-  if (library != nullptr) dlclose(library);
-  return !exports;
+  if (library == nullptr) return false;
+  const bool is_alone =
+      host_symbol(library, "ucp_worker_create") != nullptr && host_symbol(library, "fi_getinfo") == nullptr;
+  dlclose(library);
+  return is_alone;
 }
 
 // The first line of what the library says of itself, which it does before MPI_Init, too.
@@ -184,6 +169,15 @@ void refuse_second_program() {
   refuse_library(
       "began MPI in a second program of the rank: a rank has the MPI of one program, so run each program by "
       "a command of its own");
+}
+
+void refuse_second_library(const void* function) {
+  ipc::Client* const client = ipc::Client::attached();
+  if (client == nullptr || client->block().identity.initialised == 0) return;
+  Dl_info info{};
+  const char* const file = dladdr(function, &info) == 0 ? "" : info.dli_fname;
+  refuse_library(std::string("is not the only one of the rank, which has also opened ") + file +
+                 ": expected one MPI library in a program");
 }
 
 void note_abort(ipc::Client& client, int code) {

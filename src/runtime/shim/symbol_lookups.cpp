@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/mpi_world.hpp"
 #include "runtime/shim/own_mpi.hpp"
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/real.hpp"
@@ -40,6 +41,13 @@ bool begins_own_mpi(const char* name) {
   return is_init_of_mpi(name) && find_profiling_symbol("PMPI_Init") == nullptr;
 }
 
+// Whether the function begins the MPI of its own library. A profiler's calls that of another one.
+bool begins_mpi_of(void* library, const void* found, const char* name) {
+  if (!is_init_of_mpi(name)) return false;
+  const void* const profiling = host_symbol(library, "PMPI_Init");
+  return profiling != nullptr && object_of(profiling) == object_of(found);
+}
+
 }  // namespace
 }  // namespace apenet::shim
 
@@ -57,6 +65,8 @@ __attribute__((visibility("hidden"), used)) void* apenet_look_up(void* library, 
       found = own;
     } else if (apenet::shim::begins_own_mpi(name)) {
       apenet::shim::note_own_mpi();
+    } else if (apenet::shim::begins_mpi_of(library, found, name)) {
+      apenet::shim::refuse_second_library(found);
     }
   }
   dlerror();  // forgets errors of the other lookups

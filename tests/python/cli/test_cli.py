@@ -162,6 +162,7 @@ def test_bench_json(apenet):
         (["run", "-n", "2", "--", "/etc"], "executable"),
         (["run", "-n", "4", "--", "mpiexec", "-n", "4", "./prog"], "drop mpiexec, apenet run -n RANKS starts them"),
         (["run", "-n", "4", "--", "/usr/bin/srun", "./prog"], "drop srun"),
+        (["run", "-n", "4", "--", "mpirun.openmpi", "./prog"], "drop mpirun.openmpi"),
         (["run", "-n", "0", "--", "true"], "ranks = 0"),
         (["run", "-n", "17", "--", "true"], "4x2x2 = 16 nodes"),
         (["run", "-n", "2", "--ranks-per-node", "5", "--", "true"], "card.ports"),

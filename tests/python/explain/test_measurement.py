@@ -158,7 +158,7 @@ def test_traffic_and_a_sweep_write_pages(apenet, tmp_path):
     again = apenet("explain", "study.sqlite", "--json", cwd=tmp_path)
     text = json.loads(again.stdout)["verdict"]["text"]
     assert text.startswith("network.link.clock_mhz changes time_us most, by up to a factor of ")
-    assert (tmp_path / "s.html").read_text() == page(json.loads(again.stdout))
+    assert (tmp_path / "s.html").read_text(encoding="utf-8") == page(json.loads(again.stdout))
 
 
 def test_the_file_is_checked_before_the_measurement(apenet, tmp_path):

@@ -90,7 +90,7 @@ class Network:
 @pytest.fixture
 def network(request):
     """A shared network on ape16, or on the machine that the test names."""
-    with tempfile.TemporaryDirectory(prefix="apenet-") as folder:  # Linux limits the paths of sockets
+    with tempfile.TemporaryDirectory(prefix="apenet-", dir="/tmp") as folder:  # Linux limits the paths of sockets
         made = Network(Path(folder) / "cluster", getattr(request, "param", "ape16"))
         yield made
         made.end()

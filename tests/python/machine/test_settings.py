@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from apenet.base.errors import InputError
+from apenet.base.errors import InputError, MachineError
 from apenet.base.rates import parse_rate
 from apenet.machine import machine
 
@@ -77,6 +77,13 @@ def test_settings_are_also_a_mapping():
 def test_other_settings_are_refused(settings):
     with pytest.raises(InputError):
         machine("pax", settings)
+
+
+def test_an_error_shows_both_ends_of_a_long_setting():
+    with pytest.raises(MachineError) as caught:
+        machine("ape16").with_settings(f"network.dims=[{'1, ' * 9999}2]")
+    assert "--set network.dims=[1, 1, " in str(caught.value)
+    assert len(str(caught.value)) < 1000
 
 
 def test_a_frame_has_all_parameters():

@@ -76,7 +76,7 @@ class Slurm:
 @pytest.fixture
 def short_folder():
     """Slurm's sockets lie in it, and Linux limits their paths."""
-    with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
+    with tempfile.TemporaryDirectory(prefix="apenet-", dir="/tmp") as folder:
         yield Path(folder)
 
 

@@ -14,6 +14,7 @@ FORM = "OSU"
 _TITLE = re.compile(r"#\s*OSU\s+(?P<name>.*?Test)\b", re.IGNORECASE)
 _PAIRS = re.compile(r"#\s*\[\s*pairs:\s*([0-9]+)\s*\]")
 _HEADER = re.compile(r"#\s*Size\b\s*(?P<columns>.*)", re.IGNORECASE)
+_COLUMN = re.compile(r"MB/s|Messages/s|[^()]*\([^)]*\)|\S+")
 _BYTES_PER_MB = 10**6
 
 
@@ -91,7 +92,7 @@ def _known(title: Line) -> _Test:
 
 def _point(line: Line, header: Line, known: _Test, pairs: int) -> Point:
     unit = header.text.split("Size", 1)[-1].strip()
-    words = columns(line, 2, header)
+    words = columns(line, 1 + len(_COLUMN.findall(unit)), header)
     size = whole(line, words[0], "a size in bytes")
     if re.match(r"(Avg\s+)?Latency\s*\(us\)", unit):
         time = positive(line, words[1], "a latency in us")

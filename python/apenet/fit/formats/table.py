@@ -69,8 +69,11 @@ def titled(lines: Sequence[Line], title: re.Pattern[str]) -> list[Sequence[Line]
 
 
 def columns(line: Line, expected: int, header: Line) -> list[str]:
-    """The words of a row. Refuses a row with fewer words than the header has columns."""
+    """The words of a row. Refuses a row with fewer or more of them than the header has columns.
+
+    More are those of two programs that wrote into one file, or of a program whose header is another.
+    """
     words = line.text.split()
-    if len(words) < expected:
+    if len(words) != expected:
         raise line.error(line.text.strip(), f"{expected} columns as in the header, line {header.number}")
     return words
