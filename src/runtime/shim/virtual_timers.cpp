@@ -55,11 +55,16 @@ bool is_first_thread() {
   return ipc::own_thread_id() == getpid();
 }
 
-// Another thread has sent the timer's signal to the first one: no time passes until that has handled it.
-void tell_first_thread(const VirtualTimer& timer) {
-  if (is_first_thread() || (timer.receiver != 0 && timer.receiver != getpid())) return;
-  if (const ipc::OrderedThread* const own = ordered_thread())
-    thread_order().ask_process(own->process, timer.signal, *own);
+// Sends the timer's signal. If another thread sends it to the first one, no time passes until that has
+// handled it, and the handler acts at the sender's time.
+void send_end(VirtualTimer& timer, const sigset_t& blocked) {
+  const bool is_for_first = !is_first_thread() && (timer.receiver == 0 || timer.receiver == getpid());
+  const ipc::OrderedThread* const own = is_for_first ? ordered_thread() : nullptr;
+  if (own == nullptr) return tell_end(timer, blocked);
+  thread_order().announce_signal(own->process, timer.signal, *own);
+  tell_end(timer, blocked);
+  thread_order().ask_process(own->process, timer.signal, *own);
+  thread_order().announce_signal(own->process, 0, *own);
 }
 
 }  // namespace
@@ -286,8 +291,7 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
         pass_ends(*timer, is_counted || ends > most_late_ends ? ends : 1);
         if (timer->kind == TimerKind::process || timer->kind == TimerKind::signal) {
           note_signal(*timer);
-          tell_end(*timer, after);
-          tell_first_thread(*timer);
+          send_end(*timer, after);
         }
         if (timer->is_in_host) {
           set_host_timer(*timer, {});

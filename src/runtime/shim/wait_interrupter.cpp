@@ -14,12 +14,14 @@
 #include <ctime>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/old_calls.hpp"
 #include "runtime/shim/held_signals.hpp"
 #include "runtime/shim/outside_waits.hpp"
 
 namespace apenet::shim {
 namespace {
 
+namespace old_call = ipc::old_call;
 using ipc::host_call;
 
 // By which the C library makes its threads change their user. A program cannot block or handle it.
@@ -43,11 +45,9 @@ constexpr std::array waiting_calls = {
     SYS_mq_timedsend, SYS_tee,    SYS_vmsplice, SYS_sendfile};
 
 // Those that do not go on after a handler with SA_RESTART.
-constexpr std::array final_calls = {
-#if defined(SYS_poll)
-    SYS_poll,  SYS_select,   SYS_epoll_wait,  SYS_pause,
-#endif
-    SYS_ppoll, SYS_pselect6, SYS_epoll_pwait, SYS_msgrcv, SYS_msgsnd, SYS_semop, SYS_semtimedop};
+constexpr std::array<long, 11> final_calls = {
+    old_call::poll,  old_call::select, old_call::epoll_wait, old_call::pause, SYS_ppoll,     SYS_pselect6,
+    SYS_epoll_pwait, SYS_msgrcv,       SYS_msgsnd,           SYS_semop,       SYS_semtimedop};
 
 // Where the thread was when the signal came.
 class Interrupted {

@@ -16,7 +16,8 @@ namespace apenet::shim {
 class WaitInterrupter {
  public:
   // The thread is about to wait, and the host sends the signal after this time. blocked: the signals that the
-  // thread blocks while it waits. Requires that all signals are blocked now, in the first thread of the process.
+  // thread blocks while it waits. Requires that all signals are blocked now, in the first thread of the
+  // process.
   static void expect(int signal, std::int64_t after_ns, const sigset_t& blocked);
   // Those whose time has not come are no more expected.
   static void forget_later();
