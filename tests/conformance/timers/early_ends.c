@@ -225,7 +225,7 @@ int main(int argc, char** argv) {
     for (unsigned j = 0; j < sizeof waits / sizeof *waits; ++j) {
       time_wait(waits[j].name, waits[j].wait, 0, last);
       time_wait(waits[j].name, waits[j].wait, SA_NODEFER, last);
-      const int is_short = i == 0 || (i == 1 && j == 0);
+      const int is_short = is_alone && (i == 0 || (i == 1 && j == 0));
       if (waits[j].goes_on && is_short) time_wait(waits[j].name, waits[j].wait, SA_RESTART, last);
     }
   }
