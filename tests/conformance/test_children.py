@@ -52,6 +52,18 @@ def test_children_take_virtual_time(apenet, build):
     assert apenet("run", "-n", "1", "--", program).stdout == done.stdout
 
 
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_started_mpi_program_takes_the_time_of_its_sleep(apenet, tmp_path, mpi):
+    """Its libraries compare the host's cycle counter with a clock when they are loaded, which takes none."""
+    compiler = (OPENMPI_PYTHON if mpi == "openmpi" else Path(sys.executable)).with_name("mpicc")
+    program = tmp_path / "same_program"
+    subprocess.run([compiler, PROGRAMS / "same_program.c", "-o", program], check=True)
+    done = apenet("run", "-n", "1", "--", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "vfork: 100 us, 0\nposix_spawn: 100 us, 0\nfork: 100 us, 0\n"
+    assert "warning" not in done.stderr
+
+
 def test_checks_without_a_sleep_come_to_what_a_child_does(apenet, build):
     ways = ["waitpid", "waitid", "read", "poll"]
     done = apenet("run", "-n", "1", "--limit-wall", "300s", "--", build(PROGRAMS / "empty_checks.c"), *ways)
@@ -77,6 +89,15 @@ def test_an_alarm_rings_at_its_time_beside_a_shared_lock(apenet, build, awaited)
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(PROGRAMS / "alarms_at_locks.c"), awaited)
     assert (done.returncode, done.stdout) == (0, "1000 1500\n" * 2), done.stderr
     assert "warning" not in done.stderr
+
+
+@pytest.mark.parametrize("awaited", ["mutex", "read", "spin", "barrier", "condition"])
+def test_a_handler_reads_the_time_of_its_signal_in_a_process_with_threads(apenet, tmp_path, awaited):
+    """Open MPI has one. What the handler reads is the time at which another thread has sent the alarm's signal."""
+    program = tmp_path / "alarms_at_locks"
+    subprocess.run([OPENMPI_PYTHON.with_name("mpicc"), PROGRAMS / "alarms_at_locks.c", "-o", program], check=True)
+    done = apenet("run", "-n", "1", "--", program, awaited)
+    assert (done.returncode, done.stdout) == (0, "1000 1500\n"), done.stderr
 
 
 @pytest.mark.parametrize("python", [Path(sys.executable), OPENMPI_PYTHON], ids=["mpich", "openmpi"])

@@ -154,10 +154,13 @@ bool has(const fd_set* set, int file) {
   return set != nullptr && FD_ISSET(file, set);
 }
 
-// The host reports sets that are none.
+// The host reports sets that are none, and uses no more of them than stands for so many files.
 bool any_simulated(int count, const Sets& sets) {
+  constexpr std::size_t word_bits = 8 * sizeof(std::uint64_t);
+  const auto files = static_cast<std::size_t>(std::clamp(count, 0, FD_SETSIZE));
+  const std::size_t bytes = (files + word_bits - 1) / word_bits * sizeof(std::uint64_t);
   for (const fd_set* const set : {sets.reads, sets.writes, sets.errors}) {
-    if (!ipc::is_readable_or_none(set)) return false;
+    if (set != nullptr && bytes > 0 && !ipc::is_readable(set, bytes)) return false;
   }
   for (int file = 0; file < std::min(count, FD_SETSIZE); ++file) {
     if ((has(sets.reads, file) || has(sets.writes, file) || has(sets.errors, file)) && is_simulated(file))

@@ -13,23 +13,13 @@
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/program_memory.hpp"
 #include "runtime/ipc/thread_order.hpp"
-#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
 
-// A thread, as the C library and as the host names it. 0: not known.
-struct ThreadName {
-  pthread_t thread{};
-  pid_t id = 0;
-  [[nodiscard]] bool is_of(const ThreadName& other) const {
-    return (thread != 0 && thread == other.thread) || (id != 0 && id == other.id);
-  }
-};
-
 struct Setting {
-  ThreadName name;  // none: free
+  pid_t thread = 0;  // 0: free
   cpu_set_t cores{};
 };
 
@@ -37,17 +27,14 @@ struct Setting {
 struct Settings {
   std::atomic_flag lock;
   bool is_in_use = false;
+  pid_t forks = 0;  // the thread that is making a copy of the process
   std::array<Setting, ipc::ThreadOrder::most_threads> all{};
 
-  Setting* find(const ThreadName& name) {
+  // 0: one that is free.
+  Setting* find(pid_t thread) {
     if (!is_in_use) return nullptr;
     const auto found =
-        std::find_if(all.begin(), all.end(), [&name](const Setting& one) { return one.name.is_of(name); });
-    return found == all.end() ? nullptr : &*found;
-  }
-  Setting* find_free() {
-    const auto found = std::find_if(
-        all.begin(), all.end(), [](const Setting& one) { return one.name.thread == 0 && one.name.id == 0; });
+        std::find_if(all.begin(), all.end(), [thread](const Setting& one) { return one.thread == thread; });
     return found == all.end() ? nullptr : &*found;
   }
 };
@@ -65,8 +52,14 @@ class SettingsLock {
   SettingsLock& operator=(const SettingsLock&) = delete;
 };
 
-void free_after_fork() {
+void begin_fork() {
+  settings.forks = ipc::own_thread_id();
+}
+
+// The thread has another id in the child, where it is the only one.
+void become_child() {
   settings.lock.clear();
+  for (Setting& one : settings.all) one.thread = one.thread == settings.forks ? ipc::own_thread_id() : 0;
 }
 
 // As the host has it: the cores that exist.
@@ -79,54 +72,49 @@ cpu_set_t existing(const cpu_set_t& given) {
   return cores;
 }
 
-ThreadName own_name() {
-  return {.thread = pthread_self(), .id = ipc::own_thread_id()};
+// The host's id of a thread, which the C library tells by the clock of its processor time.
+pid_t id_of(pthread_t thread) {
+  clockid_t clock = 0;
+  constexpr int type_bits = 3;
+  return pthread_getcpuclockid(thread, &clock) == 0 ? ~(clock >> type_bits) : 0;
 }
 
-ThreadName name_of(pthread_t thread) {
-  if (pthread_equal(thread, pthread_self()) != 0) return own_name();
-  const ipc::OrderedThread* const ordered = thread_order().find(thread);
-  return {.thread = thread, .id = ordered == nullptr ? 0 : ordered->id.load()};
-}
-
-// A name of nothing if it is no thread of this process.
-ThreadName name_of(pid_t thread) {
-  if (thread == 0 || thread == ipc::own_thread_id()) return own_name();
+// The same of a thread by its number; 0: it is none of this process.
+pid_t id_of_number(pid_t thread) {
+  if (thread == 0) return ipc::own_thread_id();
   const int error = errno;
   const bool is_here = ipc::host_call(SYS_tgkill, getpid(), thread) == 0;
   errno = error;
-  return {.thread = {}, .id = is_here ? thread : 0};
+  return is_here ? thread : 0;
 }
 
-void set(const ThreadName& thread, const cpu_set_t& given) {
-  static const int reset_in_children = pthread_atfork(nullptr, nullptr, free_after_fork);
-  static_cast<void>(reset_in_children);
+void set(pid_t thread, const cpu_set_t& given) {
+  static const int follows_forks = pthread_atfork(begin_fork, nullptr, become_child);
+  static_cast<void>(follows_forks);
   const cpu_set_t cores = existing(given);
   const SettingsLock lock;
   settings.is_in_use = true;
   Setting* setting = settings.find(thread);
-  if (setting == nullptr) setting = settings.find_free();
-  if (setting == nullptr) return;
-  setting->cores = cores;
-  if (thread.thread != 0) setting->name.thread = thread.thread;
-  if (thread.id != 0) setting->name.id = thread.id;
+  if (setting == nullptr) setting = settings.find(0);
+  if (setting != nullptr) *setting = {.thread = thread, .cores = cores};
 }
 
 // Sets that are larger or smaller than usual are the host's.
-void note_set(const ThreadName& thread, std::size_t bytes, const cpu_set_t* cores) {
+void note_set(pid_t thread, std::size_t bytes, const cpu_set_t* cores) {
   cpu_set_t given{};
-  if (bytes > sizeof given || (thread.thread == 0 && thread.id == 0)) return;
+  if (bytes > sizeof given || thread == 0) return;
   std::memcpy(&given, cores, bytes);
   set(thread, given);
 }
 
-std::optional<cpu_set_t> setting_of(const ThreadName& thread) {
+std::optional<cpu_set_t> setting_of(pid_t thread) {
+  if (thread == 0) return {};
   const SettingsLock lock;
   const Setting* const setting = settings.find(thread);
   return setting == nullptr ? std::nullopt : std::optional(setting->cores);
 }
 
-bool show(const ThreadName& thread, std::size_t bytes, cpu_set_t* cores) {
+bool show(pid_t thread, std::size_t bytes, cpu_set_t* cores) {
   if (bytes < sizeof *cores) return false;
   const std::optional<cpu_set_t> known = setting_of(thread);
   // The host reports memory that is none.
@@ -142,15 +130,15 @@ std::optional<cpu_set_t> affinity_to_inherit(const pthread_attr_t* attributes) {
   if (attributes != nullptr && pthread_attr_getaffinity_np(attributes, sizeof cores, &cores) == 0 &&
       CPU_COUNT(&cores) < CPU_SETSIZE)  // all: none was set
     return cores;
-  return setting_of(own_name());
+  return setting_of(ipc::own_thread_id());
 }
 
 void begin_with_affinity(const std::optional<cpu_set_t>& cores) {
-  const ThreadName own = own_name();
+  const pid_t own = ipc::own_thread_id();
   {
     const SettingsLock lock;
-    // Threads that have ended may have had these names.
-    while (Setting* const before = settings.find(own)) *before = {};
+    // A thread that has ended may have had this number.
+    if (Setting* const before = settings.find(own)) *before = {};
   }
   if (cores) set(own, *cores);
 }
@@ -158,26 +146,26 @@ void begin_with_affinity(const std::optional<cpu_set_t>& cores) {
 APENET_EXPORT int sched_setaffinity(pid_t thread, std::size_t bytes, const cpu_set_t* cores) noexcept {
   static const auto real = next<decltype(&::sched_setaffinity)>("sched_setaffinity");
   const int result = real(thread, bytes, cores);
-  if (result == 0) note_set(name_of(thread), bytes, cores);
+  if (result == 0) note_set(id_of_number(thread), bytes, cores);
   return result;
 }
 
 APENET_EXPORT int sched_getaffinity(pid_t thread, std::size_t bytes, cpu_set_t* cores) noexcept {
   static const auto real = next<decltype(&::sched_getaffinity)>("sched_getaffinity");
-  return show(name_of(thread), bytes, cores) ? 0 : real(thread, bytes, cores);
+  return show(id_of_number(thread), bytes, cores) ? 0 : real(thread, bytes, cores);
 }
 
 APENET_EXPORT int pthread_setaffinity_np(pthread_t thread, std::size_t bytes,
                                          const cpu_set_t* cores) noexcept {
   static const auto real = next<decltype(&::pthread_setaffinity_np)>("pthread_setaffinity_np");
   const int error = real(thread, bytes, cores);
-  if (error == 0) note_set(name_of(thread), bytes, cores);
+  if (error == 0) note_set(id_of(thread), bytes, cores);
   return error;
 }
 
 APENET_EXPORT int pthread_getaffinity_np(pthread_t thread, std::size_t bytes, cpu_set_t* cores) noexcept {
   static const auto real = next<decltype(&::pthread_getaffinity_np)>("pthread_getaffinity_np");
-  return show(name_of(thread), bytes, cores) ? 0 : real(thread, bytes, cores);
+  return show(id_of(thread), bytes, cores) ? 0 : real(thread, bytes, cores);
 }
 
 }  // namespace apenet::shim

@@ -49,9 +49,14 @@ struct Timeb {
 };
 
 // A call may have waited in the host, where no order has been told of its end: the thread's time is then the
-// latest at which any other has acted.
+// latest at which any other has acted. In a handler that has interrupted a wait in the order, it is that of
+// the signal.
 void come_from_host(const ipc::Client& client) {
-  if (ipc::OrderedThread* const own = client.ordered()) thread_order().come_inside(*own);
+  ipc::OrderedThread* const own = client.ordered();
+  if (own == nullptr) return;
+  thread_order().come_inside(*own);
+  const bool has_signal = own->asked_signal != 0 || own->signal_to_come != 0;
+  if (own->mark != nullptr && has_signal) thread_order().advance(*own, own->asked_from.clock_ps);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
@@ -252,6 +253,13 @@ int wait_for_card(const ipc::Client& client, std::int64_t most_ps, Poll poll_hos
   return poll_host(&none);
 }
 
+// The bytes of a set that stand for so many files: the host uses no others, and the set may be no longer.
+std::size_t bytes_of_set(int count) {
+  constexpr std::size_t word_bits = 8 * sizeof(std::uint64_t);
+  const auto files = static_cast<std::size_t>(std::clamp(count, 0, FD_SETSIZE));
+  return (files + word_bits - 1) / word_bits * sizeof(std::uint64_t);
+}
+
 // Sets of files as the program gave them, for a second poll, and after a wait that a signal has ended: the
 // host leaves them as they are then.
 class FileSets {
@@ -259,12 +267,12 @@ class FileSets {
   FileSets(int count, fd_set* reads, fd_set* writes, fd_set* errors)
       : count_(std::clamp(count, 0, FD_SETSIZE)), given_{reads, writes, errors} {
     for (std::size_t i = 0; i < given_.size(); ++i) {
-      if (given_[i] != nullptr) saved_[i] = *given_[i];
+      if (given_[i] != nullptr) std::memcpy(&saved_[i], given_[i], bytes_of_set(count_));
     }
   }
   void restore() {
     for (std::size_t i = 0; i < given_.size(); ++i) {
-      if (given_[i] != nullptr) *given_[i] = saved_[i];
+      if (given_[i] != nullptr) std::memcpy(given_[i], &saved_[i], bytes_of_set(count_));
     }
   }
   // The same for poll(); no file stands for more than there is room for.
@@ -304,10 +312,11 @@ std::int64_t to_limit_ps(const timespec* limit) {
   return limit == nullptr ? end_of_time_ps : std::min(to_ps(*limit), end_of_time_ps - 1);
 }
 
-// What a call may leave out. The host reports memory that is none.
-template <typename... Objects>
-bool are_readable(const Objects*... objects) {
-  return (ipc::is_readable_or_none(objects) && ...);
+// Whether the sets that the call does not leave out are there. The host reports memory that is none.
+template <typename... Sets>
+bool are_sets(int count, const Sets*... sets) {
+  const std::size_t bytes = bytes_of_set(count);
+  return ((sets == nullptr || bytes == 0 || ipc::is_readable(sets, bytes)) && ...);
 }
 
 // The C library passes this much of a set of signals.
@@ -330,7 +339,7 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
   APENET_TIME_CALL;
   ipc::Client* client = clock_client();
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
-  const bool is_invalid = !are_readable(reads, writes, errors, timeout) ||
+  const bool is_invalid = !are_sets(count, reads, writes, errors) || !ipc::is_readable_or_none(timeout) ||
                           (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0));
   if (client == nullptr || is_invalid) {
     const HostPace pace(client);
@@ -379,7 +388,7 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
   ipc::Client* client = clock_client();
   static const auto real =
       next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
-  const bool is_invalid = !are_readable(reads, writes, errors) || !is_set_or_none(mask);
+  const bool is_invalid = !are_sets(count, reads, writes, errors) || !is_set_or_none(mask);
   if (client == nullptr || is_invalid || (timeout != nullptr && !is_valid(timeout))) {
     const HostPace pace(client);
     return real(count, reads, writes, errors, timeout, mask);

@@ -1,9 +1,11 @@
 // Calls that may wait in the host for something that the simulator does not know. Timers of the process run
 // in the host meanwhile, and their signals end the calls as on Linux (virtual_timers.hpp).
+#include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/msg.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -84,6 +86,18 @@ APENET_HOST_WAIT(ssize_t, msgrcv, (int queue, void* message, std::size_t bytes, 
                  (queue, message, bytes, type, flags))
 APENET_HOST_WAIT(int, msgsnd, (int queue, const void* message, std::size_t bytes, int flags),
                  (queue, message, bytes, flags))
+APENET_HOST_WAIT(ssize_t, splice,
+                 (int from, off64_t* from_offset, int to, off64_t* to_offset, std::size_t bytes,
+                  unsigned flags),
+                 (from, from_offset, to, to_offset, bytes, flags))
+APENET_HOST_WAIT(ssize_t, tee, (int from, int to, std::size_t bytes, unsigned flags),
+                 (from, to, bytes, flags))
+APENET_HOST_WAIT(ssize_t, vmsplice, (int file, const iovec* parts, std::size_t count, unsigned flags),
+                 (file, parts, count, flags))
+APENET_HOST_WAIT(ssize_t, sendfile, (int to, int from, off_t* offset, std::size_t bytes) noexcept,
+                 (to, from, offset, bytes))
+APENET_HOST_WAIT(ssize_t, sendfile64, (int to, int from, off64_t* offset, std::size_t bytes) noexcept,
+                 (to, from, offset, bytes))
 APENET_HOST_WAIT(ssize_t, mq_receive, (mqd_t queue, char* message, std::size_t bytes, unsigned* priority),
                  (queue, message, bytes, priority))
 APENET_HOST_WAIT(int, mq_send, (mqd_t queue, const char* message, std::size_t bytes, unsigned priority),

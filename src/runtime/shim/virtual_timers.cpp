@@ -55,11 +55,16 @@ bool is_first_thread() {
   return ipc::own_thread_id() == getpid();
 }
 
-// Another thread has sent the timer's signal to the first one: no time passes until that has handled it.
-void tell_first_thread(const VirtualTimer& timer) {
-  if (is_first_thread() || (timer.receiver != 0 && timer.receiver != getpid())) return;
-  if (const ipc::OrderedThread* const own = ordered_thread())
-    thread_order().ask_process(own->process, timer.signal, *own);
+// Sends the timer's signal. If another thread sends it to the first one, no time passes until that has
+// handled it, and the handler acts at the sender's time.
+void send_end(VirtualTimer& timer, const sigset_t& blocked) {
+  const bool is_for_first = !is_first_thread() && (timer.receiver == 0 || timer.receiver == getpid());
+  const ipc::OrderedThread* const own = is_for_first ? ordered_thread() : nullptr;
+  if (own == nullptr) return tell_end(timer, blocked);
+  thread_order().announce_signal(own->process, timer.signal, *own);
+  tell_end(timer, blocked);
+  thread_order().ask_process(own->process, timer.signal, *own);
+  thread_order().announce_signal(own->process, 0, *own);
 }
 
 }  // namespace
@@ -286,8 +291,7 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
         pass_ends(*timer, is_counted || ends > most_late_ends ? ends : 1);
         if (timer->kind == TimerKind::process || timer->kind == TimerKind::signal) {
           note_signal(*timer);
-          tell_end(*timer, after);
-          tell_first_thread(*timer);
+          send_end(*timer, after);
         }
         if (timer->is_in_host) {
           set_host_timer(*timer, {});
@@ -309,7 +313,10 @@ void VirtualTimers::run_in_host(VirtualTimer& timer) {
   const std::int64_t passed_ps = (ipc::host_now_ns() - pace_began_ns_) * ps_per_ns;
   const std::int64_t left_ps = timer.due_ps - pace_began_ps_ - passed_ps;
   timer.is_in_host = true;
-  set_host_timer(timer, {.left_ps = std::max(left_ps, ps_per_ns), .interval_ps = timer.interval_ps});
+  // The host gives a signal that the first thread blocks to another one. It lets them in a moment later.
+  constexpr std::int64_t moment_ps = 100'000 * ps_per_ns;
+  const std::int64_t least_ps = ipc::is_single_threaded() ? ps_per_ns : moment_ps;
+  set_host_timer(timer, {.left_ps = std::max(left_ps, least_ps), .interval_ps = timer.interval_ps});
 }
 
 // Takes over what the timer has done in the host. Returns when it last ended there, or -1 if it has not.
@@ -381,12 +388,13 @@ void VirtualTimers::begin_pace(ipc::Client& client) {
 
 // Signals may come before the thread waits.
 void VirtualTimers::expect_early_signals(const sigset_t& blocked) {
-  if (!ipc::is_single_threaded()) return;
+  if (!is_first_thread()) return WaitInterrupter::forget_in_first_thread();
   WaitInterrupter::forget_later();
   const std::int64_t passed_ns = ipc::host_now_ns() - pace_began_ns_;
   for_each([&](const VirtualTimer& timer) {
     const bool sends = timer.kind == TimerKind::process || timer.kind == TimerKind::signal;
-    if (!sends || !timer.is_in_host || timer.due_ps == never_ps) return;
+    const bool is_for_other = timer.receiver != 0 && timer.receiver != getpid();
+    if (!sends || is_for_other || !timer.is_in_host || timer.due_ps == never_ps) return;
     const std::int64_t after_ns = (timer.due_ps - pace_began_ps_) / ps_per_ns - passed_ns;
     WaitInterrupter::expect(timer.signal, std::max<std::int64_t>(after_ns, 0), blocked);
   });

@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static cpu_set_t first; /* the first core on which the process may run */
+static cpu_set_t every; /* all of them */
 
 static int differs(const cpu_set_t* from) {
   return !CPU_EQUAL(from, &first);
@@ -36,15 +38,18 @@ static void* is_set(void* given) {
   return NULL;
 }
 
-static int count_wrong_of_other(int by_number) {
+enum Way { by_name, by_number, by_both };
+
+static int count_wrong_of_other(enum Way way) {
   struct Other other = {.wrong = 0};
   pthread_t thread;
   cpu_set_t cores;
   pthread_barrier_init(&other.meeting, NULL, 2);
   pthread_create(&thread, NULL, is_set, &other);
   pthread_barrier_wait(&other.meeting);
-  other.wrong += by_number ? sched_setaffinity(other.number, sizeof first, &first) != 0
-                           : pthread_setaffinity_np(thread, sizeof first, &first) != 0;
+  if (way == by_both) other.wrong += sched_setaffinity(other.number, sizeof every, &every) != 0;
+  other.wrong += way == by_number ? sched_setaffinity(other.number, sizeof first, &first) != 0
+                                  : pthread_setaffinity_np(thread, sizeof first, &first) != 0;
   for (int i = 0; i < 200; ++i) {
     MPI_Barrier(MPI_COMM_WORLD);
     other.wrong += sched_getaffinity(other.number, sizeof cores, &cores) != 0 || differs(&cores);
@@ -56,14 +61,38 @@ static int count_wrong_of_other(int by_number) {
   return other.wrong;
 }
 
-int main(void) {
-  MPI_Init(NULL, NULL);
-  cpu_set_t cores;
-  sched_getaffinity(0, sizeof cores, &cores);
-  for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&first) == 0; ++i) {
-    if (CPU_ISSET(i, &cores)) CPU_SET(i, &first);
+/* Before MPI_Init, and in a copy of the process. */
+static int count_wrong_of_early(void) {
+  struct Other other = {.wrong = 0};
+  pthread_t thread;
+  int status = 0;
+  pthread_barrier_init(&other.meeting, NULL, 2);
+  pthread_create(&thread, NULL, is_set, &other);
+  pthread_barrier_wait(&other.meeting);
+  other.wrong += sched_setaffinity(other.number, sizeof every, &every) != 0;
+  other.wrong += pthread_setaffinity_np(thread, sizeof first, &first) != 0;
+  pthread_barrier_wait(&other.meeting);
+  pthread_barrier_wait(&other.meeting);
+  pthread_join(thread, NULL);
+  other.wrong += pthread_setaffinity_np(pthread_self(), sizeof first, &first) != 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    inherits(&status);
+    _exit(status);
   }
-  int wrong = count_wrong_of_other(0) + count_wrong_of_other(1);
+  other.wrong += waitpid(child, &status, 0) != child || status != 0;
+  other.wrong += pthread_setaffinity_np(pthread_self(), sizeof every, &every) != 0;
+  return other.wrong;
+}
+
+int main(void) {
+  sched_getaffinity(0, sizeof every, &every);
+  for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&first) == 0; ++i) {
+    if (CPU_ISSET(i, &every)) CPU_SET(i, &first);
+  }
+  int wrong = count_wrong_of_early();
+  MPI_Init(NULL, NULL);
+  wrong += count_wrong_of_other(by_name) + count_wrong_of_other(by_number) + count_wrong_of_other(by_both);
   pthread_t thread;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
