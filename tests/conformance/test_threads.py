@@ -121,6 +121,22 @@ def test_threads_that_all_send_probe_and_receive_repeat(apenet, build, tmp_path,
     assert runs[0].stdout.count("thread") == ranks * 8 * 4
 
 
+# Blocking sends beyond what the interface injects, and probes, spin in Open MPI for a lock in memory, and the host
+# decides who gets it (docs/limits.md): kinds 0, 2 and 3 of drawn_mix.c.
+@pytest.mark.parametrize(("compiler", "skipped"), [(None, 0), (OPENMPI_MPICC, 0b1101)], ids=["mpich", "openmpi"])
+@pytest.mark.parametrize(("seed", "threads"), [(3, 3), (6, 4)])
+def test_drawn_mixes_of_threads_repeat(apenet, tmp_path, compiler, skipped, seed, threads):
+    program = tmp_path / "drawn_mix"
+    mpicc = compiler or Path(sys.executable).parent / "mpicc"
+    subprocess.run([mpicc, "-pthread", HERE / "threads" / "drawn_mix.c", "-o", program], check=True)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", program, str(seed), str(threads), "40", str(skipped))
+    runs = [apenet(*command) for _ in range(3)]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert WARNING not in runs[0].stderr
+    assert runs[0].stdout.count("ends at") == 2 * threads
+    assert {run.stdout for run in runs} == {runs[0].stdout}
+
+
 @pytest.mark.parametrize("other", ["thread", "process"])
 @pytest.mark.parametrize("first", ["clock", "message", "sleep"])
 def test_what_came_before_the_first_thread_or_process_is_in_order(apenet, tmp_path, first, other):

@@ -165,7 +165,7 @@ void ThreadOrder::leave_call(OrderedThread& own, std::int64_t clock_ps) {
   --own.call_depth;
   if (own.call_depth > 0) return;
   own.owes_way = false;
-  leave(own, clock_ps);
+  leave(own, clock_ps, true);
 }
 
 // Whether the thread begins an action: it may be in one.

@@ -189,8 +189,8 @@ class ThreadOrder {
     own.gives_way = true;
     own.owes_way = false;
   }
-  // Likewise, but in a call a thread does so before its next action without the locks that it has taken there,
-  // or when it yields again: others would only wait for the locks, of which some are in memory.
+  // Likewise, but a thread that has taken locks in its call does so before its first action without them, or
+  // when it yields again: others would only wait for the locks.
   static void yield_without_locks(OrderedThread& own);
   // Within an action: the thread has taken a lock, or has given one free.
   static void note_lock(OrderedThread& own, bool has_taken);
@@ -282,7 +282,7 @@ class ThreadOrder {
   void note_settled();
   [[nodiscard]] bool begins(OrderedThread& own, const Guard& guard);
   [[nodiscard]] bool is_one_before(const OrderedThread& own);
-  void yield_in_vain(OrderedThread& own);
+  void step_to_others(OrderedThread& own);
   void queue_behind_others(OrderedThread& own);
   void settle_before_step(OrderedThread& own);
   void give_way(OrderedThread& own);

@@ -375,7 +375,8 @@ bool ThreadOrder::must_yield(const OrderedThread& own) {
   return yields;
 }
 
-// Whether another thread may act at this time that does something else than to yield, or to poll in vain.
+// Whether another thread may act at this time that does something else than to yield, or to poll without
+// effect.
 bool ThreadOrder::is_one_before(const OrderedThread& own) {
   bool is = false;
   for_each([&](const OrderedThread& other) {
@@ -387,7 +388,7 @@ bool ThreadOrder::is_one_before(const OrderedThread& own) {
 }
 
 // It has yielded many times in a row while nothing was posted or taken. All others have settled.
-void ThreadOrder::yield_in_vain(OrderedThread& own) {
+void ThreadOrder::step_to_others(OrderedThread& own) {
   if (is_one_before(own)) {
     own.idle_yields = 0;
     return;
@@ -407,7 +408,7 @@ void ThreadOrder::yield_in_vain(OrderedThread& own) {
 void ThreadOrder::queue_behind_others(OrderedThread& own) {
   if (std::exchange(own.yielded_at, progress()) != progress()) own.idle_yields = 0;
   if (own.idle_yields == 0) own.idle_since_ps = own.key.clock_ps;
-  if (++own.idle_yields > idle_yields_of_step) yield_in_vain(own);
+  if (++own.idle_yields > idle_yields_of_step) step_to_others(own);
   for_each([&](const OrderedThread& other) {
     if (&other != &own && may_act(other) && other.settled_key.clock_ps == own.key.clock_ps)
       own.key.round = std::max(own.key.round, other.settled_key.round);
@@ -423,7 +424,7 @@ void ThreadOrder::settle_before_step(OrderedThread& own) {
 }
 
 void ThreadOrder::yield_without_locks(OrderedThread& own) {
-  if (own.call_depth == 0 || own.owes_way) return yield(own);
+  if (own.call_depth == 0 || own.locks == 0 || own.owes_way) return yield(own);
   own.owes_way = true;
 }
 
