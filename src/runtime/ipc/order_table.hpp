@@ -122,8 +122,9 @@ struct OrderedThread {
   int signal_at_check =
       0;             // came while it looked again for what it waits for: ends the wait if that is not there
   int ended_by = 0;  // the signal that has ended its last wait; 0: not known
-  const ParkMark* mark = nullptr;            // on its stack, while it waits
-  std::uint32_t program_actions = 0;         // the program's own actions since the clock last moved
+  const ParkMark* mark = nullptr;     // on its stack, while it waits
+  std::uint32_t program_actions = 0;  // the program's own actions at this time
+  std::int64_t counted_at_ps = 0;
   std::uint32_t depth = 0;                   // depth of actions within an action, or in a signal's handler
   std::atomic<std::uint32_t> call_depth{0};  // depth of enter_call(); others read it
   bool lives_in_call = false;                // a thread of such a library: its life is one call

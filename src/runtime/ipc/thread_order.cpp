@@ -299,13 +299,11 @@ void ThreadOrder::leave_no_trace(OrderedThread& own) {
 
 void ThreadOrder::end_action(OrderedThread& own, std::int64_t clock_ps, bool is_of_program) {
   if (own.acts != ThreadActs::acting) return;
-  if (clock_ps == own.key.clock_ps && is_of_program && ++own.program_actions >= most_actions)
-    clock_ps += actions_take_ps;
+  clock_ps = std::max(clock_ps, own.key.clock_ps);
+  if (std::exchange(own.counted_at_ps, clock_ps) != clock_ps) own.program_actions = 0;
+  if (is_of_program && ++own.program_actions >= most_actions) clock_ps += actions_take_ps;
   const bool has_moved = clock_ps > own.key.clock_ps;
-  if (has_moved) {
-    own.key = {.clock_ps = clock_ps, .round = 0, .number = own.key.number};
-    own.program_actions = 0;
-  }
+  if (has_moved) own.key = {.clock_ps = clock_ps, .round = 0, .number = own.key.number};
   if (std::exchange(own.gives_way, false)) {
     queue_behind_others(own);
   } else if (!has_moved) {

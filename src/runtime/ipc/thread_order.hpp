@@ -58,7 +58,8 @@ class ThreadOrder {
   void ask_for_host(HostMayAct host_may_act) { host_may_act_ = host_may_act; }
   // Whether the process has a handler for this signal. While it has none at all, no signal interrupts a wait.
   void note_handler(int signal, bool has_one) {
-    const std::uint64_t bit = std::uint64_t{1} << (static_cast<unsigned>(signal - 1) % 64);
+    if (signal < 1 || signal > 64) return;
+    const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(signal - 1);
     if (has_one) {
       handled_signals_.fetch_or(bit, std::memory_order_relaxed);
     } else {

@@ -43,6 +43,7 @@ OrderedThread* ThreadOrder::create(OrderedThread* creator) {
   Guard guard(*this);
   OrderedThread* const fresh = add(creator == nullptr ? now_ps() : creator->key.clock_ps);
   if (fresh != nullptr && creator != nullptr) fresh->key.round = creator->key.round;
+  if (fresh != nullptr) fresh->settled_key = fresh->key;
   return fresh;
 }
 

@@ -124,6 +124,11 @@ class ThreadOrder::Guard {
     const bool is_handled = handling.handler != reinterpret_cast<std::uintptr_t>(SIG_DFL) &&
                             handling.handler != reinterpret_cast<std::uintptr_t>(SIG_IGN);
     SignalSet blocked = before_;
+    if (!keeps_signals_) {
+      const SignalSet* const unchanged = nullptr;
+      host_call(SYS_rt_sigprocmask, SIG_BLOCK, unchanged, reinterpret_cast<std::uint64_t>(&blocked),
+                as_argument(sizeof blocked));
+    }
     if (blocked_in_wait != nullptr) std::memcpy(&blocked, blocked_in_wait, sizeof blocked);
     return is_handled && (blocked >> static_cast<unsigned>(signal - 1) & 1U) == 0;
   }

@@ -67,6 +67,7 @@ OrderedThread* ThreadOrder::create_process(const OrderedThread& creator) {
   OrderedThread* const fresh = add(creator.key.clock_ps);
   if (fresh == nullptr) return nullptr;
   fresh->key.round = creator.key.round;
+  fresh->settled_key = fresh->key;
   fresh->process = 0;
   fresh->parent = own_process();
   fresh->leads = true;
@@ -332,6 +333,7 @@ void ThreadOrder::note_stopped(std::uint32_t process, bool by_itself) {
     thread.is_stopped = true;
     thread.has_stopped_itself = by_itself;
   });
+  note_settled();
   dispatch();
 }
 
@@ -352,6 +354,7 @@ void ThreadOrder::note_continued(std::uint32_t process, const OrderedThread& fro
     const std::uint32_t number = thread.key.number;
     thread.key = std::max(thread.key, from.key);
     thread.key.number = number;
+    thread.settled_key = thread.key;
   });
   dispatch();
 }

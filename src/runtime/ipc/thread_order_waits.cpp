@@ -21,7 +21,7 @@ bool ThreadOrder::is_between_actions_of_call(const OrderedThread& thread) {
 OrderedThread* ThreadOrder::first_running(const OrderedThread* besides) {
   OrderedThread* first = nullptr;
   for_each([&](OrderedThread& thread) {
-    const bool runs = thread.acts == ThreadActs::running && &thread != besides;
+    const bool runs = thread.acts == ThreadActs::running && !thread.is_stopped && &thread != besides;
     if (runs && (first == nullptr || thread.key < first->key)) first = &thread;
   });
   return first;
@@ -111,6 +111,7 @@ void ThreadOrder::begin_file_change(const OrderedThread& own) {
 void ThreadOrder::release_at_file(OrderedThread& thread, ActionKey from) {
   from.number = thread.key.number;
   thread.key = std::max(thread.key, from);
+  thread.settled_key = thread.key;
   thread.acts = ThreadActs::running;
   thread.checks = 0;
   thread.cpu_ns = -1;

@@ -23,7 +23,7 @@ struct Setting {
   cpu_set_t cores{};
 };
 
-// A thread that finds no room has the host's answers.
+// A thread that finds none free has the host's answers.
 struct Settings {
   std::atomic_flag lock;
   bool is_in_use = false;
@@ -88,6 +88,11 @@ pid_t id_of_number(pid_t thread) {
   return is_here ? thread : 0;
 }
 
+// The entries of threads that have ended.
+void free_ended() {
+  for (Setting& one : settings.all) one.thread = id_of_number(one.thread);
+}
+
 void set(pid_t thread, const cpu_set_t& given) {
   static const int follows_forks = pthread_atfork(begin_fork, nullptr, become_child);
   static_cast<void>(follows_forks);
@@ -96,6 +101,10 @@ void set(pid_t thread, const cpu_set_t& given) {
   settings.is_in_use = true;
   Setting* setting = settings.find(thread);
   if (setting == nullptr) setting = settings.find(0);
+  if (setting == nullptr) {
+    free_ended();
+    setting = settings.find(0);
+  }
   if (setting != nullptr) *setting = {.thread = thread, .cores = cores};
 }
 

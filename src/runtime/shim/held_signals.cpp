@@ -65,9 +65,11 @@ bool is_of_mpi_library(sighandler_t handler) {
   if (dladdr(reinterpret_cast<const void*>(handler), &image) == 0 || image.dli_fname == nullptr) return false;
   const std::string_view path = image.dli_fname;
   const std::string_view file = path.substr(path.rfind('/') + 1);
-  constexpr std::array<std::string_view, 3> libraries{"libmpi", "libucs", "libopen-pal"};
-  return std::any_of(libraries.begin(), libraries.end(),
-                     [file](std::string_view name) { return file.substr(0, name.size()) == name; });
+  constexpr std::array<std::string_view, 4> libraries{"libmpi", "libmpich", "libucs", "libopen-pal"};
+  return std::any_of(libraries.begin(), libraries.end(), [file](std::string_view name) {
+    const std::string_view rest = file.substr(std::min(name.size(), file.size()));
+    return file.substr(0, name.size()) == name && (rest.starts_with('.') || rest.starts_with('-'));
+  });
 }
 
 // While a handler is set: the order of threads knows of it no later than the host, and forgets it no earlier.

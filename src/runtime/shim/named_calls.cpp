@@ -33,6 +33,7 @@
 #include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/direct_calls.hpp"
+#include "runtime/shim/held_signals.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/sent_signals.hpp"
 
@@ -286,6 +287,11 @@ long process_call(long number, const CallWords& given) {
       return OWN(kill)(given.number(0), given.number(1));
     case SYS_tgkill:
       return OWN(tgkill)(given.number(0), given.number(1), given.number(2));
+    case SYS_rt_sigaction: {
+      if (given.word(3) != kernel_set_bytes) return failed(EINVAL);
+      const long result = change_action(given.number(0), given.pointer(1), given.pointer(2));
+      return result < 0 ? failed(static_cast<int>(-result)) : result;
+    }
     case SYS_rt_sigqueueinfo:
     case SYS_rt_tgsigqueueinfo:
       return queue(number, given);
