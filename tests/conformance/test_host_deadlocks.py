@@ -119,6 +119,13 @@ def test_each_way_to_wait_in_the_host_for_ever_is_reported(apenet, build, tmp_pa
     assert wrong == []
 
 
+def test_the_rank_that_has_a_shared_lock_is_named(apenet, build):
+    done = apenet("run", "-n", "3", "--ranks-per-node", "3", "--", build(FAILING / "shared_lock.c"))
+    assert done.returncode == 1, done.stderr
+    assert "ranks 0, 2: waits in pthread_mutex_lock, for a lock that rank 1 holds" in done.stderr
+    assert "rank 1: waits in pthread_mutex_lock, for a lock that thread 1 holds" in done.stderr
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_rank_may_sleep_for_ever_before_and_after_mpi(run, when):
     done = run("join", when)

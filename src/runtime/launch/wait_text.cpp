@@ -65,7 +65,7 @@ std::string name_numbers(const std::vector<std::uint32_t>& numbers) {
 }
 
 // What a thread has that another one waits for: "thread 2 holds" of the same process, "process 'a.out' (2)
-// holds" of another one; empty if it is not known.
+// holds" or "rank 2 holds" of another one; empty if it is not known.
 std::string holder_of(int process_id, int thread_id, const std::vector<int>& rank_processes) {
   if (thread_id == 0) return {};
   if (const auto number = number_of(process_id, thread_id))
@@ -74,7 +74,11 @@ std::string holder_of(int process_id, int thread_id, const std::vector<int>& ran
   const std::map<int, std::uint32_t> family = families(rank_processes);
   if (holder == 0 || has_ended(holder)) return "a thread or process held that has ended";
   if (!family.contains(holder)) return {};
-  if (holder == rank_processes[family.at(holder)]) return "the process of the rank holds";
+  if (const std::uint32_t rank = family.at(holder); holder == rank_processes[rank]) {
+    const auto own = family.find(process_id);
+    const bool is_same = own != family.end() && own->second == rank;
+    return (is_same ? "the process of the rank" : "rank " + std::to_string(rank)) + " holds";
+  }
   const std::vector<int> namesakes = namesakes_of(holder, family, rank_processes);
   const auto at = std::find(namesakes.begin(), namesakes.end(), holder);
   if (at == namesakes.end()) return {};
