@@ -1,4 +1,4 @@
-// What a run reads of its machine: the use of links, ports, engines and buses, counters and warnings.
+// The use of links, ports, engines and buses, counters and warnings: a run reads them from its machine.
 #include <string>
 #include <utility>
 #include <vector>
