@@ -19,8 +19,8 @@ inline int futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, 
   return host_call(SYS_futex, &word, FUTEX_WAIT, expected, timeout);
 }
 
-inline void futex_wake(std::atomic<std::uint32_t>& word) {
-  host_call(SYS_futex, &word, FUTEX_WAKE, INT_MAX);
+inline void futex_wake(std::atomic<std::uint32_t>& word, int most = INT_MAX) {
+  host_call(SYS_futex, &word, FUTEX_WAKE, most);
 }
 
 }  // namespace apenet::ipc

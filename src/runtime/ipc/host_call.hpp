@@ -12,6 +12,11 @@
 #include <ctime>
 #include <type_traits>
 
+// The shim defines it (shim/direct_calls.cpp). In a process whose direct calls are caught: the C library's
+// syscall(), whose call is not caught; else nullptr.
+using ApenetSystemCall = long (*)(long, ...);
+extern "C" __attribute__((weak)) ApenetSystemCall apenet_uncaught_call();
+
 namespace apenet::ipc {
 
 // Stands before each system call of the simulator's own, so that the shim does not take it for the program's
@@ -22,11 +27,25 @@ namespace apenet::ipc {
 #define APENET_OWN_CALL "mov x8, x8\n\t"
 #endif
 
+// The register's value for an argument of a system call.
+template <typename Value>
+inline std::int64_t as_word(Value value) {
+  if constexpr (std::is_integral_v<Value> || std::is_enum_v<Value>) {
+    return static_cast<std::int64_t>(value);
+  } else {  // also nullptr
+    return reinterpret_cast<std::int64_t>(value);
+  }
+}
+
 // Makes a system call without calling any interposed function.
 template <typename First, typename Second>
 inline int host_call(long number, First first, Second second, std::uint64_t third = 0,
                      const void* fourth = nullptr, std::uint64_t fifth = 0, std::uint64_t sixth = 0) {
 #if defined(__x86_64__)
+  if (apenet_uncaught_call != nullptr) {
+    if (const ApenetSystemCall call = apenet_uncaught_call(); call != nullptr) [[unlikely]]
+      return static_cast<int>(call(number, as_word(first), as_word(second), third, fourth, fifth, sixth));
+  }
   std::int64_t result = 0;
   register const void* const r10 __asm__("r10") = fourth;
   register const std::uint64_t r8 __asm__("r8") = fifth;
@@ -36,15 +55,8 @@ inline int host_call(long number, First first, Second second, std::uint64_t thir
                    : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10), "r"(r8), "r"(r9)
                    : "rcx", "r11", "memory");
 #elif defined(__aarch64__)
-  const auto word = [](auto value) {
-    if constexpr (std::is_integral_v<decltype(value)> || std::is_enum_v<decltype(value)>) {
-      return static_cast<std::int64_t>(value);
-    } else {  // also nullptr
-      return reinterpret_cast<std::int64_t>(value);
-    }
-  };
-  const std::int64_t first_word = word(first);  // before the registers are in use
-  const std::int64_t second_word = word(second);
+  const std::int64_t first_word = as_word(first);  // before the registers are in use
+  const std::int64_t second_word = as_word(second);
   register std::int64_t result __asm__("x0") = first_word;
   register const std::int64_t x1 __asm__("x1") = second_word;
   register const std::uint64_t x2 __asm__("x2") = third;

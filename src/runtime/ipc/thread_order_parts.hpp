@@ -93,7 +93,7 @@ class ThreadOrder::Guard {
     std::atomic<std::uint32_t>* const granted = std::exchange(order_.granted_, nullptr);
     order_.holder_.store(pthread_t{}, std::memory_order_relaxed);
     is_locked_ = false;
-    if ((table_.lock.exchange(0) & OrderTable::has_waiters) != 0) futex_wake(table_.lock);
+    if ((table_.lock.exchange(0) & OrderTable::has_waiters) != 0) futex_wake(table_.lock, 1);
     if (granted != nullptr) futex_wake(*granted);
     if (!keeps_signals_) return;
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, &before_, 0, as_argument(sizeof before_));

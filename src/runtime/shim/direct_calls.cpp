@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/ipc/client.hpp"
+#include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/direct_code.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -16,6 +17,8 @@ constinit thread_local char apenet_has_loaded = 0;
 
 namespace apenet::shim {
 namespace {
+
+constinit std::atomic<ApenetSystemCall> uncaught_call{nullptr};
 
 // What the process has noted, also before it is a rank.
 constinit std::atomic<std::uint32_t> uncaught_calls{0};
@@ -31,6 +34,10 @@ void publish_uncaught() {
 }
 
 }  // namespace
+
+APENET_EXPORT ApenetSystemCall apenet_uncaught_call() {
+  return uncaught_call.load(std::memory_order_relaxed);
+}
 
 void note_uncaught(ipc::UncaughtCall what) {
   uncaught_calls |= bit_of(what);
@@ -56,7 +63,6 @@ void note_uncaught(ipc::UncaughtCall what) {
 #include <span>
 #include <utility>
 
-#include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/answer_stack.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/computation.hpp"
@@ -288,6 +294,8 @@ void begin_to_catch() {
   if (set_dispatch_of_thread(dispatch_on) != 0) return note_uncaught(ipc::UncaughtCall::all);
   is_caught = true;
   catching.is_on = true;
+  const auto call = reinterpret_cast<ApenetSystemCall>(next_symbol("syscall"));
+  if (catching.library.holds(reinterpret_cast<std::uint64_t>(call))) uncaught_call = call;
   pthread_atfork(nullptr, nullptr, [] {
     is_caught = false;
     catch_direct_calls();
