@@ -85,6 +85,15 @@ def test_datagrams_and_waits_for_several_sockets(compile_native):
 
 
 @needs_stack
+@pytest.mark.parametrize("most_ms", [-1, 5000])
+def test_a_set_may_get_files_while_a_thread_waits_for_it(compile_native, most_ms):
+    program = compile_native("sockets/growing_set.c")
+    first, second = (run([program, str(most_ms)], "my-cluster", n=1) for _ in range(2))
+    assert first.stdout == b"1 ready, file 1, after 0.020 s\n1 ready, file 2, after 0.030 s\n"
+    assert (first.stdout, first.trace_hash) == (second.stdout, second.trace_hash)
+
+
+@needs_stack
 @pytest.mark.parametrize("how", ["syscall()", pytest.param("the instruction", marks=needs_dispatch)])
 @pytest.mark.parametrize("source, arguments", [("stream.c", ["100000"]), ("readiness.c", [])])
 def test_calls_by_number_do_as_those_by_name(compile_native, tmp_path, source, arguments, how):

@@ -394,8 +394,25 @@ APENET_SOCKETS_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_s
 
 APENET_SOCKETS_EXPORT int epoll_ctl(int epoll, int operation, int file, epoll_event* event) noexcept {
   static const auto real = next<decltype(&::epoll_ctl)>("epoll_ctl");
-  return is_simulated(file) ? control_set(epoll, operation, file, event)
-                            : real(epoll, operation, file, event);
+  if (!is_simulated(file)) return real(epoll, operation, file, event);
+  const int result = control_set(epoll, operation, file, event);
+  const int error = errno;
+  if (Caller* const caller = result == 0 ? Caller::instance() : nullptr; caller != nullptr)
+    caller->client().note_changed_set();
+  errno = error;
+  return result;
+}
+
+// The shim calls these (runtime/shim/own_files.hpp).
+APENET_SOCKETS_EXPORT bool apenet_set_has_sockets(int epoll) {
+  return has_sockets(epoll);
+}
+
+APENET_SOCKETS_EXPORT int apenet_wait_for_set(int epoll, epoll_event* events, int count, std::int64_t most_ps,
+                                              const sigset_t* mask) {
+  const Masked masked(mask);
+  return masked.wait(most_ps,
+                     [&](std::int64_t left_ps) { return wait_for_set(epoll, events, count, left_ps); });
 }
 
 APENET_SOCKETS_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {

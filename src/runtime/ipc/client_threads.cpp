@@ -119,6 +119,14 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
   return until_ps - woken_ps;
 }
 
+void Client::note_changed_set() {
+  OrderedThread* const own = ordered();
+  if (own == nullptr || !order_->has_started()) return;
+  order_->enter(*own);
+  order_->tell_readers(*own);
+  order_->leave(*own, true);
+}
+
 std::int64_t Client::next_other_ps(OrderedThread& own) {
   if (!order_->has_started()) return never_ps;
   order_->settle_others(own);

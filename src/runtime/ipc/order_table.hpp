@@ -2,6 +2,8 @@
 // that they share. ThreadOrder changes it; its order is that of docs/internals/threads.md.
 #pragma once
 
+#include <poll.h>
+
 #include <array>
 #include <atomic>
 #include <compare>
@@ -65,10 +67,14 @@ struct ThreadWord {
       0};  // host id of the thread that acts first, has the lock, or is joined; 0: unknown
 };
 
+inline constexpr pollfd no_file{.fd = -1, .events = 0, .revents = 0};
+
 // For what a blocked thread waits in the host, where a thread that is in no order may make it ready.
 class HostReadiness {
  public:
   [[nodiscard]] virtual bool is_there() = 0;
+  // If it is whether this file is ready; else no_file.
+  [[nodiscard]] virtual pollfd only_file() const { return no_file; }
 
  protected:
   ~HostReadiness() = default;
@@ -147,6 +153,7 @@ struct OrderedThread {
                             // that it joins; 0: not known
   bool awaits_process = false;         // for the end of one
   HostReadiness* readiness = nullptr;  // checked now and then; nullptr: only threads of the order wake it
+  pollfd awaited_file = no_file;       // the only one of `readiness`, or the last one
   OrderObject taking;                  // ThreadActs::at_gate: the object at which it has been woken
   bool is_paced = false;               // its wait has a limit in the host only because another thread may act
   // Its last empty poll, in a library that waits: ThreadOrder::progress_, its ticket, and that of the poll
@@ -186,8 +193,10 @@ struct OrderTable {
   std::atomic<std::int64_t> now_ps{0};
   std::atomic<std::uint64_t> progress{1};
   std::uint64_t tickets = 0;
-  std::uint32_t acting = 0;    // its place, from 1
-  bool is_settling = false;    // the thread that acts waits in settle_others()
+  std::uint32_t acting = 0;  // its place, from 1
+  bool is_settling = false;  // the thread that acts waits in settle_others()
+  std::int64_t ends_checked_ns =
+      0;                       // by the host's clock: when a thread has last asked for ends of processes
   std::int64_t passed_ns = 0;  // real time that limited waits have taken, since a thread was last woken
   std::uint8_t files = 0;      // an object: files that only these processes make ready
   std::array<OrderedThread, most_threads> threads{};

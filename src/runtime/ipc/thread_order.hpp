@@ -207,6 +207,8 @@ class ThreadOrder {
   void ask(pthread_t thread, int signal, const OrderedThread& from);
   // As announce_signal(), for a thread of this process.
   void announce(pthread_t thread, int signal, const OrderedThread& from);
+  // Within an action that has changed a set of files: those of this process that wait for files look again.
+  void tell_readers(const OrderedThread& from);
   // Who has been woken at the object and has not acted since; nullptr: nobody. It takes a lock first:
   // otherwise those that take it again and again could keep it from one that waits.
   [[nodiscard]] OrderedThread* first_to_take(const void* object);
@@ -310,6 +312,8 @@ class ThreadOrder {
   [[nodiscard]] bool is_being_changed(const OrderedThread& own);
   [[nodiscard]] bool is_hopeless(const OrderedThread& own);
   [[nodiscard]] bool may_end_with_process(const OrderedThread& own) const;
+  [[nodiscard]] bool waits_on(const OrderedThread& thread);
+  [[nodiscard]] bool asks_for_ends(const OrderedThread& own);
   [[nodiscard]] std::size_t index_of(const OrderedThread& thread) const {
     return static_cast<std::size_t>(&thread - table_->threads.data());
   }

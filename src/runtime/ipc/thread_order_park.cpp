@@ -12,6 +12,8 @@ namespace apenet::ipc {
 namespace {
 
 constexpr std::int64_t idle_pause_ns = 500'000'000;
+// A thread that waits for files, and leaves it to others to ask for the ends of processes, looks so often.
+constexpr std::int64_t reserve_pause_ns = 50'000'000;
 
 class Mark {
  public:
@@ -59,6 +61,22 @@ bool ThreadOrder::awaits_file_of_other(const OrderedThread& own) {
 // Processes close files when they end, and may leave the locks that they have.
 bool ThreadOrder::may_end_with_process(const OrderedThread& own) const {
   return own.object == name_of(files()) || own.object.is_shared();
+}
+
+// Two of the threads that wait for files ask for the ends of processes, of two processes, since one of these
+// may end itself. With a hundred threads, /proc would cost more than all that they do.
+bool ThreadOrder::asks_for_ends(const OrderedThread& own) {
+  const OrderedThread* first = nullptr;
+  const OrderedThread* second = nullptr;
+  for_each([&](const OrderedThread& thread) {
+    if (thread.acts != ThreadActs::blocked || !may_end_with_process(thread)) return;
+    if (first == nullptr) {
+      first = &thread;
+    } else if (second == nullptr && thread.process != first->process) {
+      second = &thread;
+    }
+  });
+  return &own == first || &own == second;
 }
 
 // Nobody can act before a thread comes back from outside: maybe a deadlock, which the simulator finds if the
@@ -133,7 +151,8 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     const std::uint32_t before = word.load();
     const bool is_next = table_->acting == 0 && first_to_wait() == &own;
     // Nobody but those who wait sees that a process has ended.
-    const bool awaits_end = own.awaits_process || may_end_with_process(own);
+    const bool is_at_file = has_processes() && may_end_with_process(own);
+    const bool awaits_end = own.awaits_process || (is_at_file && asks_for_ends(own));
     const bool is_file_next = awaits_file_of_other(own);
     const bool awaits_call = own.acts == ThreadActs::at_gate && table_->acting != 0 &&
                              is_between_actions_of_call(*acting()) && first_to_wait() == &own;
@@ -148,6 +167,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     timespec pause = pause_of(is_hopeless(own)                  ? 0
                               : checks                          ? pause_ns
                               : own.acts == ThreadActs::at_gate ? most_pause_ns
+                              : is_at_file                      ? reserve_pause_ns
                               : is_idle || own.is_paced         ? idle_pause_ns
                                                                 : 0);
     const bool lets_pass = is_next && awaited() == &own;
@@ -197,7 +217,8 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       unblock(own, own.ended_by != 0 ? own.asked_from : ActionKey{.clock_ps = now_ps()}, Woken::interrupted);
       dispatch();
     } else if (own.acts == ThreadActs::blocked && own.readiness != nullptr &&
-               (!checks || has_checked_long()) && !is_being_changed(own) && own.readiness->is_there()) {
+               ((!checks && !is_at_file) || has_checked_long()) && !is_being_changed(own) &&
+               own.readiness->is_there()) {
       table_->has_overtaken = true;
       own.ends = WaitEnds::by_thread;
       unblock(own, {.clock_ps = now_ps()}, Woken::signalled);

@@ -20,6 +20,9 @@ constexpr std::uint64_t end_of_child = 1;
 constexpr timespec join_pause{.tv_sec = 0, .tv_nsec = 100'000};
 constexpr int most_join_pauses = 20'000;
 
+// If those have ended that ask for the ends of processes, others do after this time.
+constexpr std::int64_t most_unasked_ns = 100'000'000;
+
 // The first thread of the rank, or of a process that another one has started.
 bool is_first(const OrderedThread& thread) {
   return thread.leads || thread.key.number == 0;
@@ -204,7 +207,6 @@ Woken ThreadOrder::await_end(OrderedThread& own, std::uint32_t process, std::int
   own.woken = Woken::no;
   own.ends = WaitEnds::by_signal;
   if (is_acting(own)) table_->acting = 0;
-  wake_readers(own.key);
   dispatch();
   return park(own, guard);
 }
@@ -467,8 +469,11 @@ void ThreadOrder::check_ended(const OrderedThread& own) {
   const OrderedThread* const acts = acting();
   if (acts != nullptr && acts->process != own_process() && has_process_ended(acts->process))
     note_process_ended(acts->process);
-  const bool awaits_any = may_end_with_process(own);
+  const std::int64_t now_ns = host_now_ns();
+  const bool awaits_any = may_end_with_process(own) &&
+                          (asks_for_ends(own) || now_ns - table_->ends_checked_ns >= most_unasked_ns);
   if (!own.awaits_process && !awaits_any) return;
+  if (awaits_any) table_->ends_checked_ns = now_ns;
   std::array<std::uint32_t, 64> ended{};
   std::size_t count = 0;
   for_each([&](const OrderedThread& thread) {

@@ -215,6 +215,7 @@ Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t de
   own.deadline_ps = deadline_ps;
   own.owner = place_of(owner);
   own.readiness = readiness;
+  own.awaited_file = readiness == nullptr ? no_file : readiness->only_file();
   own.woken = Woken::no;
   own.ends = ends;
   if (is_acting(own)) table_->acting = 0;
@@ -251,12 +252,21 @@ std::uint32_t ThreadOrder::wake(const void* object, std::uint32_t most, const Or
   return woken;
 }
 
+// Whether the thread, one of this process, would find that the only file for which it waits is not ready.
+bool ThreadOrder::waits_on(const OrderedThread& thread) {
+  if (thread.awaited_file.fd < 0 || thread.process != own_process()) return false;
+  pollfd file = thread.awaited_file;
+  return poll_now(&file, 1) == 0;
+}
+
 std::uint32_t ThreadOrder::wake_blocked(OrderObject object, std::uint32_t most, const ActionKey& from) {
   std::uint32_t woken = 0;
+  const bool is_at_files = object == name_of(files());
   while (woken < most) {
     OrderedThread* first = nullptr;
     for_each([&](OrderedThread& thread) {
       const bool is_there = thread.acts == ThreadActs::blocked && thread.object == object;
+      if (is_there && is_at_files && waits_on(thread)) return;
       if (is_there && (first == nullptr || thread.ticket < first->ticket)) first = &thread;
     });
     if (first == nullptr) break;
@@ -264,6 +274,17 @@ std::uint32_t ThreadOrder::wake_blocked(OrderObject object, std::uint32_t most, 
     ++woken;
   }
   return woken;
+}
+
+void ThreadOrder::tell_readers(const OrderedThread& from) {
+  Guard guard(*this);
+  if (guard.is_nested()) return;
+  tell_mixed_waits();
+  for_each([&](OrderedThread& thread) {
+    const bool reads = thread.acts == ThreadActs::blocked && thread.object == name_of(files());
+    if (reads && thread.process == from.process) unblock(thread, from.key, Woken::signalled);
+  });
+  dispatch();
 }
 
 void ThreadOrder::wake_late() {

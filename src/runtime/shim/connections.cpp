@@ -1,5 +1,5 @@
-// Retries host connections between a client and its server. Both ranks start at the same time, so the client
-// may connect before the server listens.
+// Connections of Unix sockets between processes of a rank's order. Retries host connections between a client
+// and its server: both ranks start at the same time, so the client may connect before the server listens.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -8,9 +8,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/ordered_files.hpp"
+#include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/own_files.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/virtual_timers.hpp"
 
@@ -46,10 +51,38 @@ bool is_patient() {
   return now_ns < end_ns;
 }
 
+// Connects a Unix socket. nullopt: the thread is in no order with other processes, or nobody listens, perhaps
+// yet.
+template <typename Connect>
+std::optional<int> connect_in_order(int socket, Connect connect_it) {
+  ipc::OrderedThread* const own =
+      thread_order().has_processes() && host_calls == 0 ? ordered_thread() : nullptr;
+  if (own == nullptr) return {};
+  int result = -1;
+  {
+    const WaitingFileAction action(*own);
+    result = connect_it();
+    if (result == 0) note_connected_socket(socket);
+  }
+  return result == 0 ? std::optional(result) : std::nullopt;
+}
+
 }  // namespace
+
+// A rank's processes may make connections by names in the file system, also before virtual time begins.
+APENET_EXPORT int listen(int socket, int most) noexcept {
+  static const auto real = next<int (*)(int, int)>("listen");
+  const int result = real(socket, most);
+  if (result == 0 && is_unix_socket(socket)) note_listening_socket(socket);
+  return result;
+}
 
 APENET_EXPORT int connect(int socket, const sockaddr* address, socklen_t length) {
   static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("connect");
+  if (is_unix_socket(socket)) {
+    if (const auto result = connect_in_order(socket, [&] { return real(socket, address, length); }))
+      return *result;
+  }
   const HostPace pace(pacing_client());
   int result = real(socket, address, length);
   while (result != 0 && errno == ECONNREFUSED && is_loopback(address, length) && is_patient()) {

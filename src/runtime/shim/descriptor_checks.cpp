@@ -76,6 +76,12 @@ Result read_from(int file, Result result) {
   return result;
 }
 
+int accepted(int socket, int connection) {
+  if (connection < 0) return read_from(socket, connection);
+  if (is_unix_socket(connection)) note_connected_socket(connection);
+  return connection;
+}
+
 // The program will read on after the end of the file, or has come to it and closes the file.
 void note_end_of(FILE* stream) {
   const int error = errno;
@@ -232,10 +238,9 @@ APENET_FILE_CALL(ssize_t, recvfrom,
 APENET_FILE_CALL(ssize_t, recvmsg, (int socket, msghdr* message, int flags), , (socket, message, flags),
                  socket, await_socket(socket, POLLIN, message, flags), read_from(socket, done))
 APENET_FILE_CALL(int, accept, (int socket, sockaddr* address, socklen_t* length), , (socket, address, length),
-                 socket, await_connection(socket), done > 0 ? done : read_from(socket, done))
+                 socket, await_connection(socket), accepted(socket, done))
 APENET_FILE_CALL(int, accept4, (int socket, sockaddr* address, socklen_t* length, int flags), ,
-                 (socket, address, length, flags), socket, await_connection(socket),
-                 done > 0 ? done : read_from(socket, done))
+                 (socket, address, length, flags), socket, await_connection(socket), accepted(socket, done))
 
 // The result of a connection that was begun without a wait.
 APENET_EXPORT int getsockopt(int socket, int level, int name, void* value, socklen_t* length) noexcept {

@@ -49,6 +49,15 @@ struct FileWait {
   [[nodiscard]] bool is_endless() const { return most_ps == end_of_time_ps; }
 };
 
+// The epoll set for which the thread waits has got its first simulated socket: apenet_wait_for_set() goes on.
+constexpr int is_simulated_now = -2;
+
+// What is left of such a wait. -1: it has no limit.
+std::int64_t rest_of(ipc::Client& client, std::int64_t most_ps, std::int64_t began_ps) {
+  if (most_ps == end_of_time_ps) return -1;
+  return std::max<std::int64_t>(most_ps - (now_ps(client) - began_ps), 0);
+}
+
 // Passes the result of a poll of files, or of a wait for them in the host.
 int asked_files(std::span<const pollfd> files, int result) {
   if (files.empty() || result < 0 || !counts_checks() || are_own_files(files)) return result;
@@ -60,27 +69,6 @@ int asked_files(std::span<const pollfd> files, int result) {
   }
   return result;
 }
-
-// Beside other threads.
-class HostFileWait final : public ipc::OwnFileWait {
- public:
-  explicit HostFileWait(std::span<pollfd> files) : files_(files) {}
-  Outcome wait(const timespec& most) override {
-    timespec left = most;  // the host shows there what is left
-    const int result =
-        ipc::host_call(SYS_ppoll, files_.data(), files_.size(), reinterpret_cast<std::uint64_t>(&left));
-    if (result == 0) return Outcome::none;
-    if (result < 0 && errno == EINTR) return Outcome::interrupted;
-    are_ready_ = true;
-    return Outcome::ready;
-  }
-  // Since the last call. The program's own poll tells which.
-  [[nodiscard]] bool take_ready() { return std::exchange(are_ready_, false); }
-
- private:
-  std::span<pollfd> files_;
-  bool are_ready_ = false;
-};
 
 // poll_host(limit): the program's call in the host; nullptr: without a limit.
 template <typename Poll>
@@ -466,13 +454,19 @@ APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int tim
   ipc::Client* client = clock_client();
   static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
   if (client == nullptr || !is_set_or_none(mask)) return real(epoll, events, count, timeout_ms, mask);
+  const bool had_sockets = has_simulated_sockets(epoll);  // that function asks for the other files
   const auto poll_host = [&](const timespec* limit) {
+    if (!had_sockets && has_simulated_sockets(epoll)) return is_simulated_now;
     return real(epoll, events, count, to_ms(limit), mask);
   };
   const std::int64_t most_ps = to_limit_ps(timeout_ms);
   if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
   pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
-  return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
+  const std::int64_t began_ps = now_ps(*client);
+  const int result =
+      wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
+  if (result != is_simulated_now) return result;
+  return apenet_wait_for_set(epoll, events, count, rest_of(*client, most_ps, began_ps), mask);
 }
 
 APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {
@@ -490,11 +484,19 @@ APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const 
     const HostPace pace(client);
     return real(epoll, events, count, timeout, mask);
   }
-  const auto poll_host = [&](const timespec* limit) { return real(epoll, events, count, limit, mask); };
+  const bool had_sockets = has_simulated_sockets(epoll);
+  const auto poll_host = [&](const timespec* limit) {
+    if (!had_sockets && has_simulated_sockets(epoll)) return is_simulated_now;
+    return real(epoll, events, count, limit, mask);
+  };
   const std::int64_t most_ps = to_limit_ps(timeout);
   if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
   pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
-  return wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
+  const std::int64_t began_ps = now_ps(*client);
+  const int result =
+      wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
+  if (result != is_simulated_now) return result;
+  return apenet_wait_for_set(epoll, events, count, rest_of(*client, most_ps, began_ps), mask);
 }
 
 }  // namespace apenet::shim

@@ -100,8 +100,8 @@ OrderedFiles::OrderedFiles(std::span<pollfd> files, std::int64_t until_ps, Use u
     : files_(files), use_(use), blocked_(blocked) {
   ipc::ThreadOrder& order = thread_order();
   own_ = order.has_processes() && order.has_started() && !files.empty() ? ordered_thread() : nullptr;
-  const bool has_timer = VirtualTimers::of_process().first_ps() != VirtualTimer::never_ps;
-  const bool has_signals = until_ps != at_once && (has_timer || blocked != nullptr);
+  const bool has_signals =
+      until_ps != at_once && (VirtualTimers::of_process().has_signals() || blocked != nullptr);
   const bool takes_signals = blocked == nullptr && ipc::own_thread_id() == getpid();
   if (own_ == nullptr || (has_signals && !ipc::is_single_threaded() && !takes_signals)) {
     own_ = nullptr;

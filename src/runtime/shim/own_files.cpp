@@ -44,6 +44,7 @@ struct OwnFile {
   std::atomic<std::uint32_t> starts{0};   // number of started processes when certainly nobody else had it
   std::atomic<std::int64_t> found_ns{0};  // when another process was last seen to have it
   std::atomic<bool> is_published{false};  // to the processes of the order
+  std::atomic<bool> is_named{false};      // other processes may come to it by its name
 };
 
 // The newest of them; what is older is no longer known, and counts as shared.
@@ -62,7 +63,7 @@ OwnFiles& own_files() {
   return value;
 }
 
-void note_own_file(int file, int other = -1) {
+void note_own_file(int file, int other = -1, bool is_named = false) {
   if (ipc::Client::run_made_at_s() == 0) return;
   const int error = errno;
   OwnFiles& all = own_files();
@@ -70,6 +71,7 @@ void note_own_file(int file, int other = -1) {
   note_made(own.made, file, other);
   own.starts = all.starts.load();
   own.is_published = false;
+  own.is_named = is_named;
   errno = error;
 }
 
@@ -95,6 +97,7 @@ OwnFile* find_own(const ipc::FileName& name) {
 
 // Whether nobody else has it. A check costs some ms, so that one is not repeated at once.
 bool is_unshared(OwnFile& own) {
+  if (own.is_named) return false;
   const std::uint32_t starts = own_files().starts;
   if (own.starts == starts) return true;
   constexpr std::int64_t least_ns = 100'000'000;
@@ -157,7 +160,7 @@ struct KnownSet {
 constinit thread_local KnownSet known_set __attribute__((tls_model("initial-exec")));
 
 bool is_own_set(int epoll, int depth) {
-  if (depth >= most_depth) return false;
+  if (depth >= most_depth || has_simulated_sockets(epoll)) return false;
   const OwnFiles& all = own_files();
   const KnownSet now{.epoll = epoll, .changes = all.set_changes, .starts = all.starts};
   KnownSet& known = known_set;
@@ -192,7 +195,8 @@ bool is_of_process_or_order(int file, int depth) {
   ProcessText buffer;
   const std::string_view link = link_of(getpid(), static_cast<std::uint64_t>(file), buffer);
   if (link != "anon_inode:[eventpoll]") return is_own(file, depth);
-  return depth < most_depth && do_members_fit(file, depth + 1, is_of_process_or_order);
+  return depth < most_depth && !has_simulated_sockets(file) &&
+         do_members_fit(file, depth + 1, is_of_process_or_order);
 }
 
 // A message gives descriptors to the process at the other end of the socket.
@@ -221,6 +225,32 @@ void for_unpublished_files(void (*use)(const ipc::MadeFile& made)) {
   for (OwnFile& own : own_files().files) {
     if (own.made.kind != ipc::FileKind::none && !own.is_published.exchange(true)) use(own.made);
   }
+}
+
+bool is_unix_socket(int file) {
+  int domain = 0;
+  socklen_t bytes = sizeof domain;
+  const int error = host_call(SYS_getsockopt, file, SOL_SOCKET, std::uint64_t{SO_DOMAIN}, &domain,
+                              reinterpret_cast<std::uint64_t>(&bytes));
+  return error == 0 && domain == AF_UNIX;
+}
+
+void note_listening_socket(int socket) {
+  note_own_file(socket, -1, true);
+  if (thread_order().has_processes()) publish_own_files();
+}
+
+void note_connected_socket(int socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  const int error = errno;
+  const bool is_known = host_call(SYS_getsockopt, socket, SOL_SOCKET, std::uint64_t{SO_PEERCRED}, &peer,
+                                  reinterpret_cast<std::uint64_t>(&bytes)) == 0;
+  errno = error;
+  const auto process = static_cast<std::uint32_t>(peer.pid);
+  const bool is_of_order = is_known && peer.pid > 0 && thread_order().has_processes() &&
+                           thread_order().knows_process(process) && thread_order().acts_in_order(process);
+  if (is_of_order) note_listening_socket(socket);
 }
 
 bool is_signal_file(int file) {
@@ -333,7 +363,12 @@ APENET_EXPORT int eventfd(unsigned count, int flags) noexcept {
 APENET_EXPORT int epoll_ctl(int epoll, int operation, int file, epoll_event* event) noexcept {
   static const auto real = next<int (*)(int, int, int, epoll_event*)>("epoll_ctl");
   ++own_files().set_changes;
-  return real(epoll, operation, file, event);
+  const int result = real(epoll, operation, file, event);
+  const int error = errno;
+  if (ipc::Client* const client = virtual_client(); client != nullptr && result == 0)
+    client->note_changed_set();
+  errno = error;
+  return result;
 }
 
 APENET_EXPORT int epoll_create(int size) noexcept {

@@ -91,11 +91,14 @@ void VirtualTimers::refresh(ipc::Client& client) {
   const std::int64_t slept_ps = client.block().clock.slept_ps.get();
   std::int64_t first_ps = never_ps;
   std::int64_t first_of_any_ps = never_ps;
+  bool has_signals = false;
   for_each([&](const VirtualTimer& timer) {
     if (timer.due_ps == never_ps) return;
+    if (!timer.is_cpu && timer.kind != TimerKind::file) has_signals = true;
     if (!timer.is_cpu) first_ps = std::min(first_ps, timer.due_ps);
     first_of_any_ps = std::min(first_of_any_ps, timer.is_cpu ? timer.due_ps + slept_ps : timer.due_ps);
   });
+  has_signals_ = has_signals;
   if (first_ps_.exchange(first_ps) != first_ps) {
     ++changes_;
     if (is_kept_ && keeper_ != pthread_t{}) thread_order().cancel(keeper_, nullptr);
@@ -303,6 +306,7 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
     }
     if (told.kind == TimerKind::none && !has_passed) return is_interrupted;
     if (told.kind == TimerKind::thread || told.kind == TimerKind::file) tell_end(told, after);
+    if (told.kind == TimerKind::file) client.note_changed_set();
     is_interrupted = SignalGate::let_in(after) || is_interrupted;
     if (is_interrupted && stops_at_handler) return true;
   }

@@ -96,6 +96,12 @@ class VirtualTimers {
     const std::int64_t first_ps = first_ps_.load(std::memory_order_relaxed);
     return client == nullptr ? first_ps : std::min(first_ps, client->signal_ps());
   }
+  // Whether one of those runs that tells by a signal or in a thread, not by a file only.
+  [[nodiscard]] bool has_signals() const {
+    const ipc::Client* const client = ipc::Client::known();
+    return has_signals_.load(std::memory_order_relaxed) ||
+           (client != nullptr && client->signal_ps() != VirtualTimer::never_ps);
+  }
   // Sends the signals that are due by the rank's clock. Returns whether a handler has run in this thread;
   // stops after it if stops_at_handler. blocked: lets in all signals but these, or nullptr: those that the
   // thread lets in.
@@ -157,6 +163,7 @@ class VirtualTimers {
   std::array<VirtualTimer, room> timers_ = begin();
   std::size_t used_ = itimers;
   std::atomic<std::int64_t> first_ps_{VirtualTimer::never_ps};
+  std::atomic<bool> has_signals_{false};
   std::mutex mutex_;
   bool has_adopted_ = false;
   std::atomic<bool> begins_threads_{false};  // a timer of TimerKind::thread has been set
