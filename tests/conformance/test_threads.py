@@ -121,15 +121,27 @@ def test_threads_that_all_send_probe_and_receive_repeat(apenet, build, tmp_path,
     assert runs[0].stdout.count("thread") == ranks * 8 * 4
 
 
-# Blocking sends beyond what the interface injects, and probes, spin in Open MPI for a lock in memory, and the host
-# decides who gets it (docs/limits.md): kinds 0, 2 and 3 of drawn_mix.c.
-@pytest.mark.parametrize(("compiler", "skipped"), [(None, 0), (OPENMPI_MPICC, 0b1101)], ids=["mpich", "openmpi"])
+@pytest.mark.parametrize("compiler", [None, OPENMPI_MPICC], ids=["mpich", "openmpi"])
+@pytest.mark.parametrize("how", ["standard", "synchronous", "collectives"])
+def test_blocking_sends_of_threads_repeat(apenet, tmp_path, compiler, how):
+    program = tmp_path / "blocking_sends"
+    mpicc = compiler or Path(sys.executable).parent / "mpicc"
+    subprocess.run([mpicc, "-pthread", HERE / "threads" / "blocking_sends.c", "-o", program], check=True)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", program, how, "4", "5", "60000")
+    runs = [apenet(*command) for _ in range(2)]
+    assert runs[0].returncode == 0, runs[0].stderr
+    assert WARNING not in runs[0].stderr
+    assert runs[0].stdout.count("ends at") == 8
+    assert runs[0].stdout == runs[1].stdout
+
+
+@pytest.mark.parametrize("compiler", [None, OPENMPI_MPICC], ids=["mpich", "openmpi"])
 @pytest.mark.parametrize(("seed", "threads"), [(3, 3), (6, 4)])
-def test_drawn_mixes_of_threads_repeat(apenet, tmp_path, compiler, skipped, seed, threads):
+def test_drawn_mixes_of_threads_repeat(apenet, tmp_path, compiler, seed, threads):
     program = tmp_path / "drawn_mix"
     mpicc = compiler or Path(sys.executable).parent / "mpicc"
     subprocess.run([mpicc, "-pthread", HERE / "threads" / "drawn_mix.c", "-o", program], check=True)
-    command = ("run", "-n", "2", "--machine", "ape16", "--", program, str(seed), str(threads), "40", str(skipped))
+    command = ("run", "-n", "2", "--machine", "ape16", "--", program, str(seed), str(threads), "40")
     runs = [apenet(*command) for _ in range(3)]
     assert runs[0].returncode == 0, runs[0].stderr
     assert WARNING not in runs[0].stderr

@@ -18,6 +18,7 @@ from soak import soak
 # Name, program, arguments. threads/meetings.c tells what each of its cases is.
 PROGRAMS = (
     ("all-receive", "threads/all_receive.c", ()),
+    ("blocking-sends", "threads/blocking_sends.c", ("standard", "4", "10", "60000")),
     ("drawn-mix", "threads/drawn_mix.c", ("6", "4", "40")),
     ("consumers", "threads/sleeping.c", ("consume",)),
     ("pool", "threads/meetings.c", ("pool",)),

@@ -24,10 +24,12 @@ ipc::Client& client_of_queue(fid_cq* cq) {
 }
 
 ssize_t read(fid_cq* cq, void* entries, std::size_t count) {
+  const CompletionQueue::Reader reader(cq_of(cq));
   return enter(client_of_queue(cq), [&] { return cq_of(cq).read(entries, count, nullptr); });
 }
 
 ssize_t read_from(fid_cq* cq, void* entries, std::size_t count, fi_addr_t* sources) {
+  const CompletionQueue::Reader reader(cq_of(cq));
   return enter(client_of_queue(cq), [&] { return cq_of(cq).read(entries, count, sources); });
 }
 
@@ -195,6 +197,7 @@ ssize_t CompletionQueue::take(void* entries, std::size_t count, fi_addr_t* sourc
     const fi_cq_tagged_entry entry{from.context, from.flags, from.length, from.buffer, from.data, from.tag};
     std::memcpy(to, &entry, bytes);
     if (sources != nullptr) sources[taken] = from.source;
+    if (awaited_ != nullptr) note_taken(from.context);
     transport_.note_end(from.recorded);
   }
   gave_last_ = true;
@@ -218,8 +221,37 @@ ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
   entry.prov_errno = from.detail;
   entry.err_data_size = 0;
   transport_.note_end(from.recorded);
+  if (awaited_ != nullptr) note_taken(from.context);
   ++tail_;
   return 1;
+}
+
+void CompletionQueue::note_taken(const void* context) {
+  for (AwaitedCompletion* one = awaited_; one != nullptr; one = one->next) {
+    if (one->context == context) one->is_taken = true;
+  }
+}
+
+void CompletionQueue::begin_to_await(AwaitedCompletion& awaited) {
+  awaited.next = std::exchange(awaited_, &awaited);
+}
+
+bool CompletionQueue::await(AwaitedCompletion& awaited) {
+  bool is_there = false;
+  for (std::size_t i = tail_; i != head_; ++i)
+    is_there = is_there || ring_[i & (ring_.size() - 1)].context == awaited.context;
+  if (!awaited.is_taken && !is_there) {
+    transport_.progress();
+    return false;
+  }
+  if (!awaited.is_taken && readers_ > 0) {
+    if (ipc::OrderedThread* const own = transport_.client().ordered()) ipc::ThreadOrder::yield(*own);
+    return false;
+  }
+  AwaitedCompletion** link = &awaited_;
+  while (*link != &awaited) link = &(*link)->next;
+  *link = awaited.next;
+  return true;
 }
 
 int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** cq, void* context) {

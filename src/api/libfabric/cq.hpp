@@ -63,6 +63,13 @@ const char* error_text(Queue* /*queue*/, int detail, const void* /*data*/, char*
   return text;
 }
 
+// A completion for which a thread waits without a lock of its library's. In a list of the queue.
+struct AwaitedCompletion {
+  const void* context = nullptr;
+  bool is_taken = false;  // a thread has read it
+  AwaitedCompletion* next = nullptr;
+};
+
 class CompletionQueue : public fid_cq, public Usable {
  public:
   using Handle = fid_cq;
@@ -81,6 +88,22 @@ class CompletionQueue : public fid_cq, public Usable {
   // As fi_cq_sreadfrom; the timeout is virtual time.
   ssize_t wait_and_read(void* entries, std::size_t count, fi_addr_t* sources, int timeout_ms);
   ssize_t read_error(fi_cq_err_entry& entry);
+  void begin_to_await(AwaitedCompletion& awaited);
+  // Makes progress if the completion is not there. Returns whether the thread can go on: the completion has
+  // been read, or is there and no thread is in a read, which might hold a lock that this thread would need to
+  // read it.
+  bool await(AwaitedCompletion& awaited);
+  // A thread is in fi_cq_read or fi_cq_readfrom.
+  class Reader {
+   public:
+    explicit Reader(CompletionQueue& queue) : queue_(queue) { ++queue_.readers_; }
+    ~Reader() { --queue_.readers_; }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+   private:
+    CompletionQueue& queue_;
+  };
   void signal() { signalled_ = true; }
 
   [[nodiscard]] Transport& transport() const { return transport_; }
@@ -90,6 +113,7 @@ class CompletionQueue : public fid_cq, public Usable {
   [[nodiscard]] bool may_wait();
   ssize_t take(void* entries, std::size_t count, fi_addr_t* sources);
   void grow();
+  void note_taken(const void* context);
 
   Use<Domain> domain_;
   Transport& transport_;
@@ -105,6 +129,8 @@ class CompletionQueue : public fid_cq, public Usable {
   bool gave_last_ = false;
   WaitDescriptor descriptor_;
   WaitMembership membership_;
+  AwaitedCompletion* awaited_ = nullptr;
+  std::atomic<std::uint32_t> readers_{0};
   std::atomic<bool> signalled_ = false;  // set by other threads, without the lock
 };
 

@@ -222,6 +222,15 @@ void Endpoint::enable() {
   enabled_ = true;
 }
 
+const void* Endpoint::take_acknowledgement() {
+  const auto is_own = [](const auto& one) { return pthread_equal(one.first, pthread_self()) != 0; };
+  const auto found = std::find_if(acknowledgements_.begin(), acknowledgements_.end(), is_own);
+  if (found == acknowledgements_.end()) return nullptr;
+  const void* const context = found->second;
+  acknowledgements_.erase(found);
+  return context;
+}
+
 EndpointName Endpoint::name() const {
   EndpointName name;
   name.rank = transport().client().rank();

@@ -2,12 +2,15 @@
 // are reported.
 #pragma once
 
+#include <pthread.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "api/libfabric/av.hpp"
 #include "api/libfabric/cntr.hpp"
@@ -32,6 +35,11 @@ class Endpoint : public Receiver {
   [[nodiscard]] EndpointName name() const;
 
   [[nodiscard]] CompletionQueue* receive_cq() const { return receive_cq_; }
+  [[nodiscard]] CompletionQueue* transmit_cq() const { return transmit_cq_; }
+  // The calling thread has posted a receive for the acknowledgement of its next send.
+  void note_acknowledgement(const void* context) { acknowledgements_.emplace_back(pthread_self(), context); }
+  // Its context; nullptr: there is none.
+  [[nodiscard]] const void* take_acknowledgement();
   std::uint64_t& transmit_flags() { return transmit_flags_; }
 
   // Throws FabricError when the address is not in the bound vector, and when it is that of an endpoint at
@@ -82,6 +90,8 @@ class Endpoint : public Receiver {
   AddressVector* av_ = nullptr;
   EventQueue* eq_ = nullptr;
   CompletionQueue* transmit_cq_ = nullptr;
+  std::vector<std::pair<pthread_t, const void*>>
+      acknowledgements_;  // of sends that threads are about to post
   CompletionQueue* receive_cq_ = nullptr;
   Counter* send_counter_ = nullptr;
   Counter* receive_counter_ = nullptr;

@@ -1,16 +1,27 @@
 // fi_send, fi_recv and their kin; fi_tsend, fi_trecv and their kin.
 #include <rdma/fi_errno.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
+#include "api/libfabric/cq.hpp"
 #include "api/libfabric/endpoint.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/messages.hpp"
 #include "api/libfabric/transport.hpp"
 #include "api/libfabric/unsupported.hpp"
+#include "runtime/ipc/program_tags.hpp"
 
 namespace apenet::libfabric {
 namespace {
+
+bool is_in_call_of_open_mpi(ipc::Client& client) {
+  constexpr std::size_t open_mpi_handle_bytes = 8;
+  const ipc::OrderedThread* const own = client.ordered();
+  return own != nullptr && own->call_depth > 0 &&
+         client.notes().library.handle_bytes.get() == open_mpi_handle_bytes;
+}
 
 ssize_t receive_tagged(Receiver& receiver, ReceiveCall& call, std::uint64_t flags) {
   call.tagged = true;
@@ -24,7 +35,11 @@ ssize_t receive_tagged(Receiver& receiver, ReceiveCall& call, std::uint64_t flag
     peek(*endpoint, call.wanted, flags, call.owner.context);
     return 0;
   }
-  call.number = receiver.transport().client().block().program_messages.number_receive();
+  ipc::Client& client = receiver.transport().client();
+  call.number = client.block().program_messages.number_receive();
+  if (is_in_call_of_open_mpi(client) && ipc::is_acknowledgement(call.wanted.tag, false)) {
+    if (Endpoint* const endpoint = receiver.as_endpoint()) endpoint->note_acknowledgement(call.owner.context);
+  }
   receive(receiver, call);
   return 0;
 }
@@ -53,6 +68,34 @@ void add_data(SendCall& call, std::uint64_t data) {
 bool is_sent_by_program(ipc::Client& client, const Buffer& buffer) {
   return buffer.count == 1 && !client.has_threads() &&
          client.block().program_messages.take_send(buffer.pieces[0].address);
+}
+
+// The library keeps the context of a send on the stack if its call goes on until the send is complete.
+bool is_on_stack(const void* context) {
+  constexpr std::ptrdiff_t most_stack_bytes = 65536;
+  const auto above =
+      reinterpret_cast<std::intptr_t>(context) - reinterpret_cast<std::intptr_t>(__builtin_frame_address(0));
+  return above > 0 && above < most_stack_bytes;
+}
+
+// Waits until a send of Open MPI is complete, if the library would only read its queue until then. It does so
+// with a lock in memory, which the order of threads does not see: others try to take it again and again
+// without a pause, also while the one that has it waits for its turn in the read. Here it has none.
+void await_end(Endpoint& endpoint, const void* context) {
+  ipc::Client& client = endpoint.transport().client();
+  if (!is_in_call_of_open_mpi(client)) return;
+  const auto await = [&client](CompletionQueue* queue, const void* what) {
+    if (queue == nullptr) return;
+    AwaitedCompletion end{.context = what};
+    bool is_over = false;
+    enter(client, [&] { queue->begin_to_await(end); });
+    while (!is_over) enter(client, [&] { is_over = queue->await(end); });
+  };
+  const void* acknowledgement = nullptr;
+  enter(client, [&] { acknowledgement = endpoint.take_acknowledgement(); });
+  if (!is_on_stack(context)) return;
+  await(endpoint.transmit_cq(), context);
+  if (acknowledgement != nullptr) await(endpoint.receive_cq(), acknowledgement);
 }
 
 // The calls without a tag (Tag is empty), and those with one (Tag is std::uint64_t).
@@ -131,11 +174,15 @@ struct Calls {
 
   static ssize_t send(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/, fi_addr_t to,
                       Tag... tag, void* context) {
-    return enter(client_of(ep), [&] {
+    bool reports = false;
+    const ssize_t result = enter(client_of(ep), [&] {
       SendCall call = plain(ep, make_buffer(endpoint_of(ep), start, length), tag..., context,
                             endpoint_of(ep).transmit_flags());
+      reports = call.owner.reports;
       post(ep, to, call);
     });
+    if (tagged && result == 0 && reports) await_end(endpoint_of(ep), context);
+    return result;
   }
 
   static ssize_t sendv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
@@ -165,12 +212,16 @@ struct Calls {
 
   static ssize_t senddata(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
                           std::uint64_t data, fi_addr_t to, Tag... tag, void* context) {
-    return enter(client_of(ep), [&] {
+    bool reports = false;
+    const ssize_t result = enter(client_of(ep), [&] {
       SendCall call = plain(ep, make_buffer(endpoint_of(ep), start, length), tag..., context,
                             endpoint_of(ep).transmit_flags());
+      reports = call.owner.reports;
       add_data(call, data);
       post(ep, to, call);
     });
+    if (tagged && result == 0 && reports) await_end(endpoint_of(ep), context);
+    return result;
   }
 
   static ssize_t inject(fid_ep* ep, const void* start, std::size_t length, fi_addr_t to, Tag... tag) {

@@ -1,10 +1,10 @@
 // Threads of each rank do what a seed draws: messages, probes, collectives, locks, conditions, sleeps,
 // computation.
 //
-//   drawn_mix SEED THREADS ROUNDS [SKIPPED]
+//   drawn_mix SEED THREADS ROUNDS
 //
-// Thread t of each rank draws the same kinds, sizes and partners; SKIPPED is a mask of kinds that are left
-// out. Each thread prints when it ends, in virtual time.
+// Thread t of each rank draws the same kinds, sizes and partners. Each thread prints when it ends, in virtual
+// time.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ enum Kind {
 };
 
 static int rank, size, threads, rounds;
-static unsigned long seed, skipped;
+static unsigned long seed;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static long signals, sum;
@@ -110,8 +110,7 @@ static void* run_thread(void* argument) {
   memset(out, thread, sizeof out);
   for (int i = 0; i < 4; ++i) draw(&common);
   for (int round = 0; round < rounds; ++round) {
-    enum Kind kind = (enum Kind)(draw(&common) % kinds);
-    while (skipped >> kind & 1) kind = (enum Kind)(draw(&common) % kinds);
+    const enum Kind kind = (enum Kind)(draw(&common) % kinds);
     const int bytes = 1 << draw(&common) % 15;
     const int shift = 1 + (int)(draw(&common) % (unsigned long)(size > 1 ? size - 1 : 1));
     const struct Partners with = {(rank + shift) % size, (rank + size - shift) % size, bytes,
@@ -136,9 +135,8 @@ int main(int argc, char** argv) {
   seed = argc > 1 ? strtoul(argv[1], NULL, 0) : 0;
   threads = argc > 2 ? atoi(argv[2]) : 0;
   rounds = argc > 3 ? atoi(argv[3]) : 0;
-  skipped = argc > 4 ? strtoul(argv[4], NULL, 0) : 0;
   if (seed == 0 || threads < 1 || threads > most_threads || provided != MPI_THREAD_MULTIPLE) {
-    fprintf(stderr, "drawn_mix: expected SEED THREADS ROUNDS [SKIPPED], and MPI_THREAD_MULTIPLE\n");
+    fprintf(stderr, "drawn_mix: expected SEED THREADS ROUNDS, and MPI_THREAD_MULTIPLE\n");
     MPI_Abort(MPI_COMM_WORLD, exit_bad_input);
   }
   pthread_t others[most_threads];
