@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/ipc/address_space.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -155,6 +156,28 @@ void find_process_manager(const ipc::Client& client) {
   if (variables.empty())
     refuse_library("needs its own launcher, which has ended at its start; its words follow");
   take_over(variables);
+}
+
+void require_address_space(const ipc::Client& client, bool has_network) {
+  constexpr std::uint64_t least_bytes = std::uint64_t{16} << 20;  // MPICH 5 takes 30 MiB, Open MPI 5 more
+  const ipc::AddressSpace space = ipc::address_space();
+  const std::uint64_t needed = least_bytes + (has_network ? ipc::Layout{client.size()}.total_bytes() : 0);
+  if (space.left_bytes() >= needed) return;
+  ipc::Client::refuse("MPI_Init needs mappings of at least " + std::to_string(needed >> 20) +
+                      " MiB, for the library and the simulated network, which the limit of the process's "
+                      "address space refuses: " +
+                      describe(space));
+}
+
+void note_end_of_start() {
+  ipc::Client* const client = ipc::Client::known();
+  if (client == nullptr || client->is_own_block()) return;
+  const ipc::Identity& identity = client->block().identity;
+  if (identity.initialising == 0 || identity.refused != 0) return;
+  constexpr std::uint64_t little_bytes = std::uint64_t{512} << 20;
+  const ipc::AddressSpace space = ipc::address_space();
+  if (space.left_bytes() >= little_bytes) return;
+  client->note_refusal("MPI_Init ended the process, whose address space is limited: " + describe(space));
 }
 
 void refuse_second_program() {

@@ -22,6 +22,14 @@ bool has_launcher();
 // Call before the library initialises itself.
 void find_process_manager(const ipc::Client& client);
 
+// Ends the process if its address space is limited (RLIMIT_AS) to less than MPI's start needs. has_network:
+// MPI opens the simulated network, which maps the simulation once more. Libraries do not say what they lack.
+void require_address_space(const ipc::Client& client, bool has_network);
+
+// Called when the process ends. If it is in MPI_Init and has little of a limited address space left, the run
+// says so.
+void note_end_of_start();
+
 // Ends a process of a run whose rank another process represents: it would begin a world of its own, in the
 // host's time. Does nothing outside of a run, and in a fork of the rank.
 void refuse_second_program();

@@ -296,6 +296,7 @@ def test_too_little_memory_is_reported(place):
     done = run_forked(["run", "-n", "2", "--", sys.executable, "-c", HELLO], place, prepare=little_memory)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("apenet: this run cannot go on: mmap of ")
+    assert re.search(r"Cannot allocate memory \(RLIMIT_AS is \d+ KiB: see ulimit -v\)", done.stderr)
     assert len(done.stderr.splitlines()) == 1
 
 
