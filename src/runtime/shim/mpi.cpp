@@ -226,6 +226,7 @@ int finalise(const void* caller) {
   const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {}, {.caller = caller});
   ipc::Client* client = virtual_client();
   if (client != nullptr) note_finalise(client->notes());
+  if (client != nullptr) refuse_left_answers();
   if (client != nullptr && client->ordered() != nullptr) {
     client->lock();  // the rank's clock comes to that of the thread
     client->unlock();

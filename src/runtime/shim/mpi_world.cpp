@@ -2,9 +2,11 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -42,11 +44,24 @@ std::string read_until(int fd, std::string_view end) {
   return text;
 }
 
-std::string ask_manager(int fd, const std::string& question) {
+// Ends the process if the program, or what has started it, has asked something by MPI's connection with the
+// process manager: the library would take the answer for that to its own question.
+[[noreturn]] void refuse_answer(const std::string& answer) {
+  constexpr std::size_t most_shown = 80;
+  ipc::Client::refuse(
+      "on the connection of PMI_FD, which only MPI may use, is an answer to a line that MPI has not sent: "
+      "\"" +
+      answer.substr(0, std::min(answer.find('\n'), most_shown)) + '"');
+}
+
+// The answer begins with `result`.
+std::string ask_manager(int fd, const std::string& question, std::string_view result) {
   const std::string line = question + "\n";
   if (write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) return {};
   std::string answer = read_until(fd, "\n");
-  if (!answer.empty()) answer.pop_back();
+  if (answer.empty()) std::_Exit(2);  // the manager has closed the connection, and has told the run why
+  answer.pop_back();
+  if (!answer.starts_with(result) || answer.find('\n') != std::string::npos) refuse_answer(answer);
   return answer;
 }
 
@@ -121,7 +136,7 @@ void tell_library(int fd) {
   const auto end =
       std::unique(library.begin(), library.end(), [](char a, char b) { return a == ' ' && b == ' '; });
   library.erase(end, library.end());
-  ask_manager(fd, "cmd=apenet_library library=" + library);
+  ask_manager(fd, "cmd=apenet_library library=" + library, "cmd=apenet_library_result");
 }
 
 constexpr const char* past_the_network =
@@ -147,7 +162,8 @@ void find_process_manager(const ipc::Client& client) {
     tell_library(fd);
     return;
   }
-  const std::string answer = ask_manager(fd, std::string("cmd=apenet_launcher library=") + library_file());
+  const std::string answer = ask_manager(fd, std::string("cmd=apenet_launcher library=") + library_file(),
+                                         "cmd=apenet_launcher_result");
   const std::string path = field(answer, " path=");
   if (path.empty()) refuse_library("needs its own launcher: " + field(answer, " msg="));
   const int source = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -156,6 +172,14 @@ void find_process_manager(const ipc::Client& client) {
   if (variables.empty())
     refuse_library("needs its own launcher, which has ended at its start; its words follow");
   take_over(variables);
+}
+
+void refuse_left_answers() {
+  if (!is_mpich()) return;
+  std::array<char, 256> answer{};
+  const ssize_t bytes =
+      recv(std::atoi(std::getenv(manager_variable)), answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (bytes > 0) refuse_answer({answer.data(), static_cast<std::size_t>(bytes)});
 }
 
 void require_address_space(const ipc::Client& client, bool has_network) {

@@ -22,6 +22,10 @@ bool has_launcher();
 // Call before the library initialises itself.
 void find_process_manager(const ipc::Client& client);
 
+// Ends the process if the process manager has sent an answer to something that MPI has not asked. Call before
+// MPI_Finalize, which would take it for its own.
+void refuse_left_answers();
+
 // Ends the process if its address space is limited (RLIMIT_AS) to less than MPI's start needs. has_network:
 // MPI opens the simulated network, which maps the simulation once more. Libraries do not say what they lack.
 void require_address_space(const ipc::Client& client, bool has_network);
