@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -139,6 +140,17 @@ void tell_library(int fd) {
   ask_manager(fd, "cmd=apenet_library library=" + library, "cmd=apenet_library_result");
 }
 
+// The last that the program has looked up.
+constinit std::atomic<const void*> second_init{nullptr};
+
+// Called in place of MPI_Init and its kin of a second library.
+[[noreturn]] void refuse_second_library() {
+  Dl_info info{};
+  const char* const file = dladdr(second_init, &info) == 0 ? "" : info.dli_fname;
+  refuse_library(std::string("is not the only one of the rank, which has also opened ") + file +
+                 ": expected one MPI library in a program");
+}
+
 constexpr const char* past_the_network =
     "does not use libfabric, so its messages would go past the simulated network; --mpi mpich puts this "
     "environment's MPICH in its place, unless the program's RPATH leads to it";
@@ -218,13 +230,11 @@ void refuse_second_program() {
       "a command of its own");
 }
 
-void refuse_second_library(const void* function) {
+void* second_library_init(void* function) {
   ipc::Client* const client = ipc::Client::attached();
-  if (client == nullptr || client->block().identity.initialised == 0) return;
-  Dl_info info{};
-  const char* const file = dladdr(function, &info) == 0 ? "" : info.dli_fname;
-  refuse_library(std::string("is not the only one of the rank, which has also opened ") + file +
-                 ": expected one MPI library in a program");
+  if (client == nullptr || client->block().identity.initialised == 0) return function;
+  second_init = function;
+  return reinterpret_cast<void*>(&refuse_second_library);
 }
 
 void note_abort(ipc::Client& client, int code) {

@@ -38,9 +38,9 @@ void note_end_of_start();
 // host's time. Does nothing outside of a run, and in a fork of the rank.
 void refuse_second_program();
 
-// Ends a rank that has initialised MPI and looks up a function that begins MPI in another library: that one
-// would begin a world of its own. Does nothing in any other process.
-void refuse_second_library(const void* function);
+// What a rank gets that has initialised MPI and looks up a function that begins MPI in another library: that
+// one would begin a world of its own, so the call ends the rank. In any other process, the function itself.
+void* second_library_init(void* function);
 
 // Tells the simulator that the rank aborts the run with this code, if its library does not tell the process
 // manager. The rank then has to end.

@@ -66,7 +66,7 @@ __attribute__((visibility("hidden"), used)) void* apenet_look_up(void* library, 
     } else if (apenet::shim::begins_own_mpi(name)) {
       apenet::shim::note_own_mpi();
     } else if (apenet::shim::begins_mpi_of(library, found, name)) {
-      apenet::shim::refuse_second_library(found);
+      found = apenet::shim::second_library_init(found);
     }
   }
   dlerror();  // forgets errors of the other lookups
