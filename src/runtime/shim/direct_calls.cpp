@@ -12,6 +12,8 @@
 
 extern "C" {
 constinit thread_local char apenet_has_loaded = 0;
+// The process has called dlmopen() for a namespace other than the program's.
+__attribute__((visibility("hidden"), used)) char apenet_has_namespaces = 0;
 }
 
 namespace apenet::shim {
@@ -352,18 +354,22 @@ void let_direct_calls_pass() {}
 #endif
 
 void apenet::shim::follow_direct_calls() {
-  if (find_direct_code()) begin_to_catch();
+  const bool has_namespaces = apenet_has_namespaces != 0;
+  if (find_direct_code(has_namespaces)) begin_to_catch();
+  if (has_namespaces && !shows_namespaces()) note_uncaught(ipc::UncaughtCall::namespaces);
   catch_direct_calls();
   publish_uncaught();
 }
 
-// The C library's dlopen() uses the path of its caller, so it must return to it. Without RTLD_DEEPBIND: with
-// it, the library and those that it needs would use the C library's clocks, and MPI's functions, past the
-// shim.
+// The C library's dlopen() and dlmopen() use the path of their caller, so they must return to it. Without
+// RTLD_DEEPBIND: with it, the library and those that it needs would use the C library's clocks, and MPI's
+// functions, past the shim.
 extern "C" {
 __attribute__((visibility("hidden"))) void* apenet_host_dlopen = nullptr;
+__attribute__((visibility("hidden"))) void* apenet_host_dlmopen = nullptr;
 __attribute__((visibility("hidden"), used)) void apenet_find_dlopen() {
   if (apenet_host_dlopen == nullptr) apenet_host_dlopen = apenet::shim::next_symbol("dlopen");
+  if (apenet_host_dlmopen == nullptr) apenet_host_dlmopen = apenet::shim::next_symbol("dlmopen");
 }
 }
 
@@ -398,6 +404,38 @@ dlopen:
     jmp     *apenet_host_dlopen(%rip)
     .cfi_endproc
     .size   dlopen, .-dlopen
+
+    .globl  dlmopen
+    .type   dlmopen, @function
+dlmopen:
+    .cfi_startproc
+    endbr64
+    andl    $~8, %edx
+    testq   %rdi, %rdi
+    je      2f
+    movb    $1, apenet_has_namespaces(%rip)
+2:  movq    apenet_has_loaded@gottpoff(%rip), %rax
+    movb    $1, %fs:(%rax)
+    movq    apenet_host_dlmopen(%rip), %rax
+    testq   %rax, %rax
+    je      1f
+    jmp     *%rax
+1:  pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rsi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rdx
+    .cfi_adjust_cfa_offset 8
+    call    apenet_find_dlopen
+    popq    %rdx
+    .cfi_adjust_cfa_offset -8
+    popq    %rsi
+    .cfi_adjust_cfa_offset -8
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp     *apenet_host_dlmopen(%rip)
+    .cfi_endproc
+    .size   dlmopen, .-dlmopen
 )");
 #elif defined(__aarch64__)
 __asm__(R"(
@@ -433,5 +471,42 @@ dlopen:
     br      x16
     .cfi_endproc
     .size   dlopen, .-dlopen
+
+    .globl  dlmopen
+    .type   dlmopen, %function
+dlmopen:
+    .cfi_startproc
+    hint    #34
+    and     w2, w2, #~8
+    mov     w9, #1
+    cbz     x0, 2f
+    adrp    x16, apenet_has_namespaces
+    strb    w9, [x16, #:lo12:apenet_has_namespaces]
+2:  mrs     x16, tpidr_el0
+    adrp    x17, :gottprel:apenet_has_loaded
+    ldr     x17, [x17, #:gottprel_lo12:apenet_has_loaded]
+    strb    w9, [x16, x17]
+    adrp    x16, apenet_host_dlmopen
+    ldr     x16, [x16, #:lo12:apenet_host_dlmopen]
+    cbz     x16, 1f
+    br      x16
+1:  stp     x29, x30, [sp, #-48]!
+    .cfi_adjust_cfa_offset 48
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    stp     x0, x1, [sp, #16]
+    str     x2, [sp, #32]
+    bl      apenet_find_dlopen
+    ldr     x2, [sp, #32]
+    ldp     x0, x1, [sp, #16]
+    ldp     x29, x30, [sp], #48
+    .cfi_adjust_cfa_offset -48
+    .cfi_restore x29
+    .cfi_restore x30
+    adrp    x16, apenet_host_dlmopen
+    ldr     x16, [x16, #:lo12:apenet_host_dlmopen]
+    br      x16
+    .cfi_endproc
+    .size   dlmopen, .-dlmopen
 )");
 #endif
