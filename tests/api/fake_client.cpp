@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 namespace apenet::test {
 namespace {
@@ -229,6 +230,10 @@ const Event* Client::poll(Time cost, std::uint32_t /*least_events*/) {
   }
   block_->clock.advance_to(events.front().time_ps);
   return &events.front();
+}
+
+void Client::refuse(const std::string& why) {
+  throw std::runtime_error(why);
 }
 void Client::pop() {
   FakeNetwork::current().events(rank_).pop_front();

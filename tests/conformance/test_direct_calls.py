@@ -39,6 +39,28 @@ def test_calls_take_virtual_time(apenet, direct):
     assert "may not repeat" not in first.stderr
 
 
+NAMESPACE = """\
+usleep 0 200
+nanosleep 0 300
+sleep 0 1300
+poll 0 1310
+clock 1310 1310
+date 1 1310
+names 0 1310
+"""
+
+
+@needs_dispatch
+def test_a_c_library_of_dlmopen_has_virtual_time(apenet, build):
+    """The shim is not loaded into its namespace."""
+    command = ("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "namespace.c"))
+    first, second = apenet(*command), apenet(*command)
+    assert first.returncode == 0, first.stderr
+    assert sorted(first.stdout.splitlines()) == sorted(NAMESPACE.splitlines() * 2), first.stderr
+    assert second.stdout == first.stdout
+    assert "may not repeat" not in first.stderr
+
+
 @needs_dispatch
 def test_threads_of_clone_run_and_are_named(apenet, direct):
     done = apenet("run", "-n", "1", "--machine", "ape16", "--", direct, "threads")

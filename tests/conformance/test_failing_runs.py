@@ -317,3 +317,20 @@ def test_an_abort_of_open_mpi_is_reported_as_such(start_apenet, surroundings, tm
     # The launcher prints it, to which the rank tells it right before its end.
     assert ("*** An error occurred in MPI_" in done.stderr) == (failure == "fatal-error")
     assert all_were_here(done.stdout)
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("\x1b[2Jnothing\n", '.*sent the process manager the line "\\?\\[2Jnothing": expected cmd=NAME'),
+        (f"cmd={'x?' * 200}\n", '.*sent the process manager the line "[^"]{80}\\.\\.\\.": expected cmd=NAME'),
+        ("cmd=get_maxes\n", '.*on the connection of PMI_FD, which only MPI may use, is an answer .*: "cmd=maxes .*"'),
+        ("\xff\xff", '.*sent the process manager the line "\\?\\?\\?\\?cmd=.*": expected cmd=NAME'),
+    ],
+)
+def test_a_line_that_is_not_mpi_s_is_named(apenet, build, when, line, said):
+    program = build(FAILING.with_name("manager_lines.c"))
+    done = apenet("run", "-n", "2", "--", program, when, line)
+    assert done.returncode in (1, 2), done.stderr
+    assert re.search(f"failed: rank 1 {said}", done.stderr), done.stderr

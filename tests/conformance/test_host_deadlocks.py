@@ -1,5 +1,6 @@
 """Ranks that wait for each other in the host for ever are reported; what can go on from outside is waited for."""
 
+import json
 import re
 import socket
 import sys
@@ -117,6 +118,33 @@ def test_each_way_to_wait_in_the_host_for_ever_is_reported(apenet, build, tmp_pa
     patterns = [way.format(folder=re.escape(str(tmp_path))) for way in ways]
     wrong = [(line, way) for line, way in zip(lines, patterns, strict=True) if not re.fullmatch(way, line)]
     assert wrong == []
+
+
+def test_the_files_of_polls_are_named(apenet, build):
+    """An eventfd or timerfd is named if the call waits for nothing else: libraries wake themselves by them."""
+    done = apenet("run", "-n", "15", "--", build(FAILING / "polls_in_host.c"), timeout_s=100)
+    assert done.returncode == 1, done.stderr
+    files = ["the eventfd", "the timerfd", "a pipe", "the inotify", "a pipe"]
+    wanted = [f"waits in {call} for {file}" for file in files for call in ("poll", "select", "epoll_wait")]
+    found = {rank: line.split(": ")[1] for line in report_of(done.stderr) for rank in numbers_of(line)}
+    assert [found[rank] for rank in range(15)] == wanted
+
+
+def numbers_of(line: str) -> list[int]:
+    """The ranks of "ranks 4, 5: waits in ..."."""
+    return [int(number) for number in re.findall(r"\d+", line.partition(":")[0])]
+
+
+def test_a_deadlock_of_locks_ends_at_one_time(run, tmp_path):
+    """When the run ends one rank, another one gets its lock, and must not act any more."""
+    ends = set()
+    for number in range(6):
+        folder = tmp_path / str(number)
+        done = run("file-locks", "all", "--out", folder, argument=tmp_path)
+        assert done.returncode == 1, done.stderr
+        ranks = json.loads((folder / "run.json").read_text())["ranks"]
+        ends.add(tuple(rank["virtual_time_us"] for rank in ranks))
+    assert len(ends) == 1
 
 
 def test_the_rank_that_has_a_shared_lock_is_named(apenet, build):

@@ -95,3 +95,13 @@ def test_a_signal_from_outside_ends_a_sleep(apenet, build, tmp_path):
     assert (done.returncode, done.stdout) == (0, "-1 EINTR, handled 1, early 1, sum 1000.000\n"), done.stderr
     warning = "a signal from outside the ranks has ended a sleep of rank 1: the times of this run may not repeat"
     assert done.stderr.count(warning) == 1
+
+
+def test_a_thread_sets_a_handler_while_another_one_loads_a_library(apenet, tmp_path):
+    """The loader's lock is taken then."""
+    library = tmp_path / "libwaits.so"
+    source = HERE / "handler_in_initialiser.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-pthread", "-o", library, source], check=True)
+    program = "import mpi4py.MPI, ctypes, sys; ctypes.CDLL(sys.argv[1])"
+    done = apenet("run", "-n", "2", "--", "python", "-c", program, library)
+    assert (done.returncode, done.stdout) == (0, "initialised\n" * 2), done.stderr

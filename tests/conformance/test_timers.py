@@ -93,6 +93,12 @@ def test_a_timer_that_rings_before_the_wait_begins_ends_it(apenet, build, tmp_pa
     assert sorted(done.stdout.splitlines()) == sorted(wanted)
 
 
+def test_a_timer_does_not_ring_in_calls_that_do_not_wait(apenet, build, tmp_path):
+    program = build(HERE / "timers" / "calls_that_do_not_wait.c")
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", program, tmp_path / "file")
+    assert (done.returncode, done.stdout) == (0, "rung 1\n"), done.stderr
+
+
 def test_the_end_of_a_child_ends_its_parents_sleep(apenet, build):
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / "child_signal.c"))
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr

@@ -108,6 +108,7 @@ ALLOWED = {
     ("src/api/sockets/waits.cpp", "value"): "the epoll sets of the process: its own",
     ("src/api/sockets/library_checks.hpp", "value"): "what a thread has checked, and from where: its own",
     ("src/runtime/shim/heap.cpp", "real"): "the C library's function",
+    ("src/runtime/shim/held_signals.cpp", "find_code_object"): "the C library's function",
     ("src/runtime/shim/host_caller.cpp", "value"): "where the process has loaded a driver: its own",
     (
         "src/runtime/shim/memory_watchers.cpp",

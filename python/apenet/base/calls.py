@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -51,4 +52,7 @@ def memory_file(name: str) -> int:
 
 def _remedy(reason: str) -> str:
     found = next((remedy for number, remedy in _REMEDIES.items() if reason.endswith(os.strerror(number))), None)
+    limit_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if found == _REMEDIES[errno.ENOMEM] and limit_bytes != resource.RLIM_INFINITY:
+        found = f"RLIMIT_AS is {limit_bytes // 1024} KiB: see ulimit -v"
     return "" if found is None else f" ({found})"

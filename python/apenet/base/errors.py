@@ -25,7 +25,7 @@ class InputError(ApenetError):
     """An invalid option or argument: its name, its value, and what was expected."""
 
     def __init__(self, name: str, value: object, expected: str) -> None:
-        super().__init__(f"{escape_line(name)} = {shown(value)}: expected {expected}")
+        super().__init__(f"{_named(name)} = {shown(value)}: expected {expected}")
         self.name = name
         self.value = value
         self.expected = expected
@@ -114,8 +114,8 @@ class Problem:
 
     def __str__(self) -> str:
         if self.value is ABSENT:
-            return f"{escape_line(self.key)} is missing: expected {self.expected}"
-        return f"{escape_line(self.key)} = {shown(self.value)}: expected {self.expected}"
+            return f"{_named(self.key)} is missing: expected {self.expected}"
+        return f"{_named(self.key)} = {shown(self.value)}: expected {self.expected}"
 
 
 class MachineError(ApenetError):
@@ -138,7 +138,7 @@ class MachineError(ApenetError):
         self.expected = expected
         self.others = others
         problems = (Problem(key, value, expected), *others)
-        name = escape_line(self.file)
+        name = shortened(escape_line(self.file), MOST_OF_PATH)
         lines = [f"{name}: {problem}" for problem in problems[:MOST_PROBLEMS]]
         if len(problems) > MOST_PROBLEMS:
             lines.append(f"{name}: and {len(problems) - MOST_PROBLEMS} more")
@@ -165,10 +165,10 @@ def _of_number(value: float) -> str:
 def shown(value: object, limit: int = 80) -> str:
     """A value as an error message prints it: as the user wrote it, but shortened.
 
-    A long value keeps both ends, control characters are escaped; a path is never shortened, so that it can be copied.
+    A long value keeps both ends, control characters are escaped; the path of a file is whole, so that it can be copied.
     """
     if isinstance(value, Path):
-        return escape_line(f'"{value}"')
+        return shortened(escape_line(f'"{value}"'), MOST_OF_PATH)
     if isinstance(value, dict):
         text = "a table"
     elif isinstance(value, bool):
@@ -178,6 +178,14 @@ def shown(value: object, limit: int = 80) -> str:
     else:
         text = _of_number(value) if isinstance(value, int | float) else repr(value)
     return shortened(escape_line(text), limit)
+
+
+MOST_OF_PATH = 5000  # no file has a path of more than 4096 bytes
+
+
+def _named(name: str) -> str:
+    """The name of a setting, which may be a key of the user's."""
+    return shortened(escape_line(name))
 
 
 def shortened(text: str, limit: int = 200) -> str:

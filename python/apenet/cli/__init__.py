@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from apenet._core import version as __version__
-from apenet.base.errors import ApenetError, FailedError
+from apenet.base.errors import MOST_OF_PATH, ApenetError, FailedError, shortened
 from apenet.cli import streams
 from apenet.cli.commands import HelpfulCommand
 
@@ -156,5 +156,5 @@ def main(arguments: list[str] | None = None) -> None:
         streams.say("memory: more than this process may have (see ulimit -v)")
         sys.exit(BAD_INPUT)
     except OSError as error:
-        streams.say(f"{error.filename or 'this host'}: {error.strerror or error}")
+        streams.say(f"{shortened(str(error.filename or 'this host'), MOST_OF_PATH)}: {error.strerror or error}")
         sys.exit(BAD_INPUT)

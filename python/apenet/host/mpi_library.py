@@ -114,15 +114,23 @@ def choose_mpi(mpi: MpiChoice, program: Path, ranks: int) -> Family:
     MPICH for interpreters, scripts and unknown programs; Intel MPI, which has MPICH's ABI, if LD_LIBRARY_PATH finds
     it first. Raises InputError if the loader binds another one than asked, or one that has no libfabric.
     """
-    bound = bound_mpi(program, _asked_variables(mpi))
+    try:
+        bound = bound_mpi(program, _asked_variables(mpi))
+    except HostError:  # the asked library is not there; it may not be the program's, either
+        _refuse_other(mpi, program, bound_mpi(program, _asked_variables("auto")))
+        raise
     if not bound:
         return (_first_in_path() or "mpich") if mpi == "auto" else mpi
+    _refuse_other(mpi, program, bound)
     first = bound[0]
-    if mpi != "auto" and (mpi == "openmpi") != (first.family == "openmpi"):
-        raise InputError("mpi", mpi, f"{first.family}: the loader binds {program} to {first.path}")
     if first.family == "mpich" and not first.uses_libfabric and ranks > 1:
         raise InputError("program", str(program), f"an MPI library with libfabric: {_no_fabric(first, mpi)}")
     return first.family if mpi == "auto" else mpi
+
+
+def _refuse_other(mpi: MpiChoice, program: Path, bound: list[BoundMpi]) -> None:
+    if bound and mpi != "auto" and (mpi == "openmpi") != (bound[0].family == "openmpi"):
+        raise InputError("mpi", mpi, f"{bound[0].family}: the loader binds {program} to {bound[0].path}")
 
 
 def _asked_variables(mpi: MpiChoice) -> dict[str, str]:

@@ -94,7 +94,7 @@ class Machine:
     @property
     def name(self) -> str:
         """The machine's name, `ape16`, in one line that can be printed."""
-        return escape_line(self.file.machine.name)
+        return shortened(escape_line(self.file.machine.name))
 
     @property
     def label(self) -> str:

@@ -35,7 +35,9 @@ std::uint8_t begins_in_gpu(const message::Buffer& buffer) {
 std::unique_ptr<Recorder> Recorder::from_environment(ipc::Client& client) {
   const char* path = std::getenv(ipc::recording_variable);
   if (path == nullptr) return nullptr;
-  return std::make_unique<Recorder>(client, ipc::open_recording(path));
+  const int fd = ipc::open_recording(path);
+  if (fd < 0) ipc::Client::refuse(ipc::recording_failure());
+  return std::make_unique<Recorder>(client, fd);
 }
 
 Recorder::Recorder(ipc::Client& client, int fd) : client_(client), fd_(fd) {}
@@ -161,7 +163,7 @@ void Recorder::write_path(const std::string& path) {
 // A trace with a hole in it would replay as something that never ran: there will be none.
 void Recorder::give_up(int error) {
   has_failed_ = true;
-  ipc::note_failure(fd_, client_.rank(), error);
+  if (!ipc::note_failure(fd_, client_.rank(), error)) ipc::Client::refuse(ipc::recording_failure());
 }
 
 }  // namespace apenet::libfabric

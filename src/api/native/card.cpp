@@ -55,12 +55,13 @@ void Card::tell_recording() const {
   const ipc::RecordingEntry entry{.kind = ipc::RecordingKind::unrecorded,
                                   .value = static_cast<std::int64_t>(interface_)};
   const int fd = ipc::open_recording(path);
+  if (fd < 0) ipc::Client::refuse(ipc::recording_failure());
   if (ipc::RecordingChunk* chunk = ipc::append_chunk(fd, client_.rank(), sizeof entry); chunk != nullptr) {
     std::memcpy(ipc::content_of(chunk), &entry, sizeof entry);
     chunk->entries = 1;
     munmap(chunk, chunk->bytes);
-  } else {
-    ipc::note_failure(fd, client_.rank(), errno);
+  } else if (!ipc::note_failure(fd, client_.rank(), errno)) {
+    ipc::Client::refuse(ipc::recording_failure());
   }
   ::close(fd);
 }

@@ -88,6 +88,8 @@ class Client {
   static int connect_to_manager(int least);
   // Ends the process, which must not go on in a run, with status 2. The run tells why, once for all ranks.
   [[noreturn]] static void refuse(const std::string& why);
+  // What the run says of a process that ends by itself, in place of its status.
+  void note_refusal(const std::string& why);
   // The machine's properties for a process that is a rank or may become one. nullptr as for instance(), but
   // claims nothing.
   static const Header* machine();

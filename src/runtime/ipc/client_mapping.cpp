@@ -19,6 +19,7 @@
 #include <new>
 #include <string>
 
+#include "runtime/ipc/address_space.hpp"
 #include "runtime/ipc/client.hpp"
 #include "runtime/ipc/image_records.hpp"
 #include "runtime/ipc/manager_address.hpp"
@@ -147,7 +148,7 @@ std::byte* map_simulation(const char* path) {
   if (base == MAP_FAILED ||
       mmap(base, header_bytes, PROT_READ, MAP_SHARED | MAP_FIXED, header_fd, 0) == MAP_FAILED)
     fail_mapping("a simulation whose memory, " + std::to_string((bytes >> 20) + 1) +
-                 " MiB, fits into the address space (see ulimit -v)");
+                 " MiB, fits into the address space: " + describe(address_space()));
   munmap(const_cast<void*>(first), header_bytes);
   close(header_fd);
   close(parts_fd);
@@ -264,11 +265,15 @@ void Client::require_shim() {
 void Client::refuse(const std::string& why) {
   Client* client = is_fork() ? nullptr : mapped();
   if (client == nullptr) fail(why);
-  Identity& identity = client->block_->identity;
+  client->note_refusal(why);
+  std::_Exit(2);
+}
+
+void Client::note_refusal(const std::string& why) {
+  Identity& identity = block_->identity;
   const std::size_t bytes = std::min(why.size(), sizeof identity.refusal - 1);
   std::memcpy(identity.refusal, why.data(), bytes);
   identity.refused = 1;
-  std::_Exit(2);
 }
 
 int Client::connect_to_manager(int least) {

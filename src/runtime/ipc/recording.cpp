@@ -6,17 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 namespace apenet::ipc {
 
 int open_recording(const char* path) {
-  const int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
-  if (fd < 0) fail_recording(path);
-  return fd;
+  return open(path, O_RDWR | O_APPEND | O_CLOEXEC);
 }
 
 RecordingChunk* append_chunk(int fd, std::uint32_t rank, std::size_t bytes) {
@@ -38,7 +34,7 @@ RecordingChunk* append_chunk(int fd, std::uint32_t rank, std::size_t bytes) {
 
 // Ranks have their chunks mapped, so the file must not shrink once it has one. Without one it is emptied, so
 // that a header has room on a full disk.
-void note_failure(int fd, std::uint32_t rank, int error) {
+bool note_failure(int fd, std::uint32_t rank, int error) {
   RecordingChunk first;
   struct stat status {};
   const bool has_chunk = pread(fd, &first, sizeof(first), 0) == ssize_t{sizeof(first)} &&
@@ -46,22 +42,21 @@ void note_failure(int fd, std::uint32_t rank, int error) {
                          status.st_size >= off_t{first.bytes};
   if (has_chunk) {
     void* mapped = mmap(nullptr, sizeof(first), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapped == MAP_FAILED) fail_recording("write");
+    if (mapped == MAP_FAILED) return false;
     static_cast<RecordingChunk*>(mapped)->failed_errno = static_cast<std::uint32_t>(error);
     munmap(mapped, sizeof(first));
-    return;
+    return true;
   }
   RecordingChunk failure;
   failure.rank = rank;
   failure.failed_errno = static_cast<std::uint32_t>(error);
-  if (ftruncate(fd, 0) != 0 || write(fd, &failure, sizeof(failure)) != ssize_t{sizeof(failure)})
-    fail_recording("write");
+  if (ftruncate(fd, 0) != 0) return false;
+  errno = ENOSPC;
+  return write(fd, &failure, sizeof(failure)) == ssize_t{sizeof(failure)};
 }
 
-void fail_recording(const char* what) {
-  std::fprintf(stderr, "apenet: the recording of this run cannot be written: %s: %s\n", what,
-               std::strerror(errno));
-  std::_Exit(1);
+std::string recording_failure() {
+  return std::string("the recording of this run cannot be written: ") + std::strerror(errno);
 }
 
 }  // namespace apenet::ipc

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace apenet::ipc {
 
@@ -70,11 +71,12 @@ static_assert(sizeof(RecordingChunk) == 24);
 [[nodiscard]] inline std::byte* content_of(RecordingChunk* chunk) {
   return reinterpret_cast<std::byte*>(chunk + 1);
 }
-// Notes that a rank could not write.
-void note_failure(int fd, std::uint32_t rank, int error);
+// Notes that a rank could not write. Returns false with errno if there is no room even for that.
+[[nodiscard]] bool note_failure(int fd, std::uint32_t rank, int error);
 
-// Opens the file to append to it; the caller closes it. Ends the process with a message if that fails.
+// Opens the file to append to it; the caller closes it. -1 with errno if that fails.
 [[nodiscard]] int open_recording(const char* path);
-[[noreturn]] void fail_recording(const char* what);  // says errno, too
+// Why a rank refuses to go on without any note; says errno.
+[[nodiscard]] std::string recording_failure();
 
 }  // namespace apenet::ipc

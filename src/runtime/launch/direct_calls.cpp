@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto uncaught_kinds = static_cast<std::uint32_t>(ipc::UncaughtCall::count);
 
-// What comes after the name of the rank and, but for the last two, of the object.
+// What comes after the name of the rank and, but for the last three, of the object.
 constexpr std::array<std::string_view, uncaught_kinds> reasons{
     " makes system calls itself, which this host does not let the simulator catch "
     "(prctl(PR_SET_SYSCALL_USER_DISPATCH), Linux 5.11 or later on x86-64): its clocks, sleeps and waits are "
@@ -28,7 +28,9 @@ constexpr std::array<std::string_view, uncaught_kinds> reasons{
     "without, by poll, epoll or threads",
     "the program asked for prctl(PR_SET_SYSCALL_USER_DISPATCH), which the simulator uses for programs that "
     "make "
-    "system calls themselves: calls that either of them catches may have the host's time"};
+    "system calls themselves: calls that either of them catches may have the host's time",
+    "the program loads a library with a C library of its own by dlmopen(), which this host's loader (glibc "
+    "before 2.35) does not show: its clocks, sleeps and locks are the host's"};
 
 constexpr bool names_object(std::uint32_t kind) {
   return kind < static_cast<std::uint32_t>(ipc::UncaughtCall::rings);

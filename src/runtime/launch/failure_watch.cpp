@@ -19,7 +19,8 @@ std::string signal_name(int signal) {
 }  // namespace
 
 void FailureWatch::note(const RankError& error) {
-  failures_.add(error.rank(), {.time_ps = ranks_.clock_ps(error.rank()), .what = error.deed()});
+  failures_.add(error.rank(),
+                {.time_ps = ranks_.clock_ps(error.rank()), .what = error.deed(), .is_breach = true});
 }
 
 void FailureWatch::note_end(std::uint32_t rank, const RankProcesses& processes) {

@@ -8,7 +8,7 @@ namespace apenet {
 void Failures::add(std::uint32_t rank, RankFailure failure) {
   const auto [known, is_new] = failures_.try_emplace(rank, failure);
   if (is_new) return;
-  if (known->second.outcome == SessionReport::Outcome::aborted) {
+  if (known->second.outcome == SessionReport::Outcome::aborted || known->second.is_breach) {
     known->second.time_ps = failure.time_ps;
   } else {
     known->second = std::move(failure);

@@ -25,6 +25,7 @@ struct RankFailure {
   SessionReport::Outcome outcome = SessionReport::Outcome::failed;
   int exit_status = 1;
   std::string what{};       // for example "exited with status 3"
+  bool is_breach = false;   // a violation of the protocol: its consequences are not listed
   bool is_refusal = false;  // reported once for all ranks that have it
   bool may_pass = false;    // the library's own launcher does not mind
   bool ends_others = true;  // false: the rank had already left the simulation, so no other rank waits for it
@@ -34,8 +35,8 @@ struct RankFailure {
 // noticed first. The message lists the others.
 class Failures {
  public:
-  // Keeps one failure per rank. A later failure replaces an earlier one, except that an abort is kept and
-  // only its time is updated.
+  // Keeps one failure per rank. A later failure replaces an earlier one, except that an abort and a breach of
+  // the protocol are kept and only their time is updated.
   void add(std::uint32_t rank, RankFailure failure);
   [[nodiscard]] bool has(std::uint32_t rank) const { return failures_.contains(rank); }
   [[nodiscard]] bool empty() const { return failures_.empty(); }

@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "kernel/refuse.hpp"
 #include "runtime/ipc/descriptor_path.hpp"
 #include "runtime/scheduler/rank_error.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 
 namespace apenet {
 namespace {
@@ -49,13 +51,25 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
   return fields;
 }
 
+// The text as a message shows it.
+std::string shown(std::string_view text) {
+  constexpr std::size_t most_shown = 80;
+  return quoted(validation::printable(std::string(text.substr(0, most_shown + 1))), most_shown);
+}
+
 // Clamps the code to the range of an int.
 int parse_exit_code(std::uint32_t rank, const std::string& text) {
   char* end = nullptr;
   const long code = std::strtol(text.c_str(), &end, 10);
   if (text.empty() || *end != '\0')
-    throw RankError(rank, "aborted with the exit code \"" + text + "\": expected a whole number");
+    throw RankError(rank, "aborted with the exit code " + shown(text) + ": expected a whole number");
   return static_cast<int>(std::clamp<long>(code, INT_MIN, INT_MAX));
+}
+
+// Libraries may have commands that the server does not know; it says so to them.
+bool is_command(std::string_view name) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  return !name.empty() && name.find_first_not_of(letters) == std::string_view::npos;
 }
 
 }  // namespace
@@ -97,8 +111,8 @@ bool PmiServer::serve(std::uint32_t rank) {
     }
     pending = text.substr(begin);
     if (pending.size() > max_line_bytes)
-      throw RankError(
-          rank, "sent the process manager a line of more than " + std::to_string(max_line_bytes) + " bytes");
+      throw RankError(rank, "sent the process manager a line of more than " + std::to_string(max_line_bytes) +
+                                " bytes, " + shown(pending));
   } catch (const RankError& error) {
     close_rank(error.rank());
     throw;
@@ -143,7 +157,8 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
     return found == fields.end() ? std::string{} : found->second;
   };
   const std::string command = field("cmd");
-  if (command.empty()) throw RankError(rank, "sent the process manager a line without a command");
+  if (!is_command(command))
+    throw RankError(rank, "sent the process manager the line " + shown(line) + ": expected cmd=NAME");
   const std::string size = std::to_string(fds_.size());
   if (command == "init") {
     ranks_[rank].spoke = true;
@@ -292,8 +307,10 @@ bool PmiServer::is_answered(std::uint32_t rank, std::string_view line) {
   Row& row = ranks_[rank].row;
   if (row.ahead == 0 || line.starts_with("cmd=abort")) return false;
   if (line != "cmd=get kvsname=" + space_name_ + " key=" + row.prefix + std::to_string(row.next)) {
-    throw RankError(rank, "asked the process manager for something else than " + row.prefix +
-                              std::to_string(row.next) + " amid the values of all ranks");
+    throw RankError(rank, "sent the process manager the line " + shown(line) +
+                              " amid the values of all ranks: expected the "
+                              "question for " +
+                              row.prefix + std::to_string(row.next));
   }
   ++row.next;
   --row.ahead;

@@ -197,7 +197,9 @@ void RankProcesses::signal_to(std::span<const Process> processes, int signal) co
 }
 
 void RankProcesses::terminate_ranks() const {
-  signal_to(processes_, SIGTERM);
+  // All are stopped meanwhile: one that waits in the host for what another has, such as a lock, would act
+  // once more when that one ends.
+  for (const int signal : {SIGSTOP, SIGTERM, SIGCONT}) signal_to(processes_, signal);
 }
 
 // The supervisor closes its channel when no process is left.

@@ -3,9 +3,11 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -172,16 +174,17 @@ std::string describe_futex(int process_id, const SystemCall& call, const Caller&
 // Describes the files for which a call waits.
 std::string describe_files(const std::string& call, const std::vector<int>& fds, int process_id,
                            const OpenFiles& files) {
-  constexpr int most_named = 3;
+  constexpr std::size_t most_named = 3;
+  std::vector<std::string> descriptions;
+  for (const int fd : fds) descriptions.push_back(files.describe(process_id, static_cast<std::uint64_t>(fd)));
+  // Beside other files, these are what a library uses to wake itself.
+  const auto wakes = [](const std::string& one) { return one == "the eventfd" || one == "the timerfd"; };
+  if (!std::all_of(descriptions.begin(), descriptions.end(), wakes)) std::erase_if(descriptions, wakes);
   std::string text;
-  int count = 0;
-  for (const int fd : fds) {
-    // A library uses eventfds and timerfds to wake itself.
-    const std::string description = files.describe(process_id, static_cast<std::uint64_t>(fd));
-    if (description == "the eventfd" || description == "the timerfd") continue;
-    if (count++ < most_named) text += (text.empty() ? "" : "; ") + description;
-  }
-  if (count > most_named) text += "; and " + std::to_string(count - most_named) + " more";
+  for (std::size_t i = 0; i < std::min(descriptions.size(), most_named); ++i)
+    text += (text.empty() ? "" : "; ") + descriptions[i];
+  if (descriptions.size() > most_named)
+    text += "; and " + std::to_string(descriptions.size() - most_named) + " more";
   return "waits in " + call + (text.empty() ? "" : " for " + text);
 }
 
@@ -192,6 +195,23 @@ std::vector<int> polled_files(int process_id, const SystemCall& call) {
   if (!read_values(process_id, call.arguments[0], polled.data(), polled.size())) return fds;
   for (const pollfd& one : polled) {
     if (one.fd >= 0) fds.push_back(one.fd);
+  }
+  return fds;
+}
+
+// Those of the sets for reading, writing and exceptions.
+std::vector<int> selected_files(int process_id, const SystemCall& call) {
+  const std::uint64_t count = std::min<std::uint64_t>(call.arguments[0], FD_SETSIZE);
+  std::array<std::uint64_t, FD_SETSIZE / 64> all{};
+  for (int which = 1; which <= 3; ++which) {
+    std::array<std::uint64_t, FD_SETSIZE / 64> set{};
+    const std::uint64_t address = call.arguments[which];
+    if (address == 0 || !read_values(process_id, address, set.data(), (count + 63) / 64)) continue;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] |= set[i];
+  }
+  std::vector<int> fds;
+  for (std::uint64_t fd = 0; fd < count; ++fd) {
+    if ((all[fd / 64] >> fd % 64 & 1) != 0) fds.push_back(static_cast<int>(fd));
   }
   return fds;
 }
@@ -300,7 +320,7 @@ std::string describe_call(int process_id, const SystemCall& call, const OpenFile
       return describe_files("poll", polled_files(process_id, call), process_id, files);
     case ipc::old_call::select:
     case SYS_pselect6:
-      return "waits in select for files or sockets";
+      return describe_files("select", selected_files(process_id, call), process_id, files);
     case SYS_wait4:
     case SYS_waitid:
       return describe_children(process_id);

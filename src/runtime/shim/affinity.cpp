@@ -27,7 +27,6 @@ struct Setting {
 struct Settings {
   std::atomic_flag lock;
   bool is_in_use = false;
-  pid_t forks = 0;  // the thread that is making a copy of the process
   std::array<Setting, ipc::ThreadOrder::most_threads> all{};
 
   // 0: one that is free.
@@ -41,6 +40,9 @@ struct Settings {
 
 constinit Settings settings;
 
+// The thread's id when it last made a copy of the process.
+constinit thread_local pid_t id_before_fork __attribute__((tls_model("initial-exec"))) = 0;
+
 // Others hold it for some copies only.
 class SettingsLock {
  public:
@@ -53,13 +55,13 @@ class SettingsLock {
 };
 
 void begin_fork() {
-  settings.forks = ipc::own_thread_id();
+  id_before_fork = ipc::own_thread_id();
 }
 
 // The thread has another id in the child, where it is the only one.
 void become_child() {
   settings.lock.clear();
-  for (Setting& one : settings.all) one.thread = one.thread == settings.forks ? ipc::own_thread_id() : 0;
+  for (Setting& one : settings.all) one.thread = one.thread == id_before_fork ? ipc::own_thread_id() : 0;
 }
 
 // As the host has it: the cores that exist.

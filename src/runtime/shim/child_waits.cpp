@@ -166,7 +166,7 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
     return child > 0 ? reported(child, status, own_status) : child;
   }
   {
-    const HostPace pace(pacing_client());
+    const HostPace pace((flags & WNOHANG) != 0 ? nullptr : pacing_client());
     child = wait(process, flags);
   }
   const bool has_ended = WIFEXITED(own_status) || WIFSIGNALED(own_status);
@@ -221,7 +221,7 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
       return *child < 0 ? -1 : reported(0, info, *child > 0 ? own : siginfo_t{});
     }
   }
-  const HostPace pace(pacing_client());
+  const HostPace pace((flags & WNOHANG) != 0 ? nullptr : pacing_client());
   siginfo_t own{};
   const int result = real(type, process, &own, flags);
   if (result != 0) return result;

@@ -102,14 +102,14 @@ int locked(std::uint64_t key, int result) {
 
 }  // namespace
 
-// The same of one that may wait.
-#define APENET_WAITING_CALL(result, name, parameters, qualifier, arguments, seen) \
-  APENET_EXPORT result name parameters qualifier {                                \
-    static const auto real = next<std::add_pointer_t<result parameters>>(#name);  \
-    APENET_HOST_CALLER;                                                           \
-    const HostPace pace(pacing_client());                                         \
-    result const done = real arguments;                                           \
-    return seen;                                                                  \
+// The same of one that may wait, if `waits`.
+#define APENET_WAITING_CALL(result, name, parameters, qualifier, arguments, waits, seen) \
+  APENET_EXPORT result name parameters qualifier {                                       \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name);         \
+    APENET_HOST_CALLER;                                                                  \
+    const HostPace pace((waits) ? pacing_client() : nullptr);                            \
+    result const done = real arguments;                                                  \
+    return seen;                                                                         \
   }
 
 // The same of one that may wait for a file. awaited: whether the socket's limit has let it go on.
@@ -119,17 +119,20 @@ int locked(std::uint64_t key, int result) {
     if (!(awaited)) return read_from(file, static_cast<result>(-1));                          \
     const InsideWait inside(file);                                                            \
     if (inside.is_interrupted()) return interrupted();                                        \
-    const HostPace pace(pacing_client());                                                     \
+    const HostPace pace(pacing_reader(file));                                                 \
     result const done = real arguments;                                                       \
     return seen;                                                                              \
   }
 
 // Locks.
 APENET_WAITING_CALL(int, flock, (int file, int operation), noexcept, (file, operation),
+                    (operation & (LOCK_NB | LOCK_UN)) == 0,
                     (operation & LOCK_UN) != 0 ? done : locked(static_cast<std::uint64_t>(file) << 1U, done))
 APENET_WAITING_CALL(int, lockf, (int file, int command, off_t bytes), , (file, command, bytes),
+                    command == F_LOCK,
                     command == F_ULOCK ? done : locked(static_cast<std::uint64_t>(file) << 1U, done))
 APENET_WAITING_CALL(int, lockf64, (int file, int command, off64_t bytes), , (file, command, bytes),
+                    command == F_LOCK,
                     command == F_ULOCK ? done : locked(static_cast<std::uint64_t>(file) << 1U, done))
 #define APENET_FCNTL(name)                                                            \
   APENET_EXPORT int name(int file, int command, ...) {                                \
@@ -139,7 +142,8 @@ APENET_WAITING_CALL(int, lockf64, (int file, int command, off64_t bytes), , (fil
     va_start(list, command);                                                          \
     void* const argument = va_arg(list, void*);                                       \
     va_end(list);                                                                     \
-    const HostPace pace(pacing_client());                                             \
+    const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;                \
+    const HostPace pace(waits ? pacing_client() : nullptr);                           \
     const int result = real(file, command, argument);                                 \
     const bool is_given = result >= 0 || errno != EFAULT;                             \
     const bool locks = is_given && (command == F_SETLK || command == F_OFD_SETLK) &&  \
@@ -157,7 +161,7 @@ APENET_EXPORT int sem_trywait(sem_t* semaphore) noexcept {
   return real(semaphore);
 }
 APENET_WAITING_CALL(int, semop, (int set, sembuf* operations, std::size_t count), noexcept,
-                    (set, operations, count), locked(static_cast<std::uint64_t>(set) << 1U, done))
+                    (set, operations, count), true, locked(static_cast<std::uint64_t>(set) << 1U, done))
 
 // Open files.
 #define APENET_DESCRIPTOR_CHECKS(suffix)                                                              \
@@ -214,7 +218,7 @@ APENET_EXPORT ssize_t read(int file, void* bytes, std::size_t count) {
   {
     const InsideWait inside(file);
     if (inside.is_interrupted()) return interrupted();
-    const HostPace pace(pacing_client());
+    const HostPace pace(pacing_reader(file));
     done = real(file, bytes, count);
   }
   if (timer != nullptr && done > 0) read_timer_ends(*timer, bytes);

@@ -1,5 +1,6 @@
 #include "runtime/shim/direct_code.hpp"
 
+#include <gnu/libc-version.h>
 #include <link.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -71,6 +73,14 @@ void pass(std::uint64_t begin, std::uint64_t end) {
   code_objects.passed_count = count + 1;
 }
 
+void note_direct(std::string_view path) {
+  if (code_objects.is_direct) return;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view shown = name.empty() ? std::string_view(program_invocation_short_name) : name;
+  shown.copy(code_objects.name.data(), code_objects.name.size() - 1);
+  code_objects.is_direct = true;
+}
+
 void scan_object(const dl_phdr_info& object) {
   const std::string_view path = object.dlpi_name == nullptr ? std::string_view() : object.dlpi_name;
   const std::string_view name = path.substr(path.rfind('/') + 1);
@@ -85,22 +95,45 @@ void scan_object(const dl_phdr_info& object) {
     } else if (part.p_filesz <= most_code_bytes &&
                // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives addresses as integers
                has_direct_call({reinterpret_cast<const std::uint8_t*>(begin), part.p_filesz})) {
-      const std::string_view shown = name.empty() ? std::string_view(program_invocation_short_name) : name;
-      shown.copy(code_objects.name.data(), code_objects.name.size() - 1);
-      code_objects.is_direct = true;
+      note_direct(path);
       return;
     }
   }
 }
 
+// As r_debug_extended of <link.h> since glibc 2.35, which sets this version with the second namespace.
+struct Namespace {
+  r_debug base;
+  const Namespace* next;
+};
+constexpr int version_with_next = 2;
+
+// The first object of a namespace is the one that the program has loaded.
+void note_namespaces() {
+  if (_r_debug.r_version < version_with_next) return;
+  const auto* one = reinterpret_cast<const Namespace*>(&_r_debug);
+  __asm__("" : "+r"(one));  // the compiler knows the object by its older type
+  one = one->next;
+  for (; one != nullptr; one = one->next) {
+    const link_map* const first = one->base.r_map;
+    if (first != nullptr) note_direct(first->l_name);
+  }
+}
+
+struct Scan {
+  bool has_namespaces;
+  std::size_t place = 0;
+};
+
 int scan_next(dl_phdr_info* object, std::size_t /*bytes*/, void* data) {
-  auto& place = *static_cast<std::size_t*>(data);
+  auto& [has_namespaces, place] = *static_cast<Scan*>(data);
   if (place == 0) {
     if (object->dlpi_adds == code_objects.added && object->dlpi_subs == code_objects.removed) return 1;
     if (object->dlpi_subs != code_objects.removed)
       code_objects.known = 0;  // others may stand in their places
     code_objects.added = object->dlpi_adds;
     code_objects.removed = object->dlpi_subs;
+    if (has_namespaces) note_namespaces();
   }
   if (place++ < code_objects.known) return 0;
   scan_object(*object);
@@ -110,9 +143,16 @@ int scan_next(dl_phdr_info* object, std::size_t /*bytes*/, void* data) {
 
 }  // namespace
 
-bool find_direct_code() {
-  std::size_t place = 0;
-  dl_iterate_phdr(scan_next, &place);
+bool shows_namespaces() {
+  constexpr long least = 35;
+  const char* const version = gnu_get_libc_version();  // "2.36"
+  char* end = nullptr;
+  return std::strtol(version, &end, 10) > 2 || (*end == '.' && std::strtol(end + 1, nullptr, 10) >= least);
+}
+
+bool find_direct_code(bool has_namespaces) {
+  Scan scan{.has_namespaces = has_namespaces};
+  dl_iterate_phdr(scan_next, &scan);
   return code_objects.is_direct;
 }
 

@@ -13,8 +13,11 @@
 namespace apenet::shim {
 
 // Scans the objects that the loader has added since the last scan. Returns whether any object so far has
-// direct code.
-bool find_direct_code();
+// direct code. has_namespaces: the program has loaded libraries into a namespace of their own (dlmopen). They
+// have a C library of their own there, without the shim before it, so all their calls are direct ones.
+bool find_direct_code(bool has_namespaces);
+// Whether this C library's loader shows such namespaces (glibc 2.35 or later).
+[[nodiscard]] bool shows_namespaces();
 // The name of the first such object; empty: none.
 [[nodiscard]] const char* direct_object();
 

@@ -162,14 +162,14 @@ APENET_CHECK(int, statx, (int folder, const char* path, int flags, unsigned mask
   APENET_EXPORT int open##suffix(const char* path, int flags, ...) {                             \
     static const auto real = next<int (*)(const char*, int, ...)>("open" #suffix);               \
     APENET_MODE(flags)                                                                           \
-    const HostPace pace(pacing_client());                                                        \
+    const HostPace pace(pacing_opener(AT_FDCWD, path));                                          \
     const int file = real(path, flags, mode);                                                    \
     return (flags & O_CREAT) != 0 ? changed(AT_FDCWD, path, file) : tried(AT_FDCWD, path, file); \
   }                                                                                              \
   APENET_EXPORT int openat##suffix(int folder, const char* path, int flags, ...) {               \
     static const auto real = next<int (*)(int, const char*, int, ...)>("openat" #suffix);        \
     APENET_MODE(flags)                                                                           \
-    const HostPace pace(pacing_client());                                                        \
+    const HostPace pace(pacing_opener(folder, path));                                            \
     const int file = real(folder, path, flags, mode);                                            \
     return (flags & O_CREAT) != 0 ? changed(folder, path, file) : tried(folder, path, file);     \
   }                                                                                              \

@@ -338,6 +338,7 @@ APENET_EXPORT int __libc_start_main(  // NOLINT(bugprone-reserved-identifier): t
   const auto real = next<StartMain>("__libc_start_main");
   if (const char* plan = std::getenv(plan_variable)) serve(plan);
   void* const gap = alloca(bytes_above_main(__builtin_frame_address(0)));
+  reserve_below_main(gap);
   const int status = real(main, count, arguments, begin, end, unload, stack_end);
   asm volatile("" : : "r"(gap));  // keeps the gap until then
   return status;

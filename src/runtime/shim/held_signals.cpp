@@ -1,6 +1,7 @@
 #include "runtime/shim/held_signals.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <array>
@@ -58,12 +59,38 @@ sigset_t without_held(sigset_t set) {
   return set;
 }
 
+// As dl_find_object of <dlfcn.h> since glibc 2.35, with room for what may follow.
+struct CodeObject {
+  unsigned long long flags;
+  void* begin;
+  void* end;
+  const link_map* map;
+  std::array<void*, 12> rest;
+};
+using FindCodeObject = int (*)(void*, CodeObject*);
+constinit FindCodeObject find_code_object = nullptr;
+
+__attribute__((constructor)) void look_up_find_code_object() {
+  find_code_object = next<FindCodeObject>("_dl_find_object");
+}
+
+// The path of the object with the handler; nullptr: it is in none. A program may set handlers in handlers,
+// and while another thread loads a library, so this does not take the loader's lock if the C library can do
+// without.
+const char* object_of_handler(sighandler_t handler) {
+  CodeObject found{};
+  Dl_info image{};
+  if (find_code_object != nullptr)
+    return find_code_object(reinterpret_cast<void*>(handler), &found) == 0 ? found.map->l_name : nullptr;
+  return dladdr(reinterpret_cast<const void*>(handler), &image) == 0 ? nullptr : image.dli_fname;
+}
+
 // MPICH and UCX set handlers in each program. They neither jump out of a wait, nor does the program expect
 // that they end one.
 bool is_of_mpi_library(sighandler_t handler) {
-  Dl_info image{};
-  if (dladdr(reinterpret_cast<const void*>(handler), &image) == 0 || image.dli_fname == nullptr) return false;
-  const std::string_view path = image.dli_fname;
+  const char* const object = object_of_handler(handler);
+  if (object == nullptr) return false;
+  const std::string_view path = object;
   const std::string_view file = path.substr(path.rfind('/') + 1);
   constexpr std::array<std::string_view, 4> libraries{"libmpi", "libmpich", "libucs", "libopen-pal"};
   return std::any_of(libraries.begin(), libraries.end(), [file](std::string_view name) {

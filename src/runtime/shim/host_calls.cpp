@@ -7,14 +7,17 @@
 #include <sys/msg.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
@@ -41,7 +44,7 @@
     if (const auto done = apenet::shim::write_in_order(file, size, has_parts, write_part))            \
       return static_cast<result>(*done);                                                              \
     const apenet::shim::FileChange change(file, size);                                                \
-    const apenet::shim::HostPace pace(apenet::shim::pacing_client());                                 \
+    const apenet::shim::HostPace pace(apenet::shim::pacing_writer(file, size));                       \
     return real arguments;                                                                            \
   }
 
@@ -53,7 +56,36 @@ std::size_t as_size(int count) {
   return count < 0 ? SIZE_MAX : static_cast<std::size_t>(count);
 }
 
+// A timer that is due already rings at the beginning of the pace.
+ipc::Client* pacing_unless_ready(int file, short events) {
+  ipc::Client* const client = pacing_client();
+  if (client == nullptr || client->has_due_timer()) return client;
+  const int error = errno;
+  pollfd one{.fd = file, .events = events, .revents = 0};
+  const bool is_ready = file < 0 || ipc::poll_now(&one, 1) > 0;
+  errno = error;
+  return is_ready ? nullptr : client;
+}
+
 }  // namespace
+
+ipc::Client* pacing_reader(int file) {
+  return pacing_unless_ready(file, POLLIN);
+}
+
+ipc::Client* pacing_writer(int file, std::size_t bytes) {
+  return bytes <= PIPE_BUF ? pacing_unless_ready(file, POLLOUT) : pacing_client();
+}
+
+ipc::Client* pacing_opener(int folder, const char* path) {
+  ipc::Client* const client = pacing_client();
+  if (client == nullptr || client->has_due_timer()) return client;
+  const int error = errno;
+  struct stat status {};
+  const int result = ipc::host_call(SYS_newfstatat, folder, path, reinterpret_cast<std::uint64_t>(&status));
+  errno = error;
+  return result == 0 && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) ? client : nullptr;
+}
 
 APENET_WRITE(ssize_t, write, (int file, const void* data, std::size_t count), count,
              await_socket(file, POLLOUT), true, (file, static_cast<const char*>(data) + from, bytes),
@@ -69,7 +101,7 @@ APENET_EXPORT ssize_t readv(int file, const iovec* parts, int count) {
     errno = EINTR;
     return -1;
   }
-  const HostPace pace(pacing_client());
+  const HostPace pace(pacing_reader(file));
   return real(file, parts, count);
 }
 APENET_WRITE(ssize_t, send, (int file, const void* data, std::size_t count, int flags), count,

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/ipc/address_space.hpp"
 #include "runtime/ipc/program_memory.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -71,6 +72,15 @@ bool is_own_stack(pid_t process, __rlimit_resource resource) {
 
 std::size_t bytes_above_main(const void* frame) {
   return reinterpret_cast<std::uintptr_t>(frame) % unit_of(stack_limit());
+}
+
+void reserve_below_main(const void* frame) {
+  constexpr std::uintptr_t given = std::uintptr_t{128} * 1024;  // Linux: below a new program's arguments
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const rlim_t limit = stack_limit();
+  if (ipc::address_space().left_bytes() < 2 * given) return;
+  const std::uintptr_t least = limit >= upper_end() ? 0 : upper_end() - limit + page;
+  grow_to(std::max(reinterpret_cast<std::uintptr_t>(frame) - given, least));
 }
 
 // Looked up at each call: the thread sanitizer calls these before it can guard a static variable.

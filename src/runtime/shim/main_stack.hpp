@@ -13,4 +13,8 @@ namespace apenet::shim {
 // How far below this frame, the first of the program, the stack of main() begins.
 [[nodiscard]] std::size_t bytes_above_main(const void* frame);
 
+// Lets the stack below this frame, where main() begins, be as large as the host makes it for a program that
+// starts: a later limit of the address space (ulimit -v) would refuse its first page.
+void reserve_below_main(const void* frame);
+
 }  // namespace apenet::shim

@@ -149,6 +149,13 @@ void begin(ipc::Client& client, bool has_world) {
   }
 }
 
+// Whether MPI sends over sockets of the simulated nodes (host/openmpi_launcher.py).
+bool is_over_sockets() {
+  if (abi() != Abi::openmpi) return false;
+  const char* const layer = std::getenv("OMPI_MCA_pml");
+  return layer != nullptr && std::strcmp(layer, "ob1") == 0;
+}
+
 // Initialises MPI in the process that represents this rank. Virtual time begins when all ranks have done so.
 template <typename... Arguments>
 int initialise(const void* caller, const char* function, Arguments... arguments) {
@@ -164,6 +171,7 @@ int initialise(const void* caller, const char* function, Arguments... arguments)
     require_manager();
     find_process_manager(*client);
     refuse_bypass();
+    require_address_space(*client, !is_over_sockets());
     keep_lines();
   }
   const Initialising initialising(client);
@@ -184,13 +192,6 @@ class Finalising {
   Finalising(const Finalising&) = delete;
   Finalising& operator=(const Finalising&) = delete;
 };
-
-// Whether MPI sends over sockets of the simulated nodes (host/openmpi_launcher.py).
-bool is_over_sockets() {
-  if (abi() != Abi::openmpi) return false;
-  const char* const layer = std::getenv("OMPI_MCA_pml");
-  return layer != nullptr && std::strcmp(layer, "ob1") == 0;
-}
 
 // Open MPI waits here for its process manager, and checks for messages meanwhile. Whether a rank still meets
 // a message would depend on how long the manager takes. So each rank first checks until all ranks wait and
@@ -225,6 +226,7 @@ int finalise(const void* caller) {
   const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {}, {.caller = caller});
   ipc::Client* client = virtual_client();
   if (client != nullptr) note_finalise(client->notes());
+  if (client != nullptr) refuse_left_answers();
   if (client != nullptr && client->ordered() != nullptr) {
     client->lock();  // the rank's clock comes to that of the thread
     client->unlock();

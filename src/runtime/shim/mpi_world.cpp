@@ -2,9 +2,12 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +17,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/ipc/address_space.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -41,11 +45,24 @@ std::string read_until(int fd, std::string_view end) {
   return text;
 }
 
-std::string ask_manager(int fd, const std::string& question) {
+// Ends the process if the program, or what has started it, has asked something by MPI's connection with the
+// process manager: the library would take the answer for that to its own question.
+[[noreturn]] void refuse_answer(const std::string& answer) {
+  constexpr std::size_t most_shown = 80;
+  ipc::Client::refuse(
+      "on the connection of PMI_FD, which only MPI may use, is an answer to a line that MPI has not sent: "
+      "\"" +
+      answer.substr(0, std::min(answer.find('\n'), most_shown)) + '"');
+}
+
+// The answer begins with `result`.
+std::string ask_manager(int fd, const std::string& question, std::string_view result) {
   const std::string line = question + "\n";
   if (write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) return {};
   std::string answer = read_until(fd, "\n");
-  if (!answer.empty()) answer.pop_back();
+  if (answer.empty()) std::_Exit(2);  // the manager has closed the connection, and has told the run why
+  answer.pop_back();
+  if (!answer.starts_with(result) || answer.find('\n') != std::string::npos) refuse_answer(answer);
   return answer;
 }
 
@@ -120,7 +137,18 @@ void tell_library(int fd) {
   const auto end =
       std::unique(library.begin(), library.end(), [](char a, char b) { return a == ' ' && b == ' '; });
   library.erase(end, library.end());
-  ask_manager(fd, "cmd=apenet_library library=" + library);
+  ask_manager(fd, "cmd=apenet_library library=" + library, "cmd=apenet_library_result");
+}
+
+// The last that the program has looked up.
+constinit std::atomic<const void*> second_init{nullptr};
+
+// Called in place of MPI_Init and its kin of a second library.
+[[noreturn]] void refuse_second_library() {
+  Dl_info info{};
+  const char* const file = dladdr(second_init, &info) == 0 ? "" : info.dli_fname;
+  refuse_library(std::string("is not the only one of the rank, which has also opened ") + file +
+                 ": expected one MPI library in a program");
 }
 
 constexpr const char* past_the_network =
@@ -146,7 +174,8 @@ void find_process_manager(const ipc::Client& client) {
     tell_library(fd);
     return;
   }
-  const std::string answer = ask_manager(fd, std::string("cmd=apenet_launcher library=") + library_file());
+  const std::string answer = ask_manager(fd, std::string("cmd=apenet_launcher library=") + library_file(),
+                                         "cmd=apenet_launcher_result");
   const std::string path = field(answer, " path=");
   if (path.empty()) refuse_library("needs its own launcher: " + field(answer, " msg="));
   const int source = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -155,6 +184,36 @@ void find_process_manager(const ipc::Client& client) {
   if (variables.empty())
     refuse_library("needs its own launcher, which has ended at its start; its words follow");
   take_over(variables);
+}
+
+void refuse_left_answers() {
+  if (!is_mpich()) return;
+  std::array<char, 256> answer{};
+  const ssize_t bytes =
+      recv(std::atoi(std::getenv(manager_variable)), answer.data(), answer.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (bytes > 0) refuse_answer({answer.data(), static_cast<std::size_t>(bytes)});
+}
+
+void require_address_space(const ipc::Client& client, bool has_network) {
+  constexpr std::uint64_t least_bytes = std::uint64_t{16} << 20;  // MPICH 5 takes 30 MiB, Open MPI 5 more
+  const ipc::AddressSpace space = ipc::address_space();
+  const std::uint64_t needed = least_bytes + (has_network ? ipc::Layout{client.size()}.total_bytes() : 0);
+  if (space.left_bytes() >= needed) return;
+  ipc::Client::refuse("MPI_Init needs mappings of at least " + std::to_string(needed >> 20) +
+                      " MiB, for the library and the simulated network, which the limit of the process's "
+                      "address space refuses: " +
+                      describe(space));
+}
+
+void note_end_of_start() {
+  ipc::Client* const client = ipc::Client::known();
+  if (client == nullptr || client->is_own_block()) return;
+  const ipc::Identity& identity = client->block().identity;
+  if (identity.initialising == 0 || identity.refused != 0) return;
+  constexpr std::uint64_t little_bytes = std::uint64_t{512} << 20;
+  const ipc::AddressSpace space = ipc::address_space();
+  if (space.left_bytes() >= little_bytes) return;
+  client->note_refusal("MPI_Init ended the process, whose address space is limited: " + describe(space));
 }
 
 void refuse_second_program() {
@@ -171,13 +230,11 @@ void refuse_second_program() {
       "a command of its own");
 }
 
-void refuse_second_library(const void* function) {
+void* second_library_init(void* function) {
   ipc::Client* const client = ipc::Client::attached();
-  if (client == nullptr || client->block().identity.initialised == 0) return;
-  Dl_info info{};
-  const char* const file = dladdr(function, &info) == 0 ? "" : info.dli_fname;
-  refuse_library(std::string("is not the only one of the rank, which has also opened ") + file +
-                 ": expected one MPI library in a program");
+  if (client == nullptr || client->block().identity.initialised == 0) return function;
+  second_init = function;
+  return reinterpret_cast<void*>(&refuse_second_library);
 }
 
 void note_abort(ipc::Client& client, int code) {

@@ -22,13 +22,25 @@ bool has_launcher();
 // Call before the library initialises itself.
 void find_process_manager(const ipc::Client& client);
 
+// Ends the process if the process manager has sent an answer to something that MPI has not asked. Call before
+// MPI_Finalize, which would take it for its own.
+void refuse_left_answers();
+
+// Ends the process if its address space is limited (RLIMIT_AS) to less than MPI's start needs. has_network:
+// MPI opens the simulated network, which maps the simulation once more. Libraries do not say what they lack.
+void require_address_space(const ipc::Client& client, bool has_network);
+
+// Called when the process ends. If it is in MPI_Init and has little of a limited address space left, the run
+// says so.
+void note_end_of_start();
+
 // Ends a process of a run whose rank another process represents: it would begin a world of its own, in the
 // host's time. Does nothing outside of a run, and in a fork of the rank.
 void refuse_second_program();
 
-// Ends a rank that has initialised MPI and looks up a function that begins MPI in another library: that one
-// would begin a world of its own. Does nothing in any other process.
-void refuse_second_library(const void* function);
+// What a rank gets that has initialised MPI and looks up a function that begins MPI in another library: that
+// one would begin a world of its own, so the call ends the rank. In any other process, the function itself.
+void* second_library_init(void* function);
 
 // Tells the simulator that the rank aborts the run with this code, if its library does not tell the process
 // manager. The rank then has to end.

@@ -95,7 +95,7 @@ class StreamRead {
   auto in_host(Call call) {
     std::optional<WaitingFileAction> action;
     if (own_ != nullptr && !is_left_to_host_) action.emplace(*own_);
-    const HostPace pace(pacing_client());
+    const HostPace pace(is_null(stream_) ? nullptr : pacing_reader(fileno_unlocked(stream_)));
     return call();
   }
 

@@ -31,6 +31,7 @@
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/shim/child_processes.hpp"
 #include "runtime/shim/direct_calls.hpp"
+#include "runtime/shim/mpi_world.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
@@ -90,6 +91,7 @@ void note_exit() {
 }
 
 void note_end() {
+  note_end_of_start();
   if (ipc::Client::is_member() && apenet_socket_process_ends != nullptr) apenet_socket_process_ends();
   note_exit();
 }

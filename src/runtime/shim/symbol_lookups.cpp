@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/mpi_world.hpp"
 #include "runtime/shim/own_mpi.hpp"
@@ -54,6 +55,7 @@ bool begins_mpi_of(void* library, const void* found, const char* name) {
 extern "C" {
 // Requires a handle of a library.
 __attribute__((visibility("hidden"), used)) void* apenet_look_up(void* library, const char* name) {
+  apenet::shim::follow_loaded_objects();
   void* found = apenet::shim::host_symbol(library, name);
   if (found == nullptr) return nullptr;  // dlerror() says why
   void* const own = apenet::shim::own_symbol(name);
@@ -66,7 +68,7 @@ __attribute__((visibility("hidden"), used)) void* apenet_look_up(void* library, 
     } else if (apenet::shim::begins_own_mpi(name)) {
       apenet::shim::note_own_mpi();
     } else if (apenet::shim::begins_mpi_of(library, found, name)) {
-      apenet::shim::refuse_second_library(found);
+      found = apenet::shim::second_library_init(found);
     }
   }
   dlerror();  // forgets errors of the other lookups

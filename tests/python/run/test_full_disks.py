@@ -107,6 +107,31 @@ def test_the_page_of_a_run(tmp_path):
     assert 'apenet: report = "why.html": could not be written: No space left on device' in done.stderr
 
 
+def test_ranks_that_cannot_even_note_that_they_fail_say_so_once(tmp_path):
+    script = """
+    mount -t tmpfs -o size=64k none "$0" || exit 77
+    cd "$0"
+    dd if=/dev/zero of=filling bs=4k 2> /dev/null
+    "$@"
+    """
+    command = [APENET, "run", "-n", "3", "--record", "r.goal", "--", sys.executable, "-c", "import mpi4py.MPI"]
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, tmp_path, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"no mount namespace: {done.stderr}")
+    assert done.returncode == 2
+    assert [line for line in done.stderr.splitlines() if "virtual time" not in line and "wall time" not in line] == [
+        "apenet: failed: rank 0 was refused: the recording of this run cannot be written: No space left on device",
+        "apenet:   then ranks 1, 2 ended for the same reason",
+        'apenet: record = "r.goal": could not be written: No space left on device',
+    ]
+
+
 def test_a_recording_that_fails_in_the_middle_of_a_run(on_a_full_disk):
     """The ranks write 16 KiB per 340 records: the disk is full long before they end, and they go on."""
     program = """
