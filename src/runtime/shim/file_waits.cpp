@@ -321,6 +321,23 @@ std::int64_t to_card_ps(std::int64_t limit_ps) {
   return limit_ps == end_of_time_ps ? -1 : limit_ps;
 }
 
+// ask_host(limit): the program's call in the host.
+template <typename Ask>
+int wait_for_set(ipc::Client& client, int epoll, epoll_event* events, int count, std::int64_t most_ps,
+                 const sigset_t* mask, Ask ask_host) {
+  const bool had_sockets = has_simulated_sockets(epoll);  // then it is asked for the other files alone
+  const auto poll_host = [&](const timespec* limit) {
+    return !had_sockets && has_simulated_sockets(epoll) ? is_simulated_now : ask_host(limit);
+  };
+  if (has_card_descriptor(&client)) return wait_for_card(client, to_card_ps(most_ps), poll_host);
+  pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
+  const std::int64_t began_ps = now_ps(client);
+  const int result =
+      wait_for_files(client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
+  if (result != is_simulated_now) return result;
+  return apenet_wait_for_set(epoll, events, count, rest_of(client, most_ps, began_ps), mask);
+}
+
 }  // namespace
 
 APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
@@ -454,19 +471,8 @@ APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int tim
   ipc::Client* client = clock_client();
   static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
   if (client == nullptr || !is_set_or_none(mask)) return real(epoll, events, count, timeout_ms, mask);
-  const bool had_sockets = has_simulated_sockets(epoll);  // that function asks for the other files
-  const auto poll_host = [&](const timespec* limit) {
-    if (!had_sockets && has_simulated_sockets(epoll)) return is_simulated_now;
-    return real(epoll, events, count, to_ms(limit), mask);
-  };
-  const std::int64_t most_ps = to_limit_ps(timeout_ms);
-  if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
-  pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
-  const std::int64_t began_ps = now_ps(*client);
-  const int result =
-      wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
-  if (result != is_simulated_now) return result;
-  return apenet_wait_for_set(epoll, events, count, rest_of(*client, most_ps, began_ps), mask);
+  return wait_for_set(*client, epoll, events, count, to_limit_ps(timeout_ms), mask,
+                      [&](const timespec* limit) { return real(epoll, events, count, to_ms(limit), mask); });
 }
 
 APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {
@@ -484,19 +490,8 @@ APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const 
     const HostPace pace(client);
     return real(epoll, events, count, timeout, mask);
   }
-  const bool had_sockets = has_simulated_sockets(epoll);
-  const auto poll_host = [&](const timespec* limit) {
-    if (!had_sockets && has_simulated_sockets(epoll)) return is_simulated_now;
-    return real(epoll, events, count, limit, mask);
-  };
-  const std::int64_t most_ps = to_limit_ps(timeout);
-  if (has_card_descriptor(client)) return wait_for_card(*client, to_card_ps(most_ps), poll_host);
-  pollfd set{.fd = epoll, .events = POLLIN, .revents = 0};
-  const std::int64_t began_ps = now_ps(*client);
-  const int result =
-      wait_for_files(*client, {.files = {&set, 1}, .most_ps = most_ps, .mask = mask}, poll_host);
-  if (result != is_simulated_now) return result;
-  return apenet_wait_for_set(epoll, events, count, rest_of(*client, most_ps, began_ps), mask);
+  return wait_for_set(*client, epoll, events, count, to_limit_ps(timeout), mask,
+                      [&](const timespec* limit) { return real(epoll, events, count, limit, mask); });
 }
 
 }  // namespace apenet::shim
