@@ -264,6 +264,7 @@ Woken ThreadOrder::enter_at(OrderedThread& own, std::int64_t clock_ps, WaitEnds 
   own.deadline_ps = clock_ps;
   own.woken = Woken::no;
   own.ends = ends;
+  if (!own.writes_nothing) wake_readers(own.key);
   note_settled();
   dispatch();
   return park(own, guard);

@@ -207,6 +207,7 @@ Woken ThreadOrder::await_end(OrderedThread& own, std::uint32_t process, std::int
   own.woken = Woken::no;
   own.ends = WaitEnds::by_signal;
   if (is_acting(own)) table_->acting = 0;
+  wake_readers(own.key);
   dispatch();
   return park(own, guard);
 }

@@ -215,6 +215,7 @@ void VirtualTimers::keep_time_alone(ipc::Client& client) {
   // Once the program leaves MPI, nobody waits for a timer.
   const auto is_needed = [&] { return first_ps() != never_ps && !client.progress().leaves(); };
   keeper_ = pthread_self();
+  if (ipc::OrderedThread* const own = client.ordered()) own->writes_nothing = true;
   do {
     for (std::uint32_t changes = changes_; is_needed(); changes = changes_) {
       const std::int64_t left_ps = first_ps() - client.time_ps();
