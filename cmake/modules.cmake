@@ -120,14 +120,24 @@ function(apenet_add_modules folder)
 endfunction()
 
 # apenet_module(name SOURCES file...): static library apenet_<name>, includes relative to src/. It links what
-# src/modules.json says.
+# src/modules.json says. With APENET_TAKES_BUILT, another build's path, the library is empty and links the one of that build.
 function(apenet_module name)
   cmake_parse_arguments(MODULE "" "" "SOURCES" ${ARGN})
+  apenet_links(links ${name})
+  if(APENET_TAKES_BUILT)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+    add_library(apenet_${name}_built STATIC IMPORTED GLOBAL)
+    set_target_properties(apenet_${name}_built PROPERTIES
+      IMPORTED_LOCATION ${APENET_TAKES_BUILT}/${folder}/libapenet_${name}.a)
+    target_link_libraries(apenet_${name}_built INTERFACE ${links})
+    list(PREPEND links apenet_${name}_built)
+    file(CONFIGURE OUTPUT nothing.cpp CONTENT "")
+    set(MODULE_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/nothing.cpp)
+  endif()
   add_library(apenet_${name} STATIC ${MODULE_SOURCES})
   target_include_directories(apenet_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(apenet_${name} PRIVATE apenet_flags)
   set_target_properties(apenet_${name} PROPERTIES UNITY_BUILD ${APENET_UNITY})
-  apenet_links(links ${name})
   target_link_libraries(apenet_${name} PUBLIC ${links})
 endfunction()
 
