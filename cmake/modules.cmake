@@ -120,14 +120,24 @@ function(apenet_add_modules folder)
 endfunction()
 
 # apenet_module(name SOURCES file...): static library apenet_<name>, includes relative to src/. It links what
-# src/modules.json says.
+# src/modules.json says. With APENET_TAKES_BUILT, another build's path, the library is empty and links the one of that build.
 function(apenet_module name)
   cmake_parse_arguments(MODULE "" "" "SOURCES" ${ARGN})
+  apenet_links(links ${name})
+  if(APENET_TAKES_BUILT)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+    add_library(apenet_${name}_built STATIC IMPORTED GLOBAL)
+    set_target_properties(apenet_${name}_built PROPERTIES
+      IMPORTED_LOCATION ${APENET_TAKES_BUILT}/${folder}/libapenet_${name}.a)
+    target_link_libraries(apenet_${name}_built INTERFACE ${links})
+    list(PREPEND links apenet_${name}_built)
+    file(CONFIGURE OUTPUT nothing.cpp CONTENT "")
+    set(MODULE_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/nothing.cpp)
+  endif()
   add_library(apenet_${name} STATIC ${MODULE_SOURCES})
   target_include_directories(apenet_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(apenet_${name} PRIVATE apenet_flags)
   set_target_properties(apenet_${name} PROPERTIES UNITY_BUILD ${APENET_UNITY})
-  apenet_links(links ${name})
   target_link_libraries(apenet_${name} PUBLIC ${links})
 endfunction()
 
@@ -157,16 +167,18 @@ function(apenet_public_library name)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_FILE}.pc DESTINATION apenet/lib/pkgconfig COMPONENT apenet)
 endfunction()
 
-# apenet_test(name SOURCES file... IMPORTS module... ENVIRONMENT variable...): a GoogleTest program, includes relative to src/ and tests/. ctest knows
+# apenet_test(name [READS_OTHERS_BYTES] SOURCES file... IMPORTS module... ENVIRONMENT variable...): a GoogleTest program, includes relative to src/ and tests/. ctest knows
 # the program by its name, label `program`, and each case by its own, label `case`: `make test` runs the programs, because
 # to start a process for each case takes longer than most cases. Compiling the cases takes longer than running them: they
 # are not optimised, and several files are compiled as one (half the time), so names in the anonymous namespaces of a
 # program's files must differ. The undefined-behaviour sanitizer checks the modules: in the cases themselves it would take a
-# third of their compile time. The target cpp_tests is all test programs.
+# third of their compile time. The target cpp_tests is all test programs; day_tests, with the label `day`, those that
+# `make test` runs of this build: READS_OTHERS_BYTES under the sanitizers, the others without (src/CMakeLists.txt).
 include(GoogleTest)
 add_custom_target(cpp_tests)
+add_custom_target(day_tests)
 function(apenet_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;IMPORTS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(TEST "READS_OTHERS_BYTES" "" "SOURCES;IMPORTS;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE apenet_flags GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -183,7 +195,12 @@ function(apenet_test name)
   add_test(NAME ${name} COMMAND ${launcher} $<TARGET_FILE:${name}>)
   # A log that is cut still shows what failed. The longest takes two minutes on a busy host: what takes half an hour
   # will never end.
-  set_tests_properties(${name} PROPERTIES LABELS program TIMEOUT 1800 ENVIRONMENT "GTEST_BRIEF=1;${TEST_ENVIRONMENT}")
+  set(labels program)
+  if((TEST_READS_OTHERS_BYTES AND APENET_SANITIZE) OR NOT (TEST_READS_OTHERS_BYTES OR APENET_SANITIZE))
+    list(APPEND labels day)
+    add_dependencies(day_tests ${name})
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 1800 ENVIRONMENT "GTEST_BRIEF=1;${TEST_ENVIRONMENT}")
   set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${launcher}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 600 PROPERTIES LABELS case ENVIRONMENT "${TEST_ENVIRONMENT}")
   add_dependencies(cpp_tests ${name})

@@ -20,7 +20,7 @@
 namespace apenet::testing {
 namespace {
 
-constexpr int packets = test::drawn_load(500);
+const int packets = test::drawn_load(500);
 
 using Engine = NetworkDescription::Engine;
 

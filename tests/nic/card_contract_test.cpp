@@ -30,7 +30,7 @@ class CardContract : public testing::TestWithParam<test::ContractCard> {
  protected:
   static constexpr ProcessId processes = 32;
   static constexpr ProcessId per_node = 2;
-  static constexpr std::uint64_t drawn_messages = test::drawn_cases(2000);
+  const std::uint64_t drawn_messages = test::drawn_cases(2000);
 
   // Two processes per node on sixteen nodes: 0 and 1 on node 0, and so on.
   CardContract() : machine(simulation, GetParam().machine(), placement()), recorder(simulation) {
@@ -178,7 +178,7 @@ TEST_P(CardContract, MessagesWithoutPayloadArriveToo) {
 }
 
 TEST_P(CardContract, ManySendersToOneTargetAreHeldBackAndNothingIsLost) {
-  constexpr std::uint64_t messages = test::drawn_load(20);
+  const auto messages = static_cast<std::uint64_t>(test::drawn_load(20));
   for (const Verb verb : {Verb::send, Verb::put}) {
     const std::int64_t bytes = verb == Verb::send
                                    ? std::min<std::int64_t>(3000, machine.capabilities().max_send_bytes)
@@ -246,7 +246,7 @@ TEST_P(CardContract, TheSamePostsGiveTheSameTimes) {
     own.attach_trace(&hash);
     again.set_sink(sink);
     sink.empties_mailboxes_of(again);
-    constexpr std::uint64_t messages = test::drawn_load(500);
+    const auto messages = static_cast<std::uint64_t>(test::drawn_load(500));
     for (std::uint64_t message = 0; message < messages; ++message) {
       const auto source = static_cast<ProcessId>(message % processes);
       const auto bytes = static_cast<std::int64_t>(message * 6500 / messages);

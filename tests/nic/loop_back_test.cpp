@@ -106,8 +106,8 @@ TEST_P(LoopBackStreams, HaveTheSameRateInBothEngines) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, LoopBackStreams,
-                         testing::ValuesIn(test::runs_all_cases ? loop_back_streams
-                                                                : loop_back_streams.first(1)),
+                         testing::ValuesIn(test::runs_all_cases() ? loop_back_streams
+                                                                  : loop_back_streams.first(1)),
                          [](const auto& stream) {
                            std::string word = stream.param.first;
                            std::replace(word.begin(), word.end(), '-', '_');

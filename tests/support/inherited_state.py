@@ -24,7 +24,8 @@ _IGNORED_BY_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
 _KEPT = re.compile(
     r"""HOME | USER | LOGNAME | PATH | TMPDIR | XDG_CACHE_HOME
     | CCACHE_\w+ | PIP_\w+ | SSL_CERT_\w+ | REQUESTS_CA_BUNDLE | (https?|all|no)_proxy | (HTTPS?|ALL|NO)_PROXY
-    | PYTEST_\w+ | GTEST_\w+ | (A|L|T|UB)SAN_OPTIONS | APENET_(ENVELOPE_DRAWS|FABTESTS|WHOLE_SCHEDULES) | I_MPI_ROOT""",
+    | PYTEST_\w+ | GTEST_\w+ | (A|L|T|UB)SAN_OPTIONS | APENET_(ENVELOPE_DRAWS|FABTESTS|WHOLE(_SCHEDULES)?)
+    | I_MPI_ROOT""",
     re.VERBOSE,
 )
 # OpenBLAS: its threads would spin beside the tests' own processes.

@@ -1,6 +1,7 @@
 """One word for one thing: what docs/glossary.md no longer uses is nowhere in the code and the pages."""
 
 import re
+import subprocess
 
 import pytest
 from project import ALL, ROOT, TEXTS, name, text
@@ -75,15 +76,22 @@ def test_each_search_finds_its_word(word):
     assert re.search(GONE[word], FOUND[word], re.IGNORECASE)
 
 
+def search(pattern: str, *options: str, paths: tuple[str, ...] = ()) -> list[str]:
+    """The places where the pattern is in the project's files. By git, which takes a tenth of the time of `re`."""
+    outside = [f":(exclude){path}" for path in ABOUT_WORDS]
+    command = ["git", "grep", "--untracked", "--no-color", "-onIP", *options, pattern, "--", *paths, *outside]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout.splitlines()
+
+
 @pytest.mark.parametrize("word", GONE)
 def test_a_word_that_is_gone_is_nowhere(word):
-    found = [
-        f"{name(path)}: {match[0]}"
-        for path in TEXTS
-        if name(path) not in ABOUT_WORDS
-        for match in re.finditer(GONE[word], text(path), re.IGNORECASE)
-    ]
-    assert found == []
+    assert search(GONE[word], "-i") == []
+
+
+def test_the_search_finds_what_is_there():
+    assert search(r"\bcard_\w+(?-i:CONTRACT)?", "-i", paths=("tests/nic/*.cpp",))
 
 
 GENITIVE = r"^[ \t]*(//|#|/?\*|\"\"\"|!)[ \t]*(Of|Whose|Whom)\b"
@@ -101,11 +109,8 @@ TRAILING_GENITIVE = r"\S[ \t]*(//|(?<!\w)#|/\*)[ \t]*(of|whose|whom)\b"
 
 def test_no_trailing_comment_begins_with_a_genitive():
     """What stands behind a declaration names its subject, too."""
-    suffixes = {".cpp", ".hpp", ".c", ".h", ".cu", ".inc", ".py", ".pyi"}
-    sources = [path for path in TEXTS if path.suffix in suffixes and name(path) not in ABOUT_WORDS]
-    lines = [(name(path), line) for path in sources for line in text(path).splitlines()]
-    found = [f"{path}: {line}" for path, line in lines if re.search(TRAILING_GENITIVE, line)]
-    assert found == []
+    suffixes = ("cpp", "hpp", "c", "h", "cu", "inc", "py", "pyi")
+    assert search(TRAILING_GENITIVE, paths=tuple(f"*.{suffix}" for suffix in suffixes)) == []
     assert re.search(TRAILING_GENITIVE, "int key = 0;  // of the last check, or 0")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import re
 import types
@@ -55,20 +56,31 @@ def check(table: RawTable, file: Path | str) -> MachineFile:
 def tables_of(model: type[BaseModel], table: RawTable) -> dict[str, type[BaseModel]]:
     """The keys of a section that are sections themselves, with the model of each."""
     found: dict[str, type[BaseModel]] = {}
-    for name, field in model.model_fields.items():
-        annotation = field.annotation
-        if issubclass(model, WithCard) and name == "card":
-            kind = table.get("card", {}).get("kind") if isinstance(table.get("card"), dict) else None
-            if isinstance(kind, str) and kind in CARDS:  # otherwise that alone is what is wrong
-                found[name] = CARDS[kind]
+    for name, inner in _sections_of(model):
+        if inner is not None:
+            found[name] = inner
             continue
-        candidates = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
-        for candidate in candidates:
-            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
-                found[name] = candidate
+        kind = table.get("card", {}).get("kind") if isinstance(table.get("card"), dict) else None
+        if isinstance(kind, str) and kind in CARDS:  # otherwise that alone is what is wrong
+            found[name] = CARDS[kind]
     return found
 
 
+@functools.cache
+def _sections_of(model: type[BaseModel]) -> list[tuple[str, type[BaseModel] | None]]:
+    """The same of every table; None for the card, whose model its kind decides."""
+    found: list[tuple[str, type[BaseModel] | None]] = []
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if issubclass(model, WithCard) and name == "card":
+            found.append((name, None))
+            continue
+        candidates = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
+        found += [(name, one) for one in candidates if isinstance(one, type) and issubclass(one, BaseModel)]
+    return found
+
+
+@functools.cache
 def named_tables_of(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
     """The keys of a section below which sections have names of the file's own, with the model of those."""
     found: dict[str, type[BaseModel]] = {}
@@ -81,6 +93,7 @@ def named_tables_of(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
     return found
 
 
+@functools.cache
 def keys_of(model: type[BaseModel]) -> list[str]:
     """The keys that a section knows, as the file writes them."""
     return [field.alias or name for name, field in model.model_fields.items()]

@@ -5,9 +5,9 @@ namespace apenet {
 namespace {
 
 // Each process sends a message to the next one.
-class Ring final : public WorkloadPattern {
+class NextNode final : public WorkloadPattern {
  public:
-  explicit Ring(const WorkloadShape& shape) : shape_(shape) {}
+  explicit NextNode(const WorkloadShape& shape) : shape_(shape) {}
 
   WorkloadStream rounds(ProcessId process, std::uint32_t count) const override {
     const ProcessId previous = (process + shape_.count - 1) % shape_.count;
@@ -27,7 +27,7 @@ class Ring final : public WorkloadPattern {
 namespace workload_objects {
 
 const Workload ring{
-    .name = "ring", .definition = "to the next node", .algorithms = {{"", make_pattern<Ring>}}};
+    .name = "ring", .definition = "to the next node", .algorithms = {{"", make_pattern<NextNode>}}};
 
 }  // namespace workload_objects
 }  // namespace apenet
