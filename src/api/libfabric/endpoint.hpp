@@ -90,8 +90,8 @@ class Endpoint : public Receiver {
   AddressVector* av_ = nullptr;
   EventQueue* eq_ = nullptr;
   CompletionQueue* transmit_cq_ = nullptr;
-  std::vector<std::pair<pthread_t, const void*>>
-      acknowledgements_;  // of sends that threads are about to post
+  // For sends that threads are about to post.
+  std::vector<std::pair<pthread_t, const void*>> acknowledgements_;
   CompletionQueue* receive_cq_ = nullptr;
   Counter* send_counter_ = nullptr;
   Counter* receive_counter_ = nullptr;

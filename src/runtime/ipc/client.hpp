@@ -192,7 +192,7 @@ class Client {
   // ThreadOrder::cancel(), or if files are ready, else 0. Also if a signal is to be taken (signal_ps()).
   std::int64_t sleep(std::int64_t ps, OwnFileWait* files = nullptr);
   // A set of files has changed, or a timer of one is due: other threads that wait for files look again.
-  void note_changed_set();
+  void tell_readers(ThreadOrder::Readers readers);
   // At which threads are blocked that wait for files which only this process can make ready.
   static const void* own_files_of(const ThreadOrder& order) { return order.files(); }
   // Within an action of the calling thread, or by one that is not ordered: the process's clock moves to this

@@ -119,11 +119,11 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
   return until_ps - woken_ps;
 }
 
-void Client::note_changed_set() {
+void Client::tell_readers(ThreadOrder::Readers readers) {
   OrderedThread* const own = ordered();
   if (own == nullptr || !order_->has_started()) return;
   order_->enter(*own);
-  order_->tell_readers(*own);
+  order_->tell_readers(*own, readers);
   order_->leave(*own, true);
 }
 

@@ -109,7 +109,7 @@ struct OrderedThread {
   std::uint32_t parent = 0;   // the process that has started this one, whose first thread it is; 0: the rank
   bool leads = false;         // the first thread of a process that another one has started
   bool runs_alone = false;    // ThreadOrder::run_alone()
-  bool writes_nothing = false;  // a thread of the simulator's own, which tells of each file that it changes
+  bool writes_nothing = false;  // serves the simulator, and tells of each file that it changes
   LeftAlarm left_alarm;
   bool is_stopped = false;          // by a signal of a process of the order: nobody waits for it
   bool has_stopped_itself = false;  // likewise: it goes on at the time of the signal that lets it

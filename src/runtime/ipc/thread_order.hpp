@@ -207,8 +207,10 @@ class ThreadOrder {
   void ask(pthread_t thread, int signal, const OrderedThread& from);
   // As announce_signal(), for a thread of this process.
   void announce(pthread_t thread, int signal, const OrderedThread& from);
-  // Within an action that has changed a set of files: those of this process that wait for files look again.
-  void tell_readers(const OrderedThread& from);
+  // Within an action: those that wait for files look again. May be of another process: it may have inherited
+  // the set of files that has changed.
+  enum class Readers : std::uint8_t { of_process, all };
+  void tell_readers(const OrderedThread& from, Readers readers);
   // Who has been woken at the object and has not acted since; nullptr: nobody. It takes a lock first:
   // otherwise those that take it again and again could keep it from one that waits.
   [[nodiscard]] OrderedThread* first_to_take(const void* object);

@@ -276,13 +276,14 @@ std::uint32_t ThreadOrder::wake_blocked(OrderObject object, std::uint32_t most, 
   return woken;
 }
 
-void ThreadOrder::tell_readers(const OrderedThread& from) {
+void ThreadOrder::tell_readers(const OrderedThread& from, Readers readers) {
   Guard guard(*this);
   if (guard.is_nested()) return;
   tell_mixed_waits();
   for_each([&](OrderedThread& thread) {
     const bool reads = thread.acts == ThreadActs::blocked && thread.object == name_of(files());
-    if (reads && thread.process == from.process) unblock(thread, from.key, Woken::signalled);
+    if (reads && (readers == Readers::all || thread.process == from.process))
+      unblock(thread, from.key, Woken::signalled);
   });
   dispatch();
 }

@@ -144,6 +144,9 @@ int wait_in_host(ipc::Client& client, FileWait wait, Poll poll_host) {
       return -1;
     }
   }
+  if (wait.files.size() == 1 && has_simulated_sockets(wait.files[0].fd) &&
+      poll_host(&none) == is_simulated_now)
+    return is_simulated_now;
   if (!wait.is_endless()) {
     wait.most_ps = std::max<std::int64_t>(wait.most_ps - (now_ps(client) - began_ps), 0);
     const timespec limit = to_timespec(wait.most_ps);

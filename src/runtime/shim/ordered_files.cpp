@@ -108,6 +108,9 @@ OrderedFiles::OrderedFiles(std::span<pollfd> files, std::int64_t until_ps, Use u
     return;
   }
   const int error = errno;
+  ipc::Client* const client = ipc::Client::attached();
+  if (client != nullptr && !ipc::is_single_threaded() && until_ps != at_once)
+    VirtualTimers::of_process().keep_time(*client);
   if (blocked_ != nullptr) {
     const sigset_t lets_in = opposite(*blocked_);
     const SignalGate gate(&lets_in);

@@ -366,7 +366,7 @@ APENET_EXPORT int epoll_ctl(int epoll, int operation, int file, epoll_event* eve
   const int result = real(epoll, operation, file, event);
   const int error = errno;
   if (ipc::Client* const client = virtual_client(); client != nullptr && result == 0)
-    client->note_changed_set();
+    client->tell_readers(ipc::ThreadOrder::Readers::all);
   errno = error;
   return result;
 }

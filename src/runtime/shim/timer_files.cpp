@@ -55,7 +55,7 @@ bool await_timer_file(VirtualTimer& timer) {
   ipc::Client* client = clock_client();
   if (client == nullptr || (host_call(SYS_fcntl, timer.host, F_GETFL) & O_NONBLOCK) != 0) return true;
   if (client->has_due_timer()) apenet_timers_due();
-  while (timer.ends == 0 && timer.due_ps != VirtualTimer::never_ps && !has_children()) {
+  while (timer.ends == 0 && timer.due_ps != VirtualTimer::never_ps && !has_children_outside()) {
     VirtualTimers& timers = VirtualTimers::of_process();
     if (sleep_ps(*client, timer.due_ps - now_ps(*client)) && !restarts(timers.last_signal())) {
       errno = EINTR;

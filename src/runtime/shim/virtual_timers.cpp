@@ -307,7 +307,7 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
     }
     if (told.kind == TimerKind::none && !has_passed) return is_interrupted;
     if (told.kind == TimerKind::thread || told.kind == TimerKind::file) tell_end(told, after);
-    if (told.kind == TimerKind::file) client.note_changed_set();
+    if (told.kind == TimerKind::file) client.tell_readers(ipc::ThreadOrder::Readers::of_process);
     is_interrupted = SignalGate::let_in(after) || is_interrupted;
     if (is_interrupted && stops_at_handler) return true;
   }

@@ -1,5 +1,5 @@
-// Limits its address space to KIB (0: as it is) before MPI_Init. KIB "beyond": by so much more than what it uses and
-// the simulated network maps once more.
+// Limits its address space to KIB (0: as it is) before MPI_Init. KIB "beyond": by so much more than what it
+// uses and the simulated network maps once more.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static unsigned long used_and_network(void) {
   fclose(size);
   FILE* maps = fopen("/proc/self/maps", "r");
   while (fgets(line, sizeof line, maps) != NULL) {
-    if (strstr(line, "memfd:apenet") != NULL && sscanf(line, "%lx-%lx", &begin, &end) == 2) bytes += end - begin;
+    if (strstr(line, "memfd:apenet") != NULL && sscanf(line, "%lx-%lx", &begin, &end) == 2)
+      bytes += end - begin;
   }
   fclose(maps);
   return pages * (unsigned long)sysconf(_SC_PAGESIZE) + bytes;
