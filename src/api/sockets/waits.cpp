@@ -310,14 +310,14 @@ int wait_for_set(int epoll, epoll_event* events, int count, std::int64_t most_ps
     int ready = host[0].revents != 0 ? std::max(0, real(epoll, events, count, 0, nullptr)) : 0;
     const std::scoped_lock lock(epoll_sets().mutex);
     EpollSet& set = epoll_sets().sets[epoll];
-    bool is_told_elsewhere = false;  // by another thread's wait
+    bool is_reported_elsewhere = false;  // by another thread's wait
     for (std::size_t i = 0; i < sockets.size() && ready < count; ++i) {
       const auto found = set.sockets.find(files[i]);
       if (sockets[i].revents == 0 || found == set.sockets.end()) continue;
       Interest& interest = found->second;
       const bool is_edge = (interest.event.events & EPOLLET) != 0;
       if (interest.is_off || (is_edge && interest.skips == sockets[i].changes)) {
-        is_told_elsewhere = true;
+        is_reported_elsewhere = true;
         continue;
       }
       const epoll_event found_event{.events = static_cast<std::uint16_t>(sockets[i].revents),
@@ -331,7 +331,7 @@ int wait_for_set(int epoll, epoll_event* events, int count, std::int64_t most_ps
     }
     const bool is_over = most_ps >= 0 && caller->client().clock_ps() - began_ps >= most_ps;
     if (ready > 0 || most_ps == 0 || is_over) return ready;
-    if (set.version == version && host[0].revents == 0 && !is_told_elsewhere) return 0;
+    if (set.version == version && host[0].revents == 0 && !is_reported_elsewhere) return 0;
   }
 }
 
