@@ -23,7 +23,7 @@ CASES = [
     ("computes", 0, 0),
     ("killed", 500, 9),
     ("handles", 500, 7),
-    ("stopped", 500, 0),
+    ("stopped", 600, 0),
     ("its end ends a sleep", 300, 1),
     ("system", 100, 5),
     ("popen", 200, 42),
@@ -156,6 +156,14 @@ def test_a_timers_file_and_a_childs_pipe_end_waits_of_a_thread(apenet, build):
     assert done.returncode == 0, done.stderr
     ends = [f"timer: 8 at {ms}.000 ms" if ms % 10 else f"pipe: 1 at {ms}.000 ms" for ms in (7, 10, 17, 20, 27, 30)]
     assert done.stdout.splitlines() == [*ends, "pipe: 0 at 30.000 ms"]
+    assert "warning" not in done.stderr
+
+
+def test_a_sleep_that_ends_while_the_process_is_stopped_ends_when_it_goes_on(apenet, build):
+    """The child writes after sleeps of 10 ms each, and is stopped from 15 to 35 ms."""
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "stopped_sleeper.c"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["10.0", "35.0", "45.0", "55.0"]
     assert "warning" not in done.stderr
 
 

@@ -111,8 +111,7 @@ struct OrderedThread {
   bool runs_alone = false;    // ThreadOrder::run_alone()
   bool writes_nothing = false;  // serves the simulator, and tells of each file that it changes
   LeftAlarm left_alarm;
-  bool is_stopped = false;          // by a signal of a process of the order: nobody waits for it
-  bool has_stopped_itself = false;  // likewise: it goes on at the time of the signal that lets it
+  bool is_stopped = false;  // by a signal of a process of the order: nobody waits for it
   ThreadActs acts = ThreadActs::free;
   Woken woken = Woken::no;
   WaitEnds ends = WaitEnds::by_thread;

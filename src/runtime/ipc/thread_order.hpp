@@ -131,7 +131,7 @@ class ThreadOrder {
   // Likewise: it has ended in the host by that signal.
   void note_killed(std::uint32_t process, const OrderedThread& from);
   // Likewise: it has been stopped, or will be at once.
-  void note_stopped(std::uint32_t process, bool by_itself);
+  void note_stopped(std::uint32_t process);
   [[nodiscard]] bool has_stopped(std::uint32_t process);
   // Likewise: it is about to go on.
   void note_continued(std::uint32_t process, const OrderedThread& from);

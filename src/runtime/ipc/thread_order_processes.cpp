@@ -329,12 +329,11 @@ void ThreadOrder::note_killed(std::uint32_t process, const OrderedThread& from) 
   note_process_ended(process, &from.key);
 }
 
-void ThreadOrder::note_stopped(std::uint32_t process, bool by_itself) {
+void ThreadOrder::note_stopped(std::uint32_t process) {
   Guard guard(*this);
   for_each([&](OrderedThread& thread) {
     if (thread.process != process) return;
     thread.is_stopped = true;
-    thread.has_stopped_itself = by_itself;
   });
   note_settled();
   dispatch();
@@ -353,7 +352,11 @@ void ThreadOrder::note_continued(std::uint32_t process, const OrderedThread& fro
   for_each([&](OrderedThread& thread) {
     if (thread.process != process || !thread.is_stopped) return;
     thread.is_stopped = false;
-    if (!thread.has_stopped_itself || thread.acts != ThreadActs::running) return;
+    if (thread.acts == ThreadActs::blocked) {  // a limit that has passed meanwhile ends the wait now
+      thread.deadline_ps = std::max(thread.deadline_ps, from.key.clock_ps);
+      return;
+    }
+    if (thread.acts != ThreadActs::running && thread.acts != ThreadActs::at_gate) return;
     const std::uint32_t number = thread.key.number;
     thread.key = std::max(thread.key, from.key);
     thread.key.number = number;

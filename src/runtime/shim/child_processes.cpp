@@ -127,7 +127,7 @@ void note_signal_to(pid_t process, int signal, const OrderedThread& from) {
     if (ipc::has_process_ended(number)) thread_order().note_killed(number, from);
   } else if (effect == SignalEffect::stops) {
     await_soon([&] { return is_stopped(process); });
-    if (is_stopped(process)) thread_order().note_stopped(number, false);
+    if (is_stopped(process)) thread_order().note_stopped(number);
   }
 }
 
@@ -222,9 +222,9 @@ SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()), 
     for_each_sent_to(process, [&](pid_t one) {
       if (deals_with(one, signal) || host_call(SYS_kill, one, signal) != 0) return;
       await_soon([&] { return is_stopped(one); });
-      if (is_stopped(one)) thread_order().note_stopped(static_cast<std::uint32_t>(one), false);
+      if (is_stopped(one)) thread_order().note_stopped(static_cast<std::uint32_t>(one));
     });
-    thread_order().note_stopped(own_->process, true);
+    thread_order().note_stopped(own_->process);
     thread_order().leave(*std::exchange(own_, nullptr), !is_in_call());
   } else if (effect_of(signal) == SignalEffect::continues) {
     for_each_sent_to(process, [this](pid_t one) {
