@@ -25,7 +25,7 @@ std::string name_of(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1).substr(0, ImageRecord::name_bytes - 1));
 }
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   return "'" + text + "'";
 }
 
@@ -42,7 +42,7 @@ bool may_use_mpi(const std::string& path) {
 
 std::string describe_unfollowed(const std::string& path) {
   const char* why = ipc::why_unfollowed_child(path.c_str());
-  return quoted(path) + ", " +
+  return in_quotes(path) + ", " +
          (why == nullptr ? "into which no shim was loaded" : "which " + std::string(why));
 }
 
@@ -50,9 +50,9 @@ std::string describe_unfollowed(const std::string& path) {
 
 void ImageWatch::note_raw(std::uint32_t rank, const ImageRecord& image, const std::string& became) {
   if (rank >= shared_.process_count()) return;
-  std::string text = quoted(validation::text(image.path)) + " has ";
+  std::string text = in_quotes(validation::text(image.path)) + " has ";
   text += became.empty() ? "started a program by a system call of its own"
-                         : "become " + quoted(became) + " by a system call of its own";
+                         : "become " + in_quotes(became) + " by a system call of its own";
   raw_.try_emplace(rank, std::move(text));
 }
 
@@ -87,7 +87,7 @@ void ImageWatch::find_vanished(const ProcessTree& tree) {
                           !tree.holds(static_cast<int>(image.process_id));
     if (has_gone && image.rank < shared_.process_count())
       vanished_.try_emplace(image.rank,
-                            quoted(validation::text(image.path)) +
+                            in_quotes(validation::text(image.path)) +
                                 " has ended unseen, or has become another program by a system call "
                                 "of its own");
   }
@@ -111,7 +111,7 @@ void ImageWatch::report(SessionReport& report) const {
     if (const auto raw = raw_.find(rank); raw != raw_.end()) {
       own.started_raw = raw->second;
     } else if (finding.kind == StartFindingKind::raw) {
-      own.started_raw = quoted(path) + " has started a program by a system call of its own";
+      own.started_raw = in_quotes(path) + " has started a program by a system call of its own";
     }
     if (const auto gone = vanished_.find(rank); gone != vanished_.end()) own.vanished = gone->second;
     if (finding.kind == StartFindingKind::own_mpi) own.own_mpi = path;
