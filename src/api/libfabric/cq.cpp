@@ -236,7 +236,7 @@ void CompletionQueue::begin_to_await(AwaitedCompletion& awaited) {
   awaited.next = std::exchange(awaited_, &awaited);
 }
 
-bool CompletionQueue::await(AwaitedCompletion& awaited) {
+bool CompletionQueue::await(const AwaitedCompletion& awaited) {
   bool is_there = false;
   for (std::size_t i = tail_; i != head_; ++i)
     is_there = is_there || ring_[i & (ring_.size() - 1)].context == awaited.context;
@@ -248,10 +248,18 @@ bool CompletionQueue::await(AwaitedCompletion& awaited) {
     if (ipc::OrderedThread* const own = transport_.client().ordered()) ipc::ThreadOrder::yield(*own);
     return false;
   }
+  return true;
+}
+
+void CompletionQueue::end_to_await(const AwaitedCompletion& awaited) {
   AwaitedCompletion** link = &awaited_;
   while (*link != &awaited) link = &(*link)->next;
   *link = awaited.next;
-  return true;
+}
+
+CompletionQueue::Reader::Reader(CompletionQueue& queue)
+    : queue_(queue), counts_(queue.transport().client().has_threads()) {
+  if (counts_) ++queue_.readers_;
 }
 
 int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** cq, void* context) {

@@ -92,17 +92,21 @@ class CompletionQueue : public fid_cq, public Usable {
   // Makes progress if the completion is not there. Returns whether the thread can go on: the completion has
   // been read, or is there and no thread is in a read, which might hold a lock that this thread would need to
   // read it.
-  bool await(AwaitedCompletion& awaited);
-  // A thread is in fi_cq_read or fi_cq_readfrom.
+  bool await(const AwaitedCompletion& awaited);
+  void end_to_await(const AwaitedCompletion& awaited);
+  // One of several threads is in fi_cq_read or fi_cq_readfrom.
   class Reader {
    public:
-    explicit Reader(CompletionQueue& queue) : queue_(queue) { ++queue_.readers_; }
-    ~Reader() { --queue_.readers_; }
+    explicit Reader(CompletionQueue& queue);
+    ~Reader() {
+      if (counts_) --queue_.readers_;
+    }
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
    private:
     CompletionQueue& queue_;
+    bool counts_;
   };
   void signal() { signalled_ = true; }
 

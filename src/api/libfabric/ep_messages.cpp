@@ -89,7 +89,9 @@ void await_end(Endpoint& endpoint, const void* context) {
     AwaitedCompletion end{.context = what};
     bool is_over = false;
     enter(client, [&] { queue->begin_to_await(end); });
-    while (!is_over) enter(client, [&] { is_over = queue->await(end); });
+    while (!is_over && enter(client, [&] { is_over = queue->await(end); }) == 0) {
+    }
+    enter(client, [&] { queue->end_to_await(end); });
   };
   const void* acknowledgement = nullptr;
   enter(client, [&] { acknowledgement = endpoint.take_acknowledgement(); });
