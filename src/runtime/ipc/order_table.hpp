@@ -111,6 +111,7 @@ struct OrderedThread {
   bool runs_alone = false;    // ThreadOrder::run_alone()
   bool writes_nothing = false;  // serves the simulator, and tells of each file that it changes
   LeftAlarm left_alarm;
+  ActionKey stopped_at{};   // when that was
   bool is_stopped = false;  // by a signal of a process of the order: nobody waits for it
   ThreadActs acts = ThreadActs::free;
   Woken woken = Woken::no;

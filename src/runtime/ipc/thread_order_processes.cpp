@@ -329,42 +329,6 @@ void ThreadOrder::note_killed(std::uint32_t process, const OrderedThread& from) 
   note_process_ended(process, &from.key);
 }
 
-void ThreadOrder::note_stopped(std::uint32_t process) {
-  Guard guard(*this);
-  for_each([&](OrderedThread& thread) {
-    if (thread.process != process) return;
-    thread.is_stopped = true;
-  });
-  note_settled();
-  dispatch();
-}
-
-bool ThreadOrder::has_stopped(std::uint32_t process) {
-  Guard guard(*this);
-  bool has = false;
-  for_each(
-      [&](const OrderedThread& thread) { has = has || (thread.process == process && thread.is_stopped); });
-  return has;
-}
-
-void ThreadOrder::note_continued(std::uint32_t process, const OrderedThread& from) {
-  Guard guard(*this);
-  for_each([&](OrderedThread& thread) {
-    if (thread.process != process || !thread.is_stopped) return;
-    thread.is_stopped = false;
-    if (thread.acts == ThreadActs::blocked) {  // a limit that has passed meanwhile ends the wait now
-      thread.deadline_ps = std::max(thread.deadline_ps, from.key.clock_ps);
-      return;
-    }
-    if (thread.acts != ThreadActs::running && thread.acts != ThreadActs::at_gate) return;
-    const std::uint32_t number = thread.key.number;
-    thread.key = std::max(thread.key, from.key);
-    thread.key.number = number;
-    thread.settled_key = thread.key;
-  });
-  dispatch();
-}
-
 // Requires the lock, as what follows.
 void ThreadOrder::note_process_ended(std::uint32_t process, const ActionKey* killed_at) {
   OrderedThread* first = nullptr;
