@@ -1,5 +1,5 @@
-// Calls a C library that dlmopen() has loaded into a namespace of its own. A line: what, its result, and how much of
-// virtual time has passed since the beginning, in milliseconds.
+// Calls a C library that dlmopen() has loaded into a namespace of its own. A line: what, its result, and how
+// much of virtual time has passed since the beginning, in milliseconds.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -28,7 +28,8 @@ int main(void) {
       (int (*)(const struct timespec*, struct timespec*))find("nanosleep");
   unsigned (*sleep_there)(unsigned) = (unsigned (*)(unsigned))find("sleep");
   int (*poll_there)(struct pollfd*, nfds_t, int) = (int (*)(struct pollfd*, nfds_t, int))find("poll");
-  int (*clock_there)(clockid_t, struct timespec*) = (int (*)(clockid_t, struct timespec*))find("clock_gettime");
+  int (*clock_there)(clockid_t, struct timespec*) =
+      (int (*)(clockid_t, struct timespec*))find("clock_gettime");
   time_t (*time_there)(time_t*) = (time_t(*)(time_t*))find("time");
   int (*name_there)(char*, size_t) = (int (*)(char*, size_t))find("gethostname");
   begin_s = MPI_Wtime();

@@ -40,7 +40,8 @@ int main(void) {
   const int counter = eventfd(0, 0);
   const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
   void (*const ways[])(int, int) = {in_poll, in_select, in_epoll};
-  const int files[][2] = {{counter, -1}, {timer, -1}, {ends[0], -1}, {inotify_init(), -1}, {counter, ends[0]}};
+  const int files[][2] = {
+      {counter, -1}, {timer, -1}, {ends[0], -1}, {inotify_init(), -1}, {counter, ends[0]}};
   MPI_Barrier(MPI_COMM_WORLD);
   ways[rank % 3](files[rank / 3][0], files[rank / 3][1]);
   MPI_Finalize();

@@ -1,4 +1,5 @@
-// A library whose initialiser waits for a thread that sets a handler. Loaded by dlopen(), whose lock it then has.
+// A library whose initialiser waits for a thread that sets a handler. Loaded by dlopen(), whose lock it then
+// has.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// A timer of ten microseconds beside calls that do not wait: they take no virtual time, however long the host takes for
-// them, so the timer does not ring before the program sleeps.
+// A timer of ten microseconds beside calls that do not wait: they take no virtual time, however long the host
+// takes for them, so the timer does not ring before the program sleeps.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -17,12 +17,12 @@ static void on_alarm(int number) {
   ++rung;
 }
 
-#define EACH(call)                                               \
-  do {                                                           \
-    for (int i = 0; i < 300 && rung == 0; ++i) (void)!(call);    \
-    if (rung != 0) printf("rings in %s\n", #call);               \
-    rung = 0;                                                    \
-    setitimer(ITIMER_REAL, &soon, NULL);                         \
+#define EACH(call)                                            \
+  do {                                                        \
+    for (int i = 0; i < 300 && rung == 0; ++i) (void)!(call); \
+    if (rung != 0) printf("rings in %s\n", #call);            \
+    rung = 0;                                                 \
+    setitimer(ITIMER_REAL, &soon, NULL);                      \
   } while (0)
 
 int main(int argc, char** argv) {
