@@ -81,23 +81,27 @@ bool is_on_stack(const void* context) {
 // Waits until a send of Open MPI is complete, if the library would only read its queue until then. It does so
 // with a lock in memory, which the order of threads does not see: others try to take it again and again
 // without a pause, also while the one that has it waits for its turn in the read. Here it has none.
-void await_end(Endpoint& endpoint, const void* context) {
+void await_end(Endpoint& endpoint, CompletionQueue* queue, const void* context) {
+  if (queue == nullptr || context == nullptr) return;
   ipc::Client& client = endpoint.transport().client();
-  if (!is_in_call_of_open_mpi(client)) return;
-  const auto await = [&client](CompletionQueue* queue, const void* what) {
-    if (queue == nullptr) return;
-    AwaitedCompletion end{.context = what};
-    bool is_over = false;
-    enter(client, [&] { queue->begin_to_await(end); });
-    while (!is_over && enter(client, [&] { is_over = queue->await(end); }) == 0) {
-    }
-    enter(client, [&] { queue->end_to_await(end); });
-  };
-  const void* acknowledgement = nullptr;
-  enter(client, [&] { acknowledgement = endpoint.take_acknowledgement(); });
-  if (!is_on_stack(context)) return;
-  await(endpoint.transmit_cq(), context);
-  if (acknowledgement != nullptr) await(endpoint.receive_cq(), acknowledgement);
+  AwaitedCompletion end{.context = context};
+  bool is_over = false;
+  enter(client, [&] { queue->begin_to_await(end); });
+  while (!is_over && enter(client, [&] { is_over = queue->await(end); }) == 0) {
+  }
+  enter(client, [&] { queue->end_to_await(end); });
+}
+
+// acknowledgement: nullptr: none is expected.
+void await_send(Endpoint& endpoint, const void* context, const void* acknowledgement) {
+  if (!is_in_call_of_open_mpi(endpoint.transport().client()) || !is_on_stack(context)) return;
+  await_end(endpoint, endpoint.transmit_cq(), context);
+  await_end(endpoint, endpoint.receive_cq(), acknowledgement);
+}
+
+// MPI_Ssend waits for it also if the message has been injected; MPI_Issend does not.
+bool awaits_acknowledgement(Endpoint& endpoint, const SendCall& call) {
+  return ipc::is_of_program(call.tag) && endpoint.transport().client().progress().waits();
 }
 
 // The calls without a tag (Tag is empty), and those with one (Tag is std::uint64_t).
@@ -167,23 +171,26 @@ struct Calls {
     return call;
   }
 
-  static void post(fid_ep* ep, fi_addr_t to, SendCall& call) {
+  // Returns the context of the receive that the thread has posted for its acknowledgement, or nullptr.
+  static const void* post(fid_ep* ep, fi_addr_t to, SendCall& call) {
     Endpoint& endpoint = endpoint_of(ep);
     aim(call, endpoint.resolve(to));
     call.no_reply = tagged && is_sent_by_program(endpoint.transport().client(), call.buffer);
     libfabric::send(endpoint, call);
+    return endpoint.take_acknowledgement();
   }
 
   static ssize_t send(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/, fi_addr_t to,
                       Tag... tag, void* context) {
     bool reports = false;
+    const void* acknowledgement = nullptr;
     const ssize_t result = enter(client_of(ep), [&] {
       SendCall call = plain(ep, make_buffer(endpoint_of(ep), start, length), tag..., context,
                             endpoint_of(ep).transmit_flags());
       reports = call.owner.reports;
-      post(ep, to, call);
+      acknowledgement = post(ep, to, call);
     });
-    if (tagged && result == 0 && reports) await_end(endpoint_of(ep), context);
+    if (tagged && result == 0 && reports) await_send(endpoint_of(ep), context, acknowledgement);
     return result;
   }
 
@@ -215,33 +222,42 @@ struct Calls {
   static ssize_t senddata(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
                           std::uint64_t data, fi_addr_t to, Tag... tag, void* context) {
     bool reports = false;
+    const void* acknowledgement = nullptr;
     const ssize_t result = enter(client_of(ep), [&] {
       SendCall call = plain(ep, make_buffer(endpoint_of(ep), start, length), tag..., context,
                             endpoint_of(ep).transmit_flags());
       reports = call.owner.reports;
       add_data(call, data);
-      post(ep, to, call);
+      acknowledgement = post(ep, to, call);
     });
-    if (tagged && result == 0 && reports) await_end(endpoint_of(ep), context);
+    if (tagged && result == 0 && reports) await_send(endpoint_of(ep), context, acknowledgement);
     return result;
   }
 
   static ssize_t inject(fid_ep* ep, const void* start, std::size_t length, fi_addr_t to, Tag... tag) {
-    return enter(client_of(ep), [&] {
+    const void* acknowledgement = nullptr;
+    const ssize_t result = enter(client_of(ep), [&] {
       SendCall call = quiet(make_buffer(endpoint_of(ep), start, length), tag...);
       call.inject = true;
-      post(ep, to, call);
+      acknowledgement = post(ep, to, call);
+      if (!awaits_acknowledgement(endpoint_of(ep), call)) acknowledgement = nullptr;
     });
+    if (tagged && result == 0) await_end(endpoint_of(ep), endpoint_of(ep).receive_cq(), acknowledgement);
+    return result;
   }
 
   static ssize_t injectdata(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
                             fi_addr_t to, Tag... tag) {
-    return enter(client_of(ep), [&] {
+    const void* acknowledgement = nullptr;
+    const ssize_t result = enter(client_of(ep), [&] {
       SendCall call = quiet(make_buffer(endpoint_of(ep), start, length), tag...);
       call.inject = true;
       add_data(call, data);
-      post(ep, to, call);
+      acknowledgement = post(ep, to, call);
+      if (!awaits_acknowledgement(endpoint_of(ep), call)) acknowledgement = nullptr;
     });
+    if (tagged && result == 0) await_end(endpoint_of(ep), endpoint_of(ep).receive_cq(), acknowledgement);
+    return result;
   }
 
   template <typename Table>
