@@ -122,7 +122,7 @@ def test_threads_that_all_send_probe_and_receive_repeat(apenet, build, tmp_path,
 
 
 @pytest.mark.parametrize("compiler", [None, OPENMPI_MPICC], ids=["mpich", "openmpi"])
-@pytest.mark.parametrize("how", ["standard", "synchronous", "collectives"])
+@pytest.mark.parametrize("how", ["standard", "synchronous", "injected", "collectives"])
 def test_blocking_sends_of_threads_repeat(apenet, tmp_path, compiler, how):
     program = tmp_path / "blocking_sends"
     mpicc = compiler or Path(sys.executable).parent / "mpicc"

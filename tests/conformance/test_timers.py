@@ -99,6 +99,11 @@ def test_a_timer_does_not_ring_in_calls_that_do_not_wait(apenet, build, tmp_path
     assert (done.returncode, done.stdout) == (0, "rung 1\n"), done.stderr
 
 
+def test_a_timer_ends_a_read_that_waits_for_more(apenet, build):
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build(HERE / "timers" / "waits_for_all.c"))
+    assert (done.returncode, done.stdout) == (0, "all: 1 after 10.000 ms\nleast: 1 after 10.000 ms\n"), done.stderr
+
+
 def test_the_end_of_a_child_ends_its_parents_sleep(apenet, build):
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / "child_signal.c"))
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr

@@ -113,15 +113,15 @@ int locked(std::uint64_t key, int result) {
   }
 
 // The same of one that may wait for a file. awaited: whether the socket's limit has let it go on.
-#define APENET_FILE_CALL(result, name, parameters, qualifier, arguments, file, awaited, seen) \
-  APENET_EXPORT result name parameters qualifier {                                            \
-    static const auto real = next<std::add_pointer_t<result parameters>>(#name);              \
-    if (!(awaited)) return read_from(file, static_cast<result>(-1));                          \
-    const InsideWait inside(file);                                                            \
-    if (inside.is_interrupted()) return interrupted();                                        \
-    const HostPace pace(pacing_reader(file));                                                 \
-    result const done = real arguments;                                                       \
-    return seen;                                                                              \
+#define APENET_FILE_CALL(result, name, parameters, qualifier, arguments, file, flags, awaited, seen) \
+  APENET_EXPORT result name parameters qualifier {                                                   \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name);                     \
+    if (!(awaited)) return read_from(file, static_cast<result>(-1));                                 \
+    const InsideWait inside(file);                                                                   \
+    if (inside.is_interrupted()) return interrupted();                                               \
+    const HostPace pace(pacing_reader(file, flags));                                                 \
+    result const done = real arguments;                                                              \
+    return seen;                                                                                     \
   }
 
 // Locks.
@@ -225,26 +225,27 @@ APENET_EXPORT ssize_t read(int file, void* bytes, std::size_t count) {
   return count == 0 ? done : read_from(file, done);
 }
 APENET_FILE_CALL(ssize_t, __read_chk, (int file, void* bytes, std::size_t count, std::size_t room), ,
-                 (file, bytes, count, room), file, count == 0 || await_socket(file, POLLIN),
+                 (file, bytes, count, room), file, 0, count == 0 || await_socket(file, POLLIN),
                  count == 0 ? done : read_from(file, done))
 APENET_FILE_CALL(ssize_t, recv, (int socket, void* bytes, std::size_t count, int flags), ,
-                 (socket, bytes, count, flags), socket, await_socket(socket, POLLIN, flags),
+                 (socket, bytes, count, flags), socket, flags, await_socket(socket, POLLIN, flags),
                  read_from(socket, done))
 APENET_FILE_CALL(ssize_t, __recv_chk,
                  (int socket, void* bytes, std::size_t count, std::size_t room, int flags), ,
-                 (socket, bytes, count, room, flags), socket, await_socket(socket, POLLIN, flags),
+                 (socket, bytes, count, room, flags), socket, flags, await_socket(socket, POLLIN, flags),
                  read_from(socket, done))
 APENET_FILE_CALL(ssize_t, recvfrom,
                  (int socket, void* bytes, std::size_t count, int flags, sockaddr* address,
                   socklen_t* length),
-                 , (socket, bytes, count, flags, address, length), socket,
+                 , (socket, bytes, count, flags, address, length), socket, flags,
                  await_socket(socket, POLLIN, flags), read_from(socket, done))
 APENET_FILE_CALL(ssize_t, recvmsg, (int socket, msghdr* message, int flags), , (socket, message, flags),
-                 socket, await_socket(socket, POLLIN, message, flags), read_from(socket, done))
+                 socket, flags, await_socket(socket, POLLIN, message, flags), read_from(socket, done))
 APENET_FILE_CALL(int, accept, (int socket, sockaddr* address, socklen_t* length), , (socket, address, length),
-                 socket, await_connection(socket), accepted(socket, done))
+                 socket, 0, await_connection(socket), accepted(socket, done))
 APENET_FILE_CALL(int, accept4, (int socket, sockaddr* address, socklen_t* length, int flags), ,
-                 (socket, address, length, flags), socket, await_connection(socket), accepted(socket, done))
+                 (socket, address, length, flags), socket, 0, await_connection(socket),
+                 accepted(socket, done))
 
 // The result of a connection that was begun without a wait.
 APENET_EXPORT int getsockopt(int socket, int level, int name, void* value, socklen_t* length) noexcept {

@@ -67,10 +67,23 @@ ipc::Client* pacing_unless_ready(int file, short events) {
   return is_ready ? nullptr : client;
 }
 
+// A read that waits for more than what there is.
+bool waits_for_more(int file, int flags) {
+  if ((flags & MSG_WAITALL) != 0) return true;
+  int least = 1;
+  socklen_t bytes = sizeof least;
+  const int error = errno;
+  ipc::host_call(SYS_getsockopt, file, SOL_SOCKET, std::uint64_t{SO_RCVLOWAT}, &least,
+                 reinterpret_cast<std::uint64_t>(&bytes));
+  errno = error;
+  return least > 1;
+}
+
 }  // namespace
 
-ipc::Client* pacing_reader(int file) {
-  return pacing_unless_ready(file, POLLIN);
+ipc::Client* pacing_reader(int file, int flags) {
+  ipc::Client* const client = pacing_client();
+  return client == nullptr || waits_for_more(file, flags) ? client : pacing_unless_ready(file, POLLIN);
 }
 
 ipc::Client* pacing_writer(int file, std::size_t bytes) {

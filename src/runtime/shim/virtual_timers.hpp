@@ -205,7 +205,7 @@ inline ipc::Client* pacing_client() {
 
 // The same of a call that waits for the file, or writes so many bytes to it: nullptr also if it does not
 // wait. The host may take long for any call, and a timer must not ring because of that.
-[[nodiscard]] ipc::Client* pacing_reader(int file);
+[[nodiscard]] ipc::Client* pacing_reader(int file, int flags = 0);
 [[nodiscard]] ipc::Client* pacing_writer(int file, std::size_t bytes);
 // Opening waits for the other end of a fifo, and for some devices.
 [[nodiscard]] ipc::Client* pacing_opener(int folder, const char* path);
