@@ -237,18 +237,28 @@ void CompletionQueue::begin_to_await(AwaitedCompletion& awaited) {
 }
 
 bool CompletionQueue::await(const AwaitedCompletion& awaited) {
-  bool is_there = false;
-  for (std::size_t i = tail_; i != head_; ++i)
-    is_there = is_there || ring_[i & (ring_.size() - 1)].context == awaited.context;
-  if (!awaited.is_taken && !is_there) {
+  if (awaited.is_taken) return true;
+  if (empty()) {
     transport_.progress();
     return false;
   }
-  if (!awaited.is_taken && readers_ > 0) {
-    if (ipc::OrderedThread* const own = transport_.client().ordered()) ipc::ThreadOrder::yield(*own);
-    return false;
+  if (readers_ == 0 && (has(awaited.context) || !has_other_reader())) return true;
+  if (ipc::OrderedThread* const own = transport_.client().ordered()) ipc::ThreadOrder::yield(*own);
+  return false;
+}
+
+bool CompletionQueue::has(const void* context) const {
+  for (std::size_t i = tail_; i != head_; ++i) {
+    if (ring_[i & (ring_.size() - 1)].context == context) return true;
   }
-  return true;
+  return false;
+}
+
+// Whether another thread is in a call of the library that will read the queue, because it does not wait here.
+bool CompletionQueue::has_other_reader() const {
+  std::uint32_t waiting = 0;
+  for (const AwaitedCompletion* one = awaited_; one != nullptr; one = one->next) ++waiting;
+  return transport_.client().order()->count_in_calls() > waiting;
 }
 
 void CompletionQueue::end_to_await(const AwaitedCompletion& awaited) {

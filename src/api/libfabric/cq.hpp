@@ -89,9 +89,9 @@ class CompletionQueue : public fid_cq, public Usable {
   ssize_t wait_and_read(void* entries, std::size_t count, fi_addr_t* sources, int timeout_ms);
   ssize_t read_error(fi_cq_err_entry& entry);
   void begin_to_await(AwaitedCompletion& awaited);
-  // Makes progress if the completion is not there. Returns whether the thread can go on: the completion has
-  // been read, or is there and no thread is in a read, which might hold a lock that this thread would need to
-  // read it.
+  // Makes progress if nothing is there. Returns whether the thread can go on: the completion has been read.
+  // Or it is there and no thread is in a read, which might hold a lock that this thread would need to read
+  // it. Or something else is there, on which others may depend, and no other thread will read it.
   bool await(const AwaitedCompletion& awaited);
   void end_to_await(const AwaitedCompletion& awaited);
   // One of several threads is in fi_cq_read or fi_cq_readfrom.
@@ -118,6 +118,8 @@ class CompletionQueue : public fid_cq, public Usable {
   ssize_t take(void* entries, std::size_t count, fi_addr_t* sources);
   void grow();
   void note_taken(const void* context);
+  [[nodiscard]] bool has(const void* context) const;
+  [[nodiscard]] bool has_other_reader() const;
 
   Use<Domain> domain_;
   Transport& transport_;

@@ -22,6 +22,7 @@
 #include "api/sockets/program_memory.hpp"
 #include "api/sockets/signals.hpp"
 #include "api/sockets/simulated_socket.hpp"
+#include "runtime/ipc/inside.hpp"
 
 namespace apenet::sockets {
 namespace {
@@ -308,6 +309,8 @@ int wait_for_set(int epoll, epoll_event* events, int count, std::int64_t most_ps
       return -1;
     }
     int ready = host[0].revents != 0 ? std::max(0, real(epoll, events, count, 0, nullptr)) : 0;
+    // An action: the order of the threads decides which of them reports a socket.
+    const ipc::Inside inside(caller->client());
     const std::scoped_lock lock(epoll_sets().mutex);
     EpollSet& set = epoll_sets().sets[epoll];
     bool is_reported_elsewhere = false;  // by another thread's wait

@@ -241,6 +241,8 @@ class ThreadOrder {
   // It begins another call: what it has seen before may have changed in memory.
   static void forget_polls(OrderedThread& own) { own.saw_nothing = 0; }
 
+  // How many threads of this process are in enter_call().
+  [[nodiscard]] std::uint32_t count_in_calls();
   // How many are blocked at the object.
   [[nodiscard]] std::uint32_t count_blocked(const void* object);
 

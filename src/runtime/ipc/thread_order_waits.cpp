@@ -61,6 +61,15 @@ std::int64_t ThreadOrder::oldest_sleep_ps() {
   return oldest_ps;
 }
 
+std::uint32_t ThreadOrder::count_in_calls() {
+  Guard guard(*this);
+  std::uint32_t count = 0;
+  for_each([&](const OrderedThread& thread) {
+    count += thread.call_depth > 0 && thread.process == own_process() ? 1 : 0;
+  });
+  return count;
+}
+
 std::uint32_t ThreadOrder::count_blocked(const void* object) {
   Guard guard(*this);
   std::uint32_t count = 0;
