@@ -92,16 +92,15 @@ void await_end(Endpoint& endpoint, CompletionQueue* queue, const void* context) 
   enter(client, [&] { queue->end_to_await(end); });
 }
 
-// acknowledgement: nullptr: none is expected.
-void await_send(Endpoint& endpoint, const void* context, const void* acknowledgement) {
-  if (!is_in_call_of_open_mpi(endpoint.transport().client()) || !is_on_stack(context)) return;
-  await_end(endpoint, endpoint.transmit_cq(), context);
-  await_end(endpoint, endpoint.receive_cq(), acknowledgement);
+// The library posts an acknowledgement while it reads its queue, and has the lock. For the one of a send of
+// its own it reads the queue, too.
+bool may_wait(const SendCall& call, const void* acknowledgement) {
+  return call.owner.reports && acknowledgement == nullptr && !ipc::is_acknowledgement(call.tag, false);
 }
 
-// MPI_Ssend waits for it also if the message has been injected; MPI_Issend does not.
-bool awaits_acknowledgement(Endpoint& endpoint, const SendCall& call) {
-  return ipc::is_of_program(call.tag) && endpoint.transport().client().progress().waits();
+void await_send(Endpoint& endpoint, const void* context) {
+  if (!is_in_call_of_open_mpi(endpoint.transport().client()) || !is_on_stack(context)) return;
+  await_end(endpoint, endpoint.transmit_cq(), context);
 }
 
 // The calls without a tag (Tag is empty), and those with one (Tag is std::uint64_t).
@@ -182,15 +181,13 @@ struct Calls {
 
   static ssize_t send(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/, fi_addr_t to,
                       Tag... tag, void* context) {
-    bool reports = false;
-    const void* acknowledgement = nullptr;
+    bool waits = false;
     const ssize_t result = enter(client_of(ep), [&] {
       SendCall call = plain(ep, make_buffer(endpoint_of(ep), start, length), tag..., context,
                             endpoint_of(ep).transmit_flags());
-      reports = call.owner.reports;
-      acknowledgement = post(ep, to, call);
+      waits = may_wait(call, post(ep, to, call));
     });
-    if (tagged && result == 0 && reports) await_send(endpoint_of(ep), context, acknowledgement);
+    if (tagged && result == 0 && waits) await_send(endpoint_of(ep), context);
     return result;
   }
 
@@ -221,43 +218,33 @@ struct Calls {
 
   static ssize_t senddata(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
                           std::uint64_t data, fi_addr_t to, Tag... tag, void* context) {
-    bool reports = false;
-    const void* acknowledgement = nullptr;
+    bool waits = false;
     const ssize_t result = enter(client_of(ep), [&] {
       SendCall call = plain(ep, make_buffer(endpoint_of(ep), start, length), tag..., context,
                             endpoint_of(ep).transmit_flags());
-      reports = call.owner.reports;
       add_data(call, data);
-      acknowledgement = post(ep, to, call);
+      waits = may_wait(call, post(ep, to, call));
     });
-    if (tagged && result == 0 && reports) await_send(endpoint_of(ep), context, acknowledgement);
+    if (tagged && result == 0 && waits) await_send(endpoint_of(ep), context);
     return result;
   }
 
   static ssize_t inject(fid_ep* ep, const void* start, std::size_t length, fi_addr_t to, Tag... tag) {
-    const void* acknowledgement = nullptr;
-    const ssize_t result = enter(client_of(ep), [&] {
+    return enter(client_of(ep), [&] {
       SendCall call = quiet(make_buffer(endpoint_of(ep), start, length), tag...);
       call.inject = true;
-      acknowledgement = post(ep, to, call);
-      if (!awaits_acknowledgement(endpoint_of(ep), call)) acknowledgement = nullptr;
+      post(ep, to, call);
     });
-    if (tagged && result == 0) await_end(endpoint_of(ep), endpoint_of(ep).receive_cq(), acknowledgement);
-    return result;
   }
 
   static ssize_t injectdata(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
                             fi_addr_t to, Tag... tag) {
-    const void* acknowledgement = nullptr;
-    const ssize_t result = enter(client_of(ep), [&] {
+    return enter(client_of(ep), [&] {
       SendCall call = quiet(make_buffer(endpoint_of(ep), start, length), tag...);
       call.inject = true;
       add_data(call, data);
-      acknowledgement = post(ep, to, call);
-      if (!awaits_acknowledgement(endpoint_of(ep), call)) acknowledgement = nullptr;
+      post(ep, to, call);
     });
-    if (tagged && result == 0) await_end(endpoint_of(ep), endpoint_of(ep).receive_cq(), acknowledgement);
-    return result;
   }
 
   template <typename Table>
