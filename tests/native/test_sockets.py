@@ -246,8 +246,8 @@ for level, name in ((1, 29), (1, 60), (0, 11), (0, 1)):
     own.setsockopt(level, name, 1)
 """
     said = run([PYTHON, "-c", code], n=1).stderr.decode()
-    for option, is_told in (("1, 29", True), ("1, 60", True), ("0, 11", True), ("0, 1", False)):
-        assert (f"setsockopt({option}): is kept, but no message brings what it asks for" in said) == is_told
+    for option, is_warned in (("1, 29", True), ("1, 60", True), ("0, 11", True), ("0, 1", False)):
+        assert (f"setsockopt({option}): is kept, but no message brings what it asks for" in said) == is_warned
 
 
 @needs_stack
