@@ -110,7 +110,9 @@ short ready_stream(const OneSocket& own) {
   if (own.reads_no_more) events |= readable | POLLRDHUP;
   if (own.is_in_handshake()) return static_cast<short>(events);
   const auto received = static_cast<std::int64_t>(own.seen.received);
-  if (received > 0 && received >= own.options.receive_low) events |= readable;
+  // Linux, tcp_stream_is_readable(): never more than what the window can bring.
+  const std::int64_t least = std::min(own.options.receive_low, own.options.receive_bytes / 2);
+  if (received > 0 && received >= least) events |= readable;
   if (own.writes_no_more || is_writable(own)) events |= writable;
   return static_cast<short>(events);
 }

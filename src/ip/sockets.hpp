@@ -66,6 +66,8 @@ struct ReceiveMode {
   bool only_peeks = false;
   bool may_wait = false;
   bool has_taken = false;  // the call has bytes already
+  // A peek into a stream finds nothing until there are as many bytes, or no more can come.
+  std::int64_t peeks_least = 0;
 };
 
 struct SocketsConfig {

@@ -101,6 +101,8 @@ std::int64_t StackSockets::receive_stream(OneSocket& own, std::span<std::byte> d
   if (own.listens) return -ENOTCONN;
   if (own.seen.received > 0) {
     if (data.empty()) return 0;
+    const bool may_grow = !own.has_ended && own.error == 0 && !own.reads_no_more && !own.is_closed();
+    if (static_cast<std::int64_t>(own.seen.received) < mode.peeks_least && may_grow) return -EAGAIN;
     const std::size_t bytes = std::min<std::size_t>(data.size(), own.readable_bytes);
     const std::int64_t taken =
         apenet_ip_tcp_receive(stack_.get(), own.stack, raw(data), bytes, mode.only_peeks ? 1 : 0);

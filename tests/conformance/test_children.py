@@ -159,14 +159,6 @@ def test_a_timers_file_and_a_childs_pipe_end_waits_of_a_thread(apenet, build):
     assert "warning" not in done.stderr
 
 
-def test_a_sleep_that_ends_while_the_process_is_stopped_ends_when_it_goes_on(apenet, build):
-    """The child writes after sleeps of 10 ms each, and is stopped from 15 to 35 ms."""
-    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "stopped_sleeper.c"))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["10.0", "35.0", "45.0", "55.0"]
-    assert "warning" not in done.stderr
-
-
 # What a call returns, and after how many seconds: the signal comes after one, the limit after three, and the end of the
 # file after five.
 INTERRUPTED = "-1 EINTR 1.000"

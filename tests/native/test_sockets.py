@@ -227,6 +227,30 @@ def test_signals_and_files_end_waits_for_sockets():
 
 
 @needs_stack
+def test_the_low_water_mark_holds_up_reads_and_waits():
+    """The times and counts are Linux's; what Python's own time limit waits for is poll()."""
+    lines = run([PYTHON, str(PROGRAMS / "low_water.py")]).stdout.decode().splitlines()
+    assert lines == [
+        *("recv 70 0.009", "of less 5 0.000", "peek 70 0.009", "peek of all 200 0.019", "at once 10 0.000"),
+        *("read 70 0.009", "recvmsg 70 0.009", "limit none 0.005", "poll 1 0.009", "epoll 1 0.009"),
+        "to the end 270 0.029",
+    ]
+
+
+@needs_stack
+def test_options_that_messages_do_not_answer_are_told():
+    code = """
+import socket
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for level, name in ((1, 29), (1, 60), (0, 11), (0, 1)):
+    own.setsockopt(level, name, 1)
+"""
+    said = run([PYTHON, "-c", code], n=1).stderr.decode()
+    for option, is_warned in (("1, 29", True), ("1, 60", True), ("0, 11", True), ("0, 1", False)):
+        assert (f"setsockopt({option}): is kept, but no message brings what it asks for" in said) == is_warned
+
+
+@needs_stack
 def test_sockets_in_messages_and_as_standard_streams(compile_native):
     """Also in a program that is started without an environment: it would have the host's network."""
     command = [PYTHON, str(PROGRAMS / "passed.py"), str(compile_native("sockets/streams.c"))]

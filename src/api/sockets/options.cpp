@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "api/sockets/calls.hpp"
 #include "api/sockets/interfaces.hpp"
@@ -257,7 +258,23 @@ int set_congestion_control(const void* value, socklen_t length) {
   return std::string_view(wanted.data()) == "cubic" ? 0 : fail(ENOENT);
 }
 
+// Options that let messages bring more than their data, which does not come here.
+constexpr auto options_of_control_data = std::to_array<std::pair<int, int>>({
+    {SOL_SOCKET, SO_TIMESTAMP},
+    {SOL_SOCKET, SO_ZEROCOPY},
+    {ip, IP_RECVERR},
+});
+
+void warn_of_control_data(const Known& known) {
+  const std::pair<int, int> option(known.level, known.name);
+  if (std::find(options_of_control_data.begin(), options_of_control_data.end(), option) ==
+      options_of_control_data.end())
+    return;
+  warn(named("setsockopt", known.level, known.name) + ": is kept, but no message brings what it asks for");
+}
+
 int set_known(int file, bool is_datagram, const Known& known, int given) {
+  if (given != 0) warn_of_control_data(known);
   const std::optional<std::int64_t> value = value_by_rule(known, given, is_datagram);
   if (!value) return fail(EINVAL);
   std::int64_t kept = *value;

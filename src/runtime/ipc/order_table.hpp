@@ -111,8 +111,9 @@ struct OrderedThread {
   bool runs_alone = false;    // ThreadOrder::run_alone()
   bool writes_nothing = false;  // serves the simulator, and tells of each file that it changes
   LeftAlarm left_alarm;
-  ActionKey stopped_at{};   // when that was
-  bool is_stopped = false;  // by a signal of a process of the order: nobody waits for it
+  bool hears_of_stops = false;  // its wait for a child ends when that one is stopped or goes on, too
+  bool is_stopped = false;      // by a signal of a process of the order: nobody waits for it
+  ActionKey stopped_at{};       // when that was
   ThreadActs acts = ThreadActs::free;
   Woken woken = Woken::no;
   WaitEnds ends = WaitEnds::by_thread;

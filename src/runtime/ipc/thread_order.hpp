@@ -344,6 +344,8 @@ class ThreadOrder {
   void note_process_ended(std::uint32_t process, const ActionKey* killed_at = nullptr);
   void end_process(OrderedThread& first);
   void wake_parents(std::uint32_t parent);
+  // The process has been stopped, or goes on.
+  void tell_parent(std::uint32_t process, const ActionKey& at);
   void wake_readers(const ActionKey& from);
   void change_files(const ActionKey& from);
   void check_ended(const OrderedThread& own);

@@ -13,6 +13,7 @@ void ThreadOrder::note_stopped(std::uint32_t process) {
     thread.is_stopped = true;
     thread.stopped_at = at;
   });
+  tell_parent(process, at);
   note_settled();
   dispatch();
 }
@@ -47,7 +48,20 @@ void ThreadOrder::note_continued(std::uint32_t process, const OrderedThread& fro
     thread.key.number = number;
     thread.settled_key = thread.key;
   });
+  tell_parent(process, from.key);
   dispatch();
+}
+
+void ThreadOrder::tell_parent(std::uint32_t process, const ActionKey& at) {
+  const OrderedThread* first = nullptr;
+  for_each([&](const OrderedThread& thread) {
+    if (thread.process == process && thread.leads) first = &thread;
+  });
+  if (first == nullptr) return;
+  for_each([&](OrderedThread& thread) {
+    const bool waits = thread.acts == ThreadActs::blocked && thread.awaits_process && thread.hears_of_stops;
+    if (waits && thread.process == first->parent) unblock(thread, at, Woken::signalled);
+  });
 }
 
 }  // namespace apenet::ipc

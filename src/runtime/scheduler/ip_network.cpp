@@ -299,13 +299,19 @@ bool IpNetwork::send(Call& call, ip::Sockets& sockets, bool is_last, ipc::Socket
   }
 }
 
+// Linux, sock_rcvlowat().
+std::int64_t IpNetwork::bytes_waited_for(const Call& call, ip::Sockets& sockets) {
+  if ((call.call.flags & ipc::takes_all) != 0) return call.request.bytes;
+  return std::min(call.request.bytes, sockets.get(call.call.socket, ip::SocketOption::receive_low));
+}
+
 // A stream keeps what cannot be written to the process.
 bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer) {
   const ip::Sockets::Number socket = call.call.socket;
   const bool is_stream =
       sockets.get(socket, ip::SocketOption::type) == static_cast<std::int64_t>(ip::SocketType::stream);
   const bool peeks = (call.call.flags & ipc::only_peeks) != 0;
-  const bool takes_all = (call.call.flags & ipc::takes_all) != 0;
+  const std::int64_t target = is_stream ? bytes_waited_for(call, sockets) : 0;
   const bool discards = is_stream && (call.call.flags & ipc::only_counts) != 0;
   ip::ReceiveMode mode{.only_peeks = peeks || is_stream, .may_wait = (call.call.flags & ipc::no_wait) == 0};
   for (;;) {
@@ -314,6 +320,7 @@ bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::Soc
     const auto data = std::span(received_).first(std::min<std::size_t>(room, receive_buffer_bytes));
     ip::Endpoint from;
     mode.has_taken = call.moved_bytes > 0;
+    mode.peeks_least = peeks && !is_last ? target : 0;
     const std::int64_t taken = sockets.receive(socket, data, mode, from, run_.simulation.now());
     answer.endpoint = from_ip(from);
     if (taken < 0) {
@@ -333,9 +340,7 @@ bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::Soc
     }
     if (is_stream && !peeks && taken > 0) sockets.receive(socket, written, {}, from, run_.simulation.now());
     call.moved_bytes += taken;
-    const bool wants_more =
-        is_stream && takes_all && !peeks && taken > 0 && call.moved_bytes < call.request.bytes;
-    if (wants_more) continue;
+    if (!peeks && taken > 0 && call.moved_bytes < target) continue;
     answer.result = call.moved_bytes;
     return true;
   }

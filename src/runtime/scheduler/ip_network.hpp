@@ -128,6 +128,8 @@ class IpNetwork final : private EventHandler {
   bool execute_transfer(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   bool send(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   bool receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
+  // That end a receive from a stream.
+  [[nodiscard]] static std::int64_t bytes_waited_for(const Call& call, ip::Sockets& sockets);
   bool poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   // The stack may have changed: sends its packets, answers calls, and asks when it is due.
   void settle(Node& node);

@@ -144,6 +144,13 @@ void for_each_sent_to(pid_t to, Use use) {
 
 }  // namespace
 
+void await_stops() {
+  for_each_sent_to(-1, [](pid_t one) {
+    if (thread_order().has_stopped(static_cast<std::uint32_t>(one)))
+      await_soon([&] { return is_stopped(one); });
+  });
+}
+
 NewProcess::NewProcess(bool is_followed) {
   if (apenet_socket_process_begins != nullptr) apenet_socket_process_begins();
   ipc::Client* const client = is_followed ? clock_client() : nullptr;

@@ -49,6 +49,9 @@ class NewProcess {
 // The process, or the child of a vfork, becomes a program without a shim: the host's matter.
 void leave_order_for_program();
 
+// Returns when the processes of the order that have been stopped have stopped in the host.
+void await_stops();
+
 // A signal of the calling thread to processes, or a check of one: an action, if processes act in its order.
 class SignalAction {
  public:

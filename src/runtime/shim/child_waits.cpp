@@ -73,6 +73,21 @@ pid_t ended_outside(pid_t process) {
   return thread_order().acts_in_order(static_cast<std::uint32_t>(info.si_pid)) ? 0 : info.si_pid;
 }
 
+// A child that a signal has stopped, or let go on, if the wait is for such, too; 0: none has.
+pid_t stopped_or_continued(pid_t process, int flags) {
+  const int wanted = flags & (WUNTRACED | WCONTINUED);
+  if (wanted == 0) return 0;
+  await_stops();
+  siginfo_t info{};
+  const bool is_any = process == any_child;
+  // The fourth argument is a number here.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const auto* const options = reinterpret_cast<const void*>(std::uintptr_t(wanted | WNOHANG | WNOWAIT));
+  const int error = ipc::host_call(SYS_waitid, is_any ? P_ALL : P_PID, is_any ? 0 : process,
+                                   reinterpret_cast<std::uint64_t>(&info), options);
+  return error == 0 ? info.si_pid : 0;
+}
+
 // The wait of a process whose children act in order: the child, 0 or -1 as the host would answer.
 // nullopt: what comes is the host's matter. real(process, flags): the host's wait.
 template <typename Real>
@@ -96,6 +111,11 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
       order.leave(*own, true);
       return result;
     }
+    if (const pid_t child = stopped_or_continued(process, flags); child != 0) {
+      const pid_t result = real(child, flags | WNOHANG);
+      order.leave(*own, true);
+      return result;
+    }
     if (!order.has_child(awaited)) {
       order.leave(*own, true);
       return {};
@@ -115,7 +135,9 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
     const std::int64_t due_ps = timers.first_ps();
     const bool has_timer = due_ps != VirtualTimer::never_ps;
     const std::int64_t until_ps = has_timer ? order_deadline_ps(due_ps) : OrderedThread::no_deadline_ps;
+    own->hears_of_stops = (flags & (WUNTRACED | WCONTINUED)) != 0;
     const ipc::Woken woken = order.await_end(*own, awaited, until_ps);
+    own->hears_of_stops = false;
     if (woken == ipc::Woken::timed_out) client->pass_until_ps(own->key.clock_ps);
     order.leave(*own, true);
     if (woken == ipc::Woken::no) return {};
@@ -159,6 +181,8 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   if (const std::optional<pid_t> ordered = wait_in_order(process, flags, wait)) {
     child = *ordered;
     if (child > 0) forget_check();
+    if (child > 0 && !WIFEXITED(own_status) && !WIFSIGNALED(own_status))
+      return reported(child, status, own_status);
     if (child > 0)
       note_reaped(child, flags, WIFEXITED(own_status) && WEXITSTATUS(own_status) != loader_failed);
     if (child > 0) end_order();
@@ -213,6 +237,8 @@ APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags
     ChildWait wait_of_loop(clock_client());
     if (const std::optional<pid_t> child = wait_in_order(awaited, flags, wait)) {
       if (*child > 0) forget_check();
+      if (*child > 0 && (own.si_code == CLD_STOPPED || own.si_code == CLD_CONTINUED))
+        return reported(0, info, own);
       const bool has_exited = own.si_code == CLD_EXITED;
       if (*child > 0 && (flags & WNOWAIT) == 0)
         note_reaped(*child, flags, has_exited && own.si_status != loader_failed);

@@ -37,6 +37,10 @@ bool is_of_host(int signal) {
   }
 }
 
+bool is_stop(int signal) {
+  return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
 // A handler of a signal may have interrupted a call of a library, which has the rank's rings.
 bool is_in_library(ipc::Client& client) {
   const ipc::OrderedThread* const own = ordered_thread();
@@ -100,10 +104,16 @@ APENET_EXPORT int killpg(pid_t group, int signal) noexcept {
   return -1;
 }
 
+// A stop is of the whole process, which the order hears of from kill().
+APENET_EXPORT int raise(int signal) noexcept {
+  static const auto real = next<int (*)(int)>("raise");
+  return is_stop(signal) ? kill(getpid(), signal) : real(signal);
+}
+
 APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) {
   static const auto real = next<int (*)(pid_t, pid_t, int)>("tgkill");
   if (process == thread && send_to_rank(process, described(signal, SI_TKILL))) return 0;
-  return real(process, thread, signal);
+  return is_stop(signal) ? kill(process, signal) : real(process, thread, signal);
 }
 
 APENET_EXPORT int sigqueue(pid_t process, int signal, const sigval value) noexcept {
