@@ -62,10 +62,6 @@ if(APENET_SANITIZE)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)  # one file for each module: headers are compiled once
 endif()
 
-# gcc collects its garbage first when it has a gigabyte: the largest files take up to a sixth less CPU time, smaller ones as
-# long as before, for a fourth more memory and the same code.
-add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>)
-
 # A library hides what it takes from archives. zig's linker has no such option, and needs none but for the archive of its
 # C++ library, in which new and delete are visible: those would be the whole program's.
 include(CheckLinkerFlag)
