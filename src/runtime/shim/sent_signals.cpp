@@ -41,6 +41,12 @@ bool is_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
+// A handler would run in the thread that the signal names.
+bool stops_own_process(int signal) {
+  struct sigaction now {};
+  return is_stop(signal) && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
+}
+
 // A handler of a signal may have interrupted a call of a library, which has the rank's rings.
 bool is_in_library(ipc::Client& client) {
   const ipc::OrderedThread* const own = ordered_thread();
@@ -107,13 +113,14 @@ APENET_EXPORT int killpg(pid_t group, int signal) noexcept {
 // A stop is of the whole process, which the order hears of from kill().
 APENET_EXPORT int raise(int signal) noexcept {
   static const auto real = next<int (*)(int)>("raise");
-  return is_stop(signal) ? kill(getpid(), signal) : real(signal);
+  return stops_own_process(signal) ? kill(getpid(), signal) : real(signal);
 }
 
 APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) {
   static const auto real = next<int (*)(pid_t, pid_t, int)>("tgkill");
   if (process == thread && send_to_rank(process, described(signal, SI_TKILL))) return 0;
-  return is_stop(signal) ? kill(process, signal) : real(process, thread, signal);
+  const bool stops = process == getpid() ? stops_own_process(signal) : is_stop(signal);
+  return stops ? kill(process, signal) : real(process, thread, signal);
 }
 
 APENET_EXPORT int sigqueue(pid_t process, int signal, const sigval value) noexcept {
