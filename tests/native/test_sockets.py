@@ -238,6 +238,22 @@ def test_the_low_water_mark_holds_up_reads_and_waits():
 
 
 @needs_stack
+def test_select_leaves_what_is_left_of_its_limit():
+    """As Linux does; ready from the begin, and never ready."""
+    code = """
+import ctypes, socket
+libc = ctypes.CDLL(None)
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for to in range(2):  # 0: readable, 1: writable
+    files, limit = (ctypes.c_uint64 * 16)(), (ctypes.c_long * 2)(2, 500_000)
+    files[own.fileno() // 64] = 1 << own.fileno() % 64
+    sets = (None, files, None) if to else (files, None, None)
+    print(libc.select(own.fileno() + 1, *sets, limit), limit[0], limit[1])
+"""
+    assert run([PYTHON, "-c", code], n=1).stdout.decode().splitlines() == ["0 0 0", "1 2 500000"]
+
+
+@needs_stack
 def test_options_that_messages_do_not_answer_are_told():
     code = """
 import socket

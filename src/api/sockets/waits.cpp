@@ -338,6 +338,30 @@ int wait_for_set(int epoll, epoll_event* events, int count, std::int64_t most_ps
   }
 }
 
+// Linux's select() leaves what is left of its limit to the program.
+class TimeLeft {
+ public:
+  TimeLeft(timeval* limit, std::int64_t limit_ps) : limit_(limit), ends_ps_(now_ps() + limit_ps) {}
+  ~TimeLeft() {
+    if (limit_ == nullptr) return;
+    constexpr std::int64_t ps_per_us = 1'000'000;
+    constexpr std::int64_t us_per_s = 1'000'000;
+    const std::int64_t left_us = std::max<std::int64_t>(ends_ps_ - now_ps(), 0) / ps_per_us;
+    *limit_ = {.tv_sec = left_us / us_per_s, .tv_usec = left_us % us_per_s};
+  }
+  TimeLeft(const TimeLeft&) = delete;
+  TimeLeft& operator=(const TimeLeft&) = delete;
+
+ private:
+  static std::int64_t now_ps() {
+    Caller* const caller = Caller::instance();
+    return caller == nullptr ? 0 : caller->client().clock_ps();
+  }
+
+  timeval* limit_;
+  std::int64_t ends_ps_;
+};
+
 }  // namespace
 
 void forget_in_epoll_sets(int file) {
@@ -386,7 +410,9 @@ APENET_SOCKETS_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_se
   if (!any_simulated(count, sets)) return real(count, reads, writes, errors, timeout);
   if (!are_given(timeout, nullptr)) return fail(EFAULT);
   const std::optional<std::int64_t> most_ps = to_ps(timeout);
-  return most_ps && count >= 0 ? select_mixed(count, sets, *most_ps) : fail(EINVAL);
+  if (!most_ps || count < 0) return fail(EINVAL);
+  const TimeLeft left(timeout, *most_ps);
+  return select_mixed(count, sets, *most_ps);
 }
 
 APENET_SOCKETS_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* errors,

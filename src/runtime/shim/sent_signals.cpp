@@ -41,10 +41,13 @@ bool is_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-// A handler would run in the thread that the signal names.
+// A handler would run in the thread that the signal names, which also keeps what it blocks.
 bool stops_own_process(int signal) {
+  if (signal == SIGSTOP) return true;
   struct sigaction now {};
-  return is_stop(signal) && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
+  sigset_t blocked;
+  return is_stop(signal) && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL &&
+         pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigismember(&blocked, signal) == 0;
 }
 
 // A handler of a signal may have interrupted a call of a library, which has the rank's rings.
