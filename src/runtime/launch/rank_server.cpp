@@ -286,6 +286,11 @@ void RankServer::report(SessionReport& report) const {
     report.ranks[rank].spoke_pmi = pmi_.spoke(rank);
   }
   images_.report(report);
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    // A program whose shim has refused it has the shim, though it has ended before it made a record.
+    const bool is_refused = !output_.refusal(rank).empty() || !pmi_.refusal(rank).empty();
+    if (is_refused) report.ranks[rank].started_raw.clear();
+  }
   if (pmi_.spawn_refused())
     report.warnings.emplace_back(
         "MPI_Comm_spawn was refused: a simulated machine has a fixed number of processes");

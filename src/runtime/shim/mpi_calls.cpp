@@ -6,6 +6,9 @@
 // polled often; each call starts a new count, because MPI's one-sided calls poll several times each.
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "runtime/shim/call_notes.hpp"
@@ -118,6 +121,12 @@ struct Probes : Progresses {
   using Progresses::Progresses;
 };
 
+// Starts processes. MPICH asks the run for them, which refuses (launch/pmi_server.cpp). Open MPI would ask
+// its launcher, which would start them outside of the simulation.
+struct Spawns : Progresses {
+  using Progresses::Progresses;
+};
+
 // A call that needs no classification.
 struct Plain {
   explicit Plain(ipc::Client* /*client*/, Word /*first*/ = 0, Word /*second*/ = 0) {}
@@ -203,6 +212,15 @@ struct Called {
   const char* name;  // name of the function
 };
 
+// Ends the rank, which then has the clock of its call. Fortran's bindings call the profiling name.
+[[noreturn]] void refuse_spawn(ipc::Client& client, std::string_view function) {
+  client.attend();
+  std::fflush(nullptr);
+  ipc::Client::refuse(std::string(function.substr(function.front() == 'P' ? 1 : 0)) +
+                      " of Open MPI would start processes outside of the simulation: a simulated machine has "
+                      "a fixed number of processes");
+}
+
 template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arguments>
 int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments... arguments) {
   if (is_stub()) return call_original(called.original, arguments...);
@@ -223,6 +241,9 @@ int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments
   } else if constexpr (std::is_same_v<Meaning, Probes>) {
     const bool is_own = client != nullptr && spins_at(std::array{arguments...}[2]);
     result = is_own ? probe_own(*client, arguments...) : call_original(called.original, arguments...);
+  } else if constexpr (std::is_same_v<Meaning, Spawns>) {
+    if (client != nullptr && abi() == Abi::openmpi) refuse_spawn(*client, called.name);
+    result = call_original(called.original, arguments...);
   } else {
     result = call_original(called.original, arguments...);
   }

@@ -119,6 +119,7 @@ def test_the_limit_of_the_address_space_is_named(apenet, build, limit_kib):
     of_shell = apenet("run", "-n", "2", "--", "sh", "-c", f"ulimit -v {limit_kib}; exec {program} 0")
     assert of_shell.returncode == 2, of_shell.stderr
     assert limited in of_shell.stderr
+    assert "by a system call of its own" not in of_shell.stderr
 
 
 def test_an_mpi_that_ends_for_want_of_address_space_has_its_limit_named(apenet, build):
