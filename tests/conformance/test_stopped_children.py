@@ -9,6 +9,7 @@ PROGRAMS = Path(__file__).with_name("children")
 HEARD = {
     "at-once": ["stopped 0.0", "nothing 0.0", "continued 4.0", "ended 24.0"],
     "itself": ["stopped 10.0", "nothing 10.0", "continued 14.0", "ended 24.0"],
+    "thread": ["stopped 10.0", "nothing 10.0", "continued 14.0", "ended 24.0"],
     "sibling": ["stopped 15.0", "nothing 15.0", "continued 19.0", "ended 20.0"],
     "waitid": ["stopped 15.0", "nothing 15.0", "continued 19.0", "ended 20.0"],
     "plain": ["ended 40.0"],

@@ -41,15 +41,6 @@ bool is_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-// A handler would run in the thread that the signal names, which also keeps what it blocks.
-bool stops_own_process(int signal) {
-  if (signal == SIGSTOP) return true;
-  struct sigaction now {};
-  sigset_t blocked;
-  return is_stop(signal) && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL &&
-         pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigismember(&blocked, signal) == 0;
-}
-
 // A handler of a signal may have interrupted a call of a library, which has the rank's rings.
 bool is_in_library(ipc::Client& client) {
   const ipc::OrderedThread* const own = ordered_thread();
@@ -83,6 +74,14 @@ siginfo_t described(int signal, int code, sigval value = {}) {
 }
 
 }  // namespace
+
+bool stops_own_process(int signal) {
+  if (signal == SIGSTOP) return true;
+  struct sigaction now {};
+  sigset_t blocked;
+  return is_stop(signal) && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL &&
+         pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigismember(&blocked, signal) == 0;
+}
 
 int queue_signal(pid_t process, siginfo_t& info) {
   if (send_to_rank(process, info)) return 0;

@@ -9,4 +9,8 @@ namespace apenet::shim {
 int queue_signal(pid_t process, siginfo_t& info);
 int queue_signal_to_thread(pid_t process, pid_t thread, siginfo_t& info);
 
+// Whether the signal, sent to the calling thread, stops the process. A handler would run in this thread,
+// which also keeps what it blocks.
+bool stops_own_process(int signal);
+
 }  // namespace apenet::shim

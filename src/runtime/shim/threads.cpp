@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include "runtime/shim/memory_watchers.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/sent_signals.hpp"
 
 namespace apenet::shim {
 namespace {
@@ -253,6 +255,7 @@ APENET_EXPORT int pthread_kill(pthread_t thread, int signal) noexcept {
   static const auto real = next<int (*)(pthread_t, int)>("pthread_kill");
   ipc::OrderedThread* const own = ordered_thread();
   if (own == nullptr || signal == 0) return real(thread, signal);
+  if (stops_own_process(signal)) return kill(getpid(), signal) == 0 ? 0 : errno;
   const OrderedAction action(*own);
   thread_order().announce(thread, signal, *own);
   const int error = real(thread, signal);

@@ -1,10 +1,11 @@
 // A parent waits for a child to be stopped, to go on, and to end. Prints what it hears and when, in ms.
-//   stopped_child at-once|itself|sibling|waitid|plain [handler]
-// at-once: the parent stops it as soon as it has forked; itself: it stops itself at 10 ms; sibling: another
-// one stops it at 15 ms, while the parent waits; waitid: so, with waitid(); plain: the parent waits for its
-// end only. handler: it also has a handler of SIGCHLD.
+//   stopped_child at-once|itself|thread|sibling|waitid|plain [handler]
+// at-once: the parent stops it as soon as it has forked; itself, thread: it stops itself at 10 ms; sibling:
+// another one stops it at 15 ms, while the parent waits; waitid: so, with waitid(); plain: the parent waits
+// for its end only. handler: it also has a handler of SIGCHLD.
 #define _GNU_SOURCE
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,7 @@ int main(int argc, char** argv) {
   if (child == 0) {
     usleep(10000);
     if (strcmp(how, "itself") == 0) raise(SIGSTOP);
+    if (strcmp(how, "thread") == 0) pthread_kill(pthread_self(), SIGSTOP);
     usleep(10000);
     _exit(0);
   }
