@@ -24,11 +24,6 @@ def test_a_parent_hears_of_a_stop_at_its_time(apenet, build, how):
     assert "warning" not in done.stderr
 
 
-def test_a_run_says_that_a_handler_hears_of_stops_in_the_hosts_time(apenet, build):
-    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "stopped_child.c"), "sibling", "handler")
-    assert "warning" in done.stderr
-
-
 def test_a_sleep_that_ends_while_the_process_is_stopped_ends_when_it_goes_on(apenet, build):
     """The child writes after sleeps of 10 ms each, and is stopped from 15 to 35 ms."""
     done = apenet("run", "-n", "1", "--", build(PROGRAMS / "stopped_sleeper.c"))

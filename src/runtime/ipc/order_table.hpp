@@ -189,7 +189,6 @@ struct OrderTable {
   std::atomic<bool> has_started{false};
   std::atomic<bool> has_overtaken{false};
   std::atomic<bool> has_mixed_waits{false};
-  std::atomic<bool> handles_stops{false};  // a process has a handler for stops of its children
   // Changes when a process begins, and when one goes outside.
   std::atomic<std::uint32_t> process_changes{0};
   std::atomic<std::uint32_t> processes{0};  // entries of first threads of processes

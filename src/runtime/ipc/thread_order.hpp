@@ -66,8 +66,6 @@ class ThreadOrder {
       handled_signals_.fetch_and(~bit, std::memory_order_relaxed);
     }
   }
-  // Its handler hears of children that are stopped or go on: when, is the host's choice.
-  void note_stop_handler() { table_->handles_stops = true; }
   // From now on no two threads of this process run at once, in virtual time: one that wants to act also waits
   // until no other one runs. For programs whose threads communicate by memory alone.
   void run_alone();

@@ -60,7 +60,6 @@ void ThreadOrder::share(OrderTable& table) {
   for (OrderFile& file : table.made_files.files) file.made.kind = FileKind::none;
   table.has_started = own_table_.has_started.load();
   table.has_mixed_waits = own_table_.has_mixed_waits.load();
-  table.handles_stops = own_table_.handles_stops.load();
   table.now_ps = own_table_.now_ps.load();
   table_ = &table;
   words_ = &table.words;

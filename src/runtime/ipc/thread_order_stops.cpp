@@ -53,7 +53,6 @@ void ThreadOrder::note_continued(std::uint32_t process, const OrderedThread& fro
 }
 
 void ThreadOrder::tell_parent(std::uint32_t process, const ActionKey& at) {
-  if (table_->handles_stops) table_->has_overtaken = true;
   const OrderedThread* first = nullptr;
   for_each([&](const OrderedThread& thread) {
     if (thread.process == process && thread.leads) first = &thread;

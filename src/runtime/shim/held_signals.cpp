@@ -102,12 +102,9 @@ bool is_of_mpi_library(sighandler_t handler) {
 // While a handler is set: the order of threads knows of it no later than the host, and forgets it no earlier.
 class HandlerNote {
  public:
-  HandlerNote(int number, sighandler_t handler, std::uint64_t flags = 0)
-      : number_(number), handler_(handler) {
+  HandlerNote(int number, sighandler_t handler) : number_(number), handler_(handler) {
     const bool is_one = handler != SIG_DFL && handler != SIG_IGN && handler != SIG_HOLD;
-    if (!is_one || is_of_mpi_library(handler)) return;
-    thread_order().note_handler(number, true);
-    if (number == SIGCHLD && (flags & SA_NOCLDSTOP) == 0) thread_order().note_stop_handler();
+    if (is_one && !is_of_mpi_library(handler)) thread_order().note_handler(number, true);
   }
   ~HandlerNote() {
     if (handler_ == SIG_DFL || handler_ == SIG_IGN) thread_order().note_handler(number_, false);
@@ -153,7 +150,7 @@ int set_action(int number, const Action* action, Action* before) {
   if (action != nullptr) {
     wanted = *action;
     wanted.sa_mask = without_held(wanted.sa_mask);
-    const HandlerNote note(number, wanted.sa_handler, static_cast<std::uint64_t>(wanted.sa_flags));
+    const HandlerNote note(number, wanted.sa_handler);
     if (!is_held(number)) return real_sigaction(number, &wanted, before);
   }
   Action& theirs = held().by_number[static_cast<std::size_t>(number)].theirs;
@@ -263,7 +260,7 @@ long change_action(int number, const void* action, void* before) {
     };
     if (action == nullptr) return set(nullptr);
     const auto handler = reinterpret_cast<sighandler_t>(wanted.handler);  // NOLINT(performance-no-int-to-ptr)
-    const HandlerNote note(number, handler, wanted.flags);
+    const HandlerNote note(number, handler);
     return set(&wanted);
   }
   Action& theirs = held().by_number[static_cast<std::size_t>(number)].theirs;

@@ -1,8 +1,8 @@
 // A parent waits for a child to be stopped, to go on, and to end. Prints what it hears and when, in ms.
-//   stopped_child at-once|itself|thread|sibling|waitid|plain [handler]
+//   stopped_child at-once|itself|thread|sibling|waitid|plain
 // at-once: the parent stops it as soon as it has forked; itself, thread: it stops itself at 10 ms; sibling:
 // another one stops it at 15 ms, while the parent waits; waitid: so, with waitid(); plain: the parent waits
-// for its end only. handler: it also has a handler of SIGCHLD.
+// for its end only.
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -29,13 +29,8 @@ static void hear(pid_t child, int flags) {
   }
 }
 
-static void note_child(int signal) {
-  (void)signal;
-}
-
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc > 2) signal(SIGCHLD, note_child);
   const char* const how = argv[1];
   const int is_by_sibling =
       strcmp(how, "sibling") == 0 || strcmp(how, "waitid") == 0 || strcmp(how, "plain") == 0;
