@@ -341,12 +341,12 @@ int wait_for_set(int epoll, epoll_event* events, int count, std::int64_t most_ps
 // Linux's select() leaves what is left of its limit to the program.
 class TimeLeft {
  public:
-  TimeLeft(timeval* limit, std::int64_t limit_ps) : limit_(limit), ends_ps_(now_ps() + limit_ps) {}
+  TimeLeft(timeval* limit, std::int64_t limit_ps) : limit_(limit), limit_ps_(limit_ps), began_ps_(now_ps()) {}
   ~TimeLeft() {
     if (limit_ == nullptr) return;
     constexpr std::int64_t ps_per_us = 1'000'000;
     constexpr std::int64_t us_per_s = 1'000'000;
-    const std::int64_t left_us = std::max<std::int64_t>(ends_ps_ - now_ps(), 0) / ps_per_us;
+    const std::int64_t left_us = std::max<std::int64_t>(limit_ps_ - (now_ps() - began_ps_), 0) / ps_per_us;
     *limit_ = {.tv_sec = left_us / us_per_s, .tv_usec = left_us % us_per_s};
   }
   TimeLeft(const TimeLeft&) = delete;
@@ -359,7 +359,8 @@ class TimeLeft {
   }
 
   timeval* limit_;
-  std::int64_t ends_ps_;
+  std::int64_t limit_ps_;
+  std::int64_t began_ps_;
 };
 
 }  // namespace
