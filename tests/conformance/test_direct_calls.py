@@ -83,6 +83,13 @@ def test_a_handler_calls_on_a_small_stack(apenet, direct):
 
 
 @needs_dispatch
+def test_signals_from_outside_may_come_at_any_instruction(apenet, direct):
+    """Each caught call changes the stack for signals twice: no handler may begin between the two."""
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", direct, "storm")
+    assert (done.returncode, done.stdout.split()[:2]) == (0, ["handles", "1"]), done.stderr
+
+
+@needs_dispatch
 @pytest.mark.parametrize(
     ("mode", "answer", "warning"),
     [

@@ -93,7 +93,8 @@ void make_answer_stack() {
 }  // namespace apenet::shim
 
 // The stack is the one for signals meanwhile, so that those that come use it, too. The kernel restores the
-// program's when the handler returns.
+// program's when the handler returns. Signals are blocked while the thread runs on a stack that is not the
+// one for signals: a handler would begin at the top of the other, over what stands there.
 extern "C" __attribute__((visibility("hidden"), used)) void apenet_answer_on_stack(int number,
                                                                                    siginfo_t* info,
                                                                                    void* context) {
@@ -109,7 +110,9 @@ extern "C" __attribute__((visibility("hidden"), used)) void apenet_answer_on_sta
     stack_t& theirs = static_cast<ucontext_t*>(context)->uc_stack;
     if (theirs.ss_size == 0) theirs.ss_flags = SS_DISABLE;
   }
+  apenet::shim::let_signals_in(static_cast<ucontext_t*>(context)->uc_sigmask);
   apenet::shim::answer_held_signal(number, info, context);
+  apenet::shim::let_only_held_signals_in();
 }
 
 #endif

@@ -21,6 +21,7 @@ namespace {
 
 using Action = struct sigaction;
 using KernelSet = std::uint64_t;  // shorter than the C library's
+constexpr KernelSet every_signal = ~KernelSet{0};
 
 constinit RealFunction<int (*)(int, const Action*, Action*)> real_sigaction("sigaction");
 constinit RealFunction<sighandler_t (*)(int, sighandler_t)> real_signal("signal");
@@ -210,6 +211,15 @@ void let_held_signals_in() {
                  reinterpret_cast<const void*>(bytes));  // NOLINT(performance-no-int-to-ptr)
 }
 
+void let_only_held_signals_in() {
+  const KernelSet set = without_held(every_signal);
+  ipc::host_call(SYS_rt_sigprocmask, SIG_SETMASK, &set, 0, set_bytes());
+}
+
+void let_signals_in(const sigset_t& mask) {
+  ipc::host_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, set_bytes());
+}
+
 void answer_held_signal(int number, siginfo_t* info, void* context) {
   const int error = errno;
   const SignalAnswer answer = held().by_number[static_cast<std::size_t>(number)].answer;
@@ -241,7 +251,7 @@ void hold_signal(int number, SignalAnswer answer, const DirectHandler& handler) 
     const KernelAction direct{.handler = reinterpret_cast<std::uintptr_t>(handler.entry),
                               .flags = static_cast<std::uint64_t>(ours.sa_flags) | has_restorer,
                               .restorer = handler.restorer,
-                              .mask = 0};
+                              .mask = without_held(every_signal)};
     real_sigaction(number, static_cast<const Action*>(nullptr), &own.theirs);
     set_kernel_action(number, direct);
   }

@@ -14,7 +14,8 @@ namespace apenet::shim {
 // Deals with the instruction that has raised the signal. Returns false if the signal has another cause.
 using SignalAnswer = bool (*)(siginfo_t& info, ucontext_t& context);
 
-// A handler that the kernel calls, and no sanitizer, which would call it later.
+// A handler that the kernel calls, and no sanitizer, which would call it later. The kernel calls it with all
+// signals blocked but the held ones.
 struct DirectHandler {
   void (*entry)(int, siginfo_t*, void*) = nullptr;  // calls answer_held_signal()
   std::uint64_t restorer = 0;                       // the C library's code that returns from handlers
@@ -38,6 +39,10 @@ void answer_held_signal(int number, siginfo_t* info, void* context);
 [[nodiscard]] bool is_held(int number);
 // Lets the held signals through to the calling thread.
 void let_held_signals_in();
+// From `let_only_held_signals_in` on, as when a DirectHandler begins, the thread gets no other signal, until
+// `let_signals_in` sets the mask that it had before. Both leave errno as it is.
+void let_only_held_signals_in();
+void let_signals_in(const sigset_t& mask);
 
 // As the system calls rt_sigaction and rt_sigprocmask. Return the kernel's result.
 long change_action(int number, const void* action, void* before);

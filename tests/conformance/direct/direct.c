@@ -223,7 +223,40 @@ static void handle_on_small_stack(void) {
   say("keeps_stack", now.ss_sp == stack.ss_sp && now.ss_size == stack.ss_size);
 }
 
+static volatile sig_atomic_t handled;
+static void reads_clock(int number) {
+  (void)number;
+  now_ms();
+  handled = 1;
+}
+
+/* A process of the host's time, because it begins before virtual time does. */
+static void send_signals_from_outside(void) {
+  const pid_t parent = getpid();
+  if (fork() != 0) return;
+  while (getppid() == parent) {
+    kill(parent, SIGUSR1);
+    usleep(20);
+  }
+  _exit(0);
+}
+
+static void await_signals(void) {
+  const stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+  sigaltstack(&stack, NULL);
+  struct sigaction action = {.sa_handler = reads_clock, .sa_flags = SA_ONSTACK | SA_RESTART};
+  sigfillset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, NULL);
+  for (int i = 0; i < 100000; ++i) now_ms();
+  signal(SIGUSR1, SIG_IGN);
+  say("handles", handled);
+}
+
 int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "storm") == 0) {
+    signal(SIGUSR1, SIG_IGN);
+    send_signals_from_outside();
+  }
   MPI_Init(&argc, &argv);
   began_ms = now_ms();
   const char* mode = argc > 1 ? argv[1] : "";
@@ -231,6 +264,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "threads") == 0) start_threads();
   if (strcmp(mode, "filter") == 0) filter();
   if (strcmp(mode, "stack") == 0) handle_on_small_stack();
+  if (strcmp(mode, "storm") == 0) await_signals();
   if (strcmp(mode, "ring") == 0) say("ring", call(SYS_io_uring_setup, 4, 0, 0, 0));
   if (strcmp(mode, "dispatch") == 0) say("dispatch", prctl(59, 1, 0, 0, 0));
   MPI_Finalize();
