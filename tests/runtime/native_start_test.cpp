@@ -99,6 +99,37 @@ TEST(NativeStart, JoiningDuringMpiInitDoesNotBeginTime) {
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
 }
 
+// A library polls while it waits for its process manager, as often as the host lets it.
+TEST(NativeStart, PollsBeforeTimeBeginsDoNotMakeALaterOneWait) {
+  constexpr int polls_before_waiting = 16;
+  const auto receiver = [](int polls) {
+    return [polls](ipc::Client& client) {
+      ++client.block().identity.initialising;
+      client.join();
+      for (int i = 0; i < polls; ++i) {
+        if (client.poll() != nullptr) _exit(8);
+      }
+      --client.block().identity.initialising;
+      client.block().identity.used_network = 1;
+      client.start();
+      if (client.poll() != nullptr || client.clock_ps() != 0) _exit(9);
+      receive_word(client);
+      leave(client);
+    };
+  };
+  const auto sender = [](ipc::Client& client) {
+    client.block().identity.used_network = 1;
+    client.start();
+    send_word(client, 0, 0);
+    leave(client);
+  };
+  for (const int polls : {0, polls_before_waiting - 1}) {
+    const Ran ran = run_natively({receiver(polls), sender});
+    EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+    EXPECT_EQ(ran.report.exit_status, 0) << polls;
+  }
+}
+
 TEST(NativeStart, MpiAfterTheProgramsOwnEndpointKeepsItsClock) {
   const auto program = [](ipc::Client& client) {
     join(client);

@@ -184,7 +184,11 @@ void Client::start() {
   // Another thread may already be in a poll, and a process cannot wait for two things at once.
   lock();
   block_->identity.initialised = 1;
-  if (!started()) wait(Wait::start, 0);
+  if (!started()) {
+    wait(Wait::start, 0);
+    // How often the library has polled before, while it waited for its process manager, is the host's choice.
+    note_moved();
+  }
   block_->lock.note_threads();
   begin_order();
   unlock();
