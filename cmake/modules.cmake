@@ -167,18 +167,19 @@ function(apenet_public_library name)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_FILE}.pc DESTINATION apenet/lib/pkgconfig COMPONENT apenet)
 endfunction()
 
-# apenet_test(name [READS_OTHERS_BYTES] SOURCES file... IMPORTS module... ENVIRONMENT variable...): a GoogleTest program, includes relative to src/ and tests/. ctest knows
+# apenet_test(name [READS_OTHERS_BYTES|BY_NIGHT] SOURCES file... IMPORTS module... ENVIRONMENT variable...): a GoogleTest program, includes relative to src/ and tests/. ctest knows
 # the program by its name, label `program`, and each case by its own, label `case`: `make test` runs the programs, because
 # to start a process for each case takes longer than most cases. Compiling the cases takes longer than running them: they
 # are not optimised, and several files are compiled as one (half the time), so names in the anonymous namespaces of a
 # program's files must differ. The undefined-behaviour sanitizer checks the modules: in the cases themselves it would take a
 # third of their compile time. The target cpp_tests is all test programs; day_tests, with the label `day`, those that
-# `make test` runs of this build: READS_OTHERS_BYTES under the sanitizers, the others without (src/CMakeLists.txt).
+# `make test` runs of this build: READS_OTHERS_BYTES under the sanitizers, the others without (src/CMakeLists.txt), none that
+# is BY_NIGHT.
 include(GoogleTest)
 add_custom_target(cpp_tests)
 add_custom_target(day_tests)
 function(apenet_test name)
-  cmake_parse_arguments(TEST "READS_OTHERS_BYTES" "" "SOURCES;IMPORTS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(TEST "READS_OTHERS_BYTES;BY_NIGHT" "" "SOURCES;IMPORTS;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE apenet_flags GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -196,7 +197,7 @@ function(apenet_test name)
   # A log that is cut still shows what failed. The longest takes two minutes on a busy host: what takes half an hour
   # will never end.
   set(labels program)
-  if((TEST_READS_OTHERS_BYTES AND APENET_SANITIZE) OR NOT (TEST_READS_OTHERS_BYTES OR APENET_SANITIZE))
+  if((TEST_READS_OTHERS_BYTES AND APENET_SANITIZE) OR NOT (TEST_READS_OTHERS_BYTES OR TEST_BY_NIGHT OR APENET_SANITIZE))
     list(APPEND labels day)
     add_dependencies(day_tests ${name})
   endif()
