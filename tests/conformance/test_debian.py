@@ -4,9 +4,12 @@ Nothing but `apenet run -n RANKS -- PROGRAM`: Open MPI 4.1 below Fortran, C++ an
 """
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -215,6 +218,42 @@ def test_a_send_that_is_left_pending_reaches_the_network(twice, tmp_path):
         result, _, _ = twice(4, tmp_path / "pending")
         assert [link["packets"] for link in result["links"]] == [1]
         assert "1 message was never received: from rank 0 to rank 1" in result["warnings"][0]
+
+
+def descendants(process: int) -> dict[int, str]:
+    """The processes below this one, with their names."""
+    found = {}
+    for children in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in children.read_text(encoding="ascii").split():
+            found[int(child)] = Path(f"/proc/{child}/comm").read_text(encoding="utf-8").strip()
+            found |= descendants(int(child))
+    return found
+
+
+def await_file(path: Path) -> None:
+    give_up = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < give_up, path
+        time.sleep(0.01)
+
+
+def test_a_process_manager_that_is_silent_at_the_end_is_no_deadlock(start_apenet, tmp_path):
+    """PMIx waits 2 s for it. The rank is the last one, so no other rank can end its wait."""
+    needs("mpicc.openmpi")
+    program = tmp_path / "manager_is_silent"
+    source = Path(__file__).parent / "start" / "manager_is_silent.c"
+    subprocess.run(["mpicc.openmpi", "-rdynamic", "-o", program, source, "-ldl"], check=True)
+    run = start_apenet("run", "-n", "4", "--", program, cwd=tmp_path)
+    await_file(tmp_path / "is_last")
+    time.sleep(0.5)  # the others end
+    (manager,) = [process for process, name in descendants(run.process.pid).items() if name.startswith("mpirun")]
+    os.kill(manager, signal.SIGSTOP)
+    (tmp_path / "is_stopped").touch()
+    await_file(tmp_path / "has_waited")
+    os.kill(manager, signal.SIGCONT)
+    done = run.finish()
+    assert done.returncode == 0, done.stderr
+    assert "deadlock" not in done.stderr
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])

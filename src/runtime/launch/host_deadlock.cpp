@@ -93,6 +93,15 @@ bool HostDeadlock::check(const std::vector<int>& processes) {
   return !threads_.empty();
 }
 
+// Open MPI's thread for its process manager ends the wait after 2 s without an answer, as after one.
+bool HostDeadlock::awaits_library(int process_id) {
+  const std::uint32_t rank = family_.at(process_id);
+  if (rank >= ranks_.size() || !ranks_.is_leaving(rank)) return false;
+  const std::vector<int> threads = threads_of(process_id);
+  return std::any_of(threads.begin(), threads.end(),
+                     [&](int thread_id) { return library_threads_.contains(process_id, thread_id); });
+}
+
 WaitEnd HostDeadlock::end_of_waits(const std::vector<int>& processes) {
   HostWaits waits(processes, family_, server_.wait_queries());
   WaitEnd end = WaitEnd::inside;
@@ -100,6 +109,7 @@ WaitEnd HostDeadlock::end_of_waits(const std::vector<int>& processes) {
     const auto [process_id, thread_id] = thread;
     // What is stopped may become a rank.
     if (waits.has_timer(process_id) || (pulse.state == 'T' && !ranks_.started())) return WaitEnd::outside;
+    if (awaits_library(process_id)) end = std::max(end, WaitEnd::unlikely);
     end = std::max(end, waits.end_of(process_id, thread_id));
     if (end > WaitEnd::unlikely) return end;
   }

@@ -46,6 +46,8 @@ class HostDeadlock {
   [[nodiscard]] bool others_may_go_on() const;
   // Returns false if a thread is awake.
   [[nodiscard]] bool check(const std::vector<int>& processes);
+  // Whether a thread of the MPI library may yet end the wait of the process in MPI_Finalize.
+  [[nodiscard]] bool awaits_library(int process_id);
   // Who can end the waits of all threads.
   [[nodiscard]] WaitEnd end_of_waits(const std::vector<int>& processes);
 

@@ -86,6 +86,8 @@ class RankTable {
   [[nodiscard]] const ipc::DirectNote& direct(std::uint32_t rank) const { return shared_.block(rank).direct; }
   // How many MPI calls the rank has made.
   [[nodiscard]] std::uint32_t calls(std::uint32_t rank) const { return shared_.block(rank).progress.calls(); }
+  // It is in MPI_Finalize, where the library may wait for its process manager.
+  [[nodiscard]] bool is_leaving(std::uint32_t rank) const { return shared_.block(rank).progress.leaves(); }
   // One of its threads is in an MPI call.
   [[nodiscard]] bool is_in_call(std::uint32_t rank) const;
   [[nodiscard]] bool is_suspended(std::uint32_t rank) const {

@@ -47,7 +47,8 @@ ipc::Client* clock_client();
 // As now_ps(), but charges the CPU cost of the read, so that a program that reads the clock in a loop until a
 // certain time makes progress.
 std::int64_t read_clock_ps(ipc::Client& client);
-// This thread's reads charge nothing: what it does is none of the program's, and the host decides when.
+// This thread's reads charge nothing, and its sleeps take the host's time: what it does is none of the
+// program's, and the host decides when.
 extern constinit thread_local bool reads_clock_free __attribute__((tls_model("initial-exec")));
 // This thread is in a call that the program's own code has made (direct_calls.hpp), which may be that of a
 // runtime.
