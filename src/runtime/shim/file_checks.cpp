@@ -4,6 +4,8 @@
 // what it asks for costs a comparison.
 #include <dirent.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
 #include <glob.h>
 #include <mqueue.h>
 #include <semaphore.h>
@@ -11,6 +13,7 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,6 +43,7 @@ void note_failed(int folder, const char* path) {
       break;
     case ENOTDIR:
     case ENXIO:
+    case ENODATA:
     case EACCES:
     case EPERM:
     case EBUSY:
@@ -65,13 +69,53 @@ Result tried(int folder, const char* path, Result result) {
   return result;
 }
 
-// A call that makes, moves or removes a file.
+// A call that opens a file or makes one.
 template <typename Result>
 Result changed(int folder, const char* path, Result result) {
   if (result < 0) {
     note_failed(folder, path);
   } else {
     forget_check();
+  }
+  return result;
+}
+
+// A call that makes a file that is not there.
+template <typename Result>
+Result made(int folder, const char* path, Result result) {
+  if (result < 0) {
+    note_failed(folder, path);
+  } else {
+    note_file_gone(folder, path);
+    forget_check();
+  }
+  return result;
+}
+
+// A call that moves or removes a file.
+template <typename Result>
+Result taken(int folder, const char* path, Result result) {
+  if (result < 0) {
+    note_failed(folder, path);
+  } else {
+    note_file_found(folder, path);
+    forget_check();
+  }
+  return result;
+}
+
+int opened_with(int flags, int folder, const char* path, int file) {
+  if ((flags & O_CREAT) == 0) return tried(folder, path, file);
+  return (flags & O_EXCL) != 0 ? made(folder, path, file) : changed(folder, path, file);
+}
+
+// A call that lists what is in a folder.
+template <typename Result>
+Result listed(const char* path, Result result) {
+  if (result < 0) {
+    note_failed(AT_FDCWD, path);
+  } else {
+    note_folder_check(path);
   }
   return result;
 }
@@ -158,54 +202,52 @@ APENET_CHECK(int, statx, (int folder, const char* path, int flags, unsigned mask
     mode = static_cast<mode_t>(va_arg(list, unsigned)); \
     va_end(list);                                       \
   }
-#define APENET_OPEN_CHECKS(suffix)                                                               \
-  APENET_EXPORT int open##suffix(const char* path, int flags, ...) {                             \
-    static const auto real = next<int (*)(const char*, int, ...)>("open" #suffix);               \
-    APENET_MODE(flags)                                                                           \
-    const HostPace pace(pacing_opener(AT_FDCWD, path));                                          \
-    const int file = real(path, flags, mode);                                                    \
-    return (flags & O_CREAT) != 0 ? changed(AT_FDCWD, path, file) : tried(AT_FDCWD, path, file); \
-  }                                                                                              \
-  APENET_EXPORT int openat##suffix(int folder, const char* path, int flags, ...) {               \
-    static const auto real = next<int (*)(int, const char*, int, ...)>("openat" #suffix);        \
-    APENET_MODE(flags)                                                                           \
-    const HostPace pace(pacing_opener(folder, path));                                            \
-    const int file = real(folder, path, flags, mode);                                            \
-    return (flags & O_CREAT) != 0 ? changed(folder, path, file) : tried(folder, path, file);     \
-  }                                                                                              \
-  APENET_CHECK(int, __open##suffix##_2, (const char* path, int flags), , (path, flags),          \
-               tried(AT_FDCWD, path, done))                                                      \
-  APENET_CHECK(int, __openat##suffix##_2, (int folder, const char* path, int flags), ,           \
-               (folder, path, flags), tried(folder, path, done))                                 \
-  APENET_CHECK(FILE*, fopen##suffix, (const char* path, const char* mode), , (path, mode),       \
+#define APENET_OPEN_CHECKS(suffix)                                                         \
+  APENET_EXPORT int open##suffix(const char* path, int flags, ...) {                       \
+    static const auto real = next<int (*)(const char*, int, ...)>("open" #suffix);         \
+    APENET_MODE(flags)                                                                     \
+    const HostPace pace(pacing_opener(AT_FDCWD, path));                                    \
+    const int file = real(path, flags, mode);                                              \
+    return opened_with(flags, AT_FDCWD, path, file);                                       \
+  }                                                                                        \
+  APENET_EXPORT int openat##suffix(int folder, const char* path, int flags, ...) {         \
+    static const auto real = next<int (*)(int, const char*, int, ...)>("openat" #suffix);  \
+    APENET_MODE(flags)                                                                     \
+    const HostPace pace(pacing_opener(folder, path));                                      \
+    const int file = real(folder, path, flags, mode);                                      \
+    return opened_with(flags, folder, path, file);                                         \
+  }                                                                                        \
+  APENET_CHECK(int, __open##suffix##_2, (const char* path, int flags), , (path, flags),    \
+               tried(AT_FDCWD, path, done))                                                \
+  APENET_CHECK(int, __openat##suffix##_2, (int folder, const char* path, int flags), ,     \
+               (folder, path, flags), tried(folder, path, done))                           \
+  APENET_CHECK(FILE*, fopen##suffix, (const char* path, const char* mode), , (path, mode), \
                opened_as(path, mode, done))
 APENET_OPEN_CHECKS()
 APENET_OPEN_CHECKS(64)
 APENET_CHECK(int, creat, (const char* path, mode_t mode), , (path, mode), changed(AT_FDCWD, path, done))
 APENET_CHECK(int, creat64, (const char* path, mode_t mode), , (path, mode), changed(AT_FDCWD, path, done))
-APENET_CHECK(int, mkdir, (const char* path, mode_t mode), noexcept, (path, mode),
-             changed(AT_FDCWD, path, done))
+APENET_CHECK(int, mkdir, (const char* path, mode_t mode), noexcept, (path, mode), made(AT_FDCWD, path, done))
 APENET_CHECK(int, mkdirat, (int folder, const char* path, mode_t mode), noexcept, (folder, path, mode),
-             changed(folder, path, done))
-APENET_CHECK(int, mkfifo, (const char* path, mode_t mode), noexcept, (path, mode),
-             changed(AT_FDCWD, path, done))
+             made(folder, path, done))
+APENET_CHECK(int, mkfifo, (const char* path, mode_t mode), noexcept, (path, mode), made(AT_FDCWD, path, done))
 APENET_CHECK(int, link, (const char* path, const char* name), noexcept, (path, name),
-             changed(AT_FDCWD, name, done))
+             made(AT_FDCWD, name, done))
 APENET_CHECK(int, linkat, (int folder, const char* path, int to, const char* name, int flags), noexcept,
-             (folder, path, to, name, flags), changed(to, name, done))
+             (folder, path, to, name, flags), made(to, name, done))
 APENET_CHECK(int, symlink, (const char* path, const char* name), noexcept, (path, name),
-             changed(AT_FDCWD, name, done))
+             made(AT_FDCWD, name, done))
 APENET_CHECK(int, symlinkat, (const char* path, int folder, const char* name), noexcept, (path, folder, name),
-             changed(folder, name, done))
+             made(folder, name, done))
 APENET_CHECK(int, rename, (const char* path, const char* name), noexcept, (path, name),
-             changed(AT_FDCWD, path, done))
+             taken(AT_FDCWD, path, done))
 APENET_CHECK(int, renameat, (int folder, const char* path, int to, const char* name), noexcept,
-             (folder, path, to, name), changed(folder, path, done))
-APENET_CHECK(int, unlink, (const char* path), noexcept, (path), changed(AT_FDCWD, path, done))
+             (folder, path, to, name), taken(folder, path, done))
+APENET_CHECK(int, unlink, (const char* path), noexcept, (path), taken(AT_FDCWD, path, done))
 APENET_CHECK(int, unlinkat, (int folder, const char* path, int flags), noexcept, (folder, path, flags),
-             changed(folder, path, done))
-APENET_CHECK(int, remove, (const char* path), noexcept, (path), changed(AT_FDCWD, path, done))
-APENET_CHECK(int, rmdir, (const char* path), noexcept, (path), changed(AT_FDCWD, path, done))
+             taken(folder, path, done))
+APENET_CHECK(int, remove, (const char* path), noexcept, (path), taken(AT_FDCWD, path, done))
+APENET_CHECK(int, rmdir, (const char* path), noexcept, (path), taken(AT_FDCWD, path, done))
 APENET_CHECK(int, chdir, (const char* path), noexcept, (path), tried(AT_FDCWD, path, done))
 APENET_CHECK(ssize_t, readlink, (const char* path, char* target, std::size_t bytes), noexcept,
              (path, target, bytes), tried(AT_FDCWD, path, done))
@@ -237,9 +279,37 @@ APENET_GLOB(64)
 APENET_EXPORT DIR* opendir(const char* path) {
   static const auto real = next<DIR* (*)(const char*)>("opendir");
   DIR* folder = opened(path, real(path));
-  if (folder != nullptr) asked_for(AT_FDCWD, path, 0);
+  if (folder != nullptr) note_folder_check(path);
   return folder;
 }
+
+// Trees of folders, each in one call.
+#define APENET_TREE_CHECKS(suffix)                                                                         \
+  APENET_CHECK(int, ftw##suffix, (const char* path, __ftw##suffix##_func_t visit, int files), ,            \
+               (path, visit, files), listed(path, done))                                                   \
+  APENET_CHECK(int, nftw##suffix, (const char* path, __nftw##suffix##_func_t visit, int files, int how), , \
+               (path, visit, files, how), listed(path, done))                                              \
+  APENET_EXPORT int scandir##suffix(const char* path, dirent##suffix*** names,                             \
+                                    int (*takes)(const dirent##suffix*),                                   \
+                                    int (*compares)(const dirent##suffix**, const dirent##suffix**)) {     \
+    static const auto real = next<decltype(&scandir##suffix)>("scandir" #suffix);                          \
+    return listed(path, real(path, names, takes, compares));                                               \
+  }
+APENET_TREE_CHECKS()
+APENET_TREE_CHECKS(64)
+APENET_EXPORT FTS* fts_open(char* const* paths, int options,
+                            int (*compares)(const FTSENT**, const FTSENT**)) {
+  static const auto real = next<decltype(&fts_open)>("fts_open");
+  FTS* const trees = real(paths, options, compares);
+  if (trees != nullptr) listed(paths[0], 0);
+  return trees;
+}
+
+// Attributes that another process sets.
+APENET_CHECK(ssize_t, getxattr, (const char* path, const char* name, void* value, std::size_t bytes),
+             noexcept, (path, name, value, bytes), tried(AT_FDCWD, path, done))
+APENET_CHECK(ssize_t, lgetxattr, (const char* path, const char* name, void* value, std::size_t bytes),
+             noexcept, (path, name, value, bytes), tried(AT_FDCWD, path, done))
 
 // Objects that another process makes.
 APENET_EXPORT sem_t* sem_open(const char* name, int flags, ...) {

@@ -93,9 +93,8 @@ void charge_empty_check() {
   static constinit thread_local std::int64_t checked_at_ps = 0;
   const int error = errno;
   const std::int64_t now_ps = own->key.clock_ps;
-  // A row of actions takes a moment by itself, but nothing else has happened.
-  const std::int64_t passed_ps = now_ps - checked_at_ps;
-  checks = passed_ps == 0 || passed_ps == ipc::actions_take_ps ? checks + 1 : 0;
+  // Between two checks of a row the program reads the clock at most, or the row of actions takes a moment.
+  checks = now_ps - checked_at_ps <= ipc::actions_take_ps ? checks + 1 : 0;
   checked_at_ps = now_ps;
   if (checks > most_free) {
     checked_at_ps = std::min(now_ps + check_ps, ipc::end_of_time_ps);

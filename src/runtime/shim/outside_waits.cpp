@@ -1,6 +1,7 @@
 #include "runtime/shim/outside_waits.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -44,15 +45,16 @@ constexpr std::size_t kept_path_bytes = 256;
 struct OutsideChecks {
   std::uint32_t certain = 0;  // a set of kinds: the thread waits for them for certain
   OutsideCause what = OutsideCause::none;
-  std::uint64_t key = 0;            // the last check's, or 0
-  std::uint64_t key_before = 0;     // that of the last check before the last sleep
-  std::uint64_t work_before = 0;    // what the rank had done by then
-  int process = 0;                  // the process that was last checked
-  bool is_there = false;            // whether the file that was last checked is there
-  std::uint64_t subject = 0;        // the last check's, whether a sleep came after it or not; 0: forgotten
-  bool has_missed = false;          // that check has not found it
-  std::uint64_t work_at_check = 0;  // what the rank had done by then
-  std::int64_t owed_ps = 0;         // virtual time of sleeps whose real time has yet to pass
+  std::uint64_t key = 0;               // the last check's, or 0
+  std::uint64_t key_before = 0;        // that of the last check before the last sleep
+  std::uint64_t work_before = 0;       // what the rank had done by then
+  int process = 0;                     // the process that was last checked
+  bool is_there = false;               // whether the file that was last checked is there
+  std::uint64_t subject = 0;           // the last check's, whether a sleep came after it or not; 0: forgotten
+  bool has_missed = false;             // that check has not found it
+  std::uint64_t work_at_check = 0;     // what the rank had done by then
+  std::int64_t folder_changed_ns = 0;  // if it was of a folder: when that has changed last
+  std::int64_t owed_ps = 0;            // virtual time of sleeps whose real time has yet to pass
   std::int64_t interval_ps = least_interval_ps;
   std::array<char, kept_path_bytes> path{};  // the file that was last checked; empty if it is longer
 };
@@ -119,6 +121,11 @@ std::uint64_t subject_of(OutsideCause what, std::uint64_t key) {
   return mixed(static_cast<std::uint64_t>(what), key) | 1U;
 }
 
+void note_change(ipc::Client& client, OutsideCause what) {
+  client.block().outside.changed |= bit_of(what);
+  note_host_decides(client);
+}
+
 // Records the result of a check. A child or another process changes at a time of the host, whatever the rank
 // does.
 void note_answer(ipc::Client& client, OutsideCause what, std::uint64_t key, bool is_found) {
@@ -128,11 +135,9 @@ void note_answer(ipc::Client& client, OutsideCause what, std::uint64_t key, bool
   const bool is_process = what == OutsideCause::child || what == OutsideCause::process;
   // A process that acts in the rank's order may have changed it.
   const bool is_of_host = is_process || (own.work_at_check == work && !thread_order().is_shared());
-  if (own.subject == subject && own.has_missed == is_found && is_of_host) {
-    client.block().outside.changed |= bit_of(what);
-    note_host_decides(client);
-  }
+  if (own.subject == subject && own.has_missed == is_found && is_of_host) note_change(client, what);
   own.subject = subject;
+  own.folder_changed_ns = 0;
   own.has_missed = !is_found;
   own.work_at_check = work;
 }
@@ -190,6 +195,25 @@ void note_file_check(int folder, const char* path, Presence presence, std::uint6
   own.path[is_kept ? length : 0] = '\0';
 }
 
+void note_folder_check(const char* path) {
+  ipc::Client* client = checking_client();
+  struct stat status {};
+  const int error = errno;
+  if (client == nullptr || is_null(path) ||
+      host_call(SYS_newfstatat, AT_FDCWD, path, reinterpret_cast<std::uint64_t>(&status)) != 0) {
+    errno = error;
+    return;
+  }
+  OutsideChecks& own = outside_checks;
+  const std::int64_t changed_ns = status.st_mtim.tv_sec * ns_per_s + status.st_mtim.tv_nsec;
+  const std::uint64_t subject = subject_of(OutsideCause::file, key_of_file(AT_FDCWD, path));
+  if (own.subject == subject && own.folder_changed_ns != 0 && own.folder_changed_ns != changed_ns &&
+      own.work_at_check == work_of(*client) && !thread_order().is_shared())
+    note_change(*client, OutsideCause::file);
+  note_file_check(AT_FDCWD, path, Presence::there, 0);
+  own.folder_changed_ns = changed_ns;
+}
+
 void note_found(OutsideCause what, std::uint64_t key) {
   if (outside_checks.subject == 0 || outside_checks.subject != subject_of(what, key)) return;
   if (ipc::Client* client = checking_client()) note_answer(*client, what, key, true);
@@ -198,6 +222,13 @@ void note_found(OutsideCause what, std::uint64_t key) {
 void note_file_found(int folder, const char* path) {
   if (outside_checks.subject != 0 && !is_null(path))
     note_found(OutsideCause::file, key_of_file(folder, path));
+}
+
+void note_file_gone(int folder, const char* path) {
+  if (outside_checks.subject == 0 || is_null(path)) return;
+  const std::uint64_t key = key_of_file(folder, path);
+  if (outside_checks.subject != subject_of(OutsideCause::file, key)) return;
+  if (ipc::Client* client = checking_client()) note_answer(*client, OutsideCause::file, key, false);
 }
 
 void note_object_check(const char* name, bool is_found) {

@@ -49,10 +49,13 @@ enum class Presence : std::uint8_t {
 };
 // The same for a file, with the arguments of openat(). state: changes when the file does.
 void note_file_check(int folder, const char* path, Presence presence, std::uint64_t state);
+// The same for a list of what is in a folder.
+void note_folder_check(const char* path);
 // The calling thread has found what it may have missed at its last check. When it finds it depends on the
 // host, unless the rank has worked between the two checks.
 void note_found(OutsideCause what, std::uint64_t key);
 void note_file_found(int folder, const char* path);
+void note_file_gone(int folder, const char* path);  // likewise: it was there
 // The result of opening shared memory, a semaphore or a queue that another process makes. Keeps errno.
 void note_object_check(const char* name, bool is_found);
 // What the thread checks next may have been changed by the rank itself.

@@ -100,7 +100,10 @@ APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   const SignalAction action(process, signal);
   const int result = real(process, signal);
   if (result == 0) action.note_sent(process, signal);
-  if (action.is_of_order(process)) return result;
+  if (action.is_of_order(process)) {
+    if (signal == 0 && result == 0) charge_empty_check();
+    return result;
+  }
   if (signal == 0 && process > 1 && (result == 0 || errno == EPERM))
     note_check(ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
   return result;

@@ -2,7 +2,10 @@
 // limit. Argument: a folder for files. Prints a line for each thing that it has not found, and the number of
 // things.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
 #include <glob.h>
 #include <mpi.h>
 #include <mqueue.h>
@@ -16,6 +19,7 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum { thing_us = 20000, moment_us = 2000 };
@@ -75,6 +79,12 @@ static void read_fifo(void) {
   usleep(thing_us);
   close(file);
 }
+static void make_inner(void) {
+  close(open(inner, O_CREAT | O_WRONLY, 0600));
+}
+static void mark(void) {
+  setxattr(path, "user.mark", "x", 1, 0);
+}
 static void empty(void) {
   unlink(inner);
 }
@@ -125,6 +135,45 @@ static int fits(void) {
   const int result = glob(pattern, 0, NULL, &found);
   globfree(&found);
   return result == 0;
+}
+static int visited;
+static int visit(const char* file, const struct stat* status, int kind) {
+  (void)file, (void)status;
+  visited += kind == FTW_F;
+  return 0;
+}
+static int visit_more(const char* file, const struct stat* status, int kind, struct FTW* place) {
+  (void)place;
+  return visit(file, status, kind);
+}
+static int is_visited(void) {
+  visited = 0;
+  ftw(path, visit, 4);
+  return visited > 0;
+}
+static int is_visited_more(void) {
+  visited = 0;
+  nftw(path, visit_more, 4, 0);
+  return visited > 0;
+}
+static int is_listed(void) {
+  struct dirent** names = NULL;
+  const int found = scandir(path, &names, NULL, NULL);
+  for (int i = 0; i < found; ++i) free(names[i]);
+  free(names);
+  return found > 2;
+}
+static int is_in_tree(void) {
+  char* const paths[] = {path, NULL};
+  FTS* const tree = fts_open(paths, FTS_PHYSICAL, NULL);
+  int found = 0;
+  for (FTSENT* one = fts_read(tree); one != NULL; one = fts_read(tree)) found += one->fts_info == FTS_F;
+  fts_close(tree);
+  return found > 0;
+}
+static int is_marked(void) {
+  char value;
+  return getxattr(path, "user.mark", &value, 1) == 1;
 }
 static int has_reader(void) {
   descriptor = open(path, O_WRONLY | O_NONBLOCK);
@@ -192,6 +241,11 @@ static const struct thing {
     {"chdir", nothing, make_folder, is_entered},
     {"realpath", nothing, make_file, is_resolved},
     {"glob", nothing, make_file, fits},
+    {"ftw", make_folder, make_inner, is_visited},
+    {"nftw", make_folder, make_inner, is_visited_more},
+    {"scandir", make_folder, make_inner, is_listed},
+    {"fts", make_folder, make_inner, is_in_tree},
+    {"getxattr", make_file, mark, is_marked},
     {"reader of a fifo", make_fifo, read_fifo, has_reader},
     {"pread", open_file, append, has_byte},
     {"fstat", open_file, append, has_size},
@@ -232,6 +286,7 @@ int main(int argc, char** argv) {
     if (stream != NULL) fclose(stream);
     descriptor = -1;
     stream = NULL;
+    remove(inner);
     remove(path);
     remove(other);
   }
