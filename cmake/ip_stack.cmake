@@ -10,14 +10,18 @@ option(APENET_IP "Build the TCP/IP stack for `apenet run --ip`, which needs carg
 if(APENET_IP AND CMAKE_SYSTEM_PROCESSOR STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
   find_program(CARGO_PROGRAM cargo HINTS $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin)
   if(CARGO_PROGRAM)
+    set(ip_stack_folder ${CMAKE_CURRENT_BINARY_DIR}/cargo)
+    if(APENET_BUILT_MODULES)  # that build has compiled it
+      set(ip_stack_folder ${APENET_BUILT_MODULES}/src/ip/cargo)
+    endif()
     execute_process(
-      COMMAND ${CMAKE_COMMAND} -E env CARGO_TARGET_DIR=${CMAKE_CURRENT_BINARY_DIR}/cargo
+      COMMAND ${CMAKE_COMMAND} -E env CARGO_TARGET_DIR=${ip_stack_folder}
               ${CARGO_PROGRAM} build --release --locked --quiet --manifest-path ${ip_stack_source}/Cargo.toml
       RESULT_VARIABLE ip_stack_result ERROR_VARIABLE ip_stack_errors
       TIMEOUT 600)  # seconds, where the package of smoltcp cannot be reached
     if(ip_stack_result EQUAL 0)
       set(APENET_HAS_IP_STACK ON CACHE INTERNAL "for the tests")
-      set(APENET_IP_STACK ${CMAKE_CURRENT_BINARY_DIR}/cargo/release/libapenet_ip_stack.a)
+      set(APENET_IP_STACK ${ip_stack_folder}/release/libapenet_ip_stack.a)
     else()
       string(REGEX REPLACE "\n.*" "" ip_stack_errors "${ip_stack_errors}")
       message(STATUS "No TCP/IP stack (apenet run --ip): cargo cannot build it: ${ip_stack_errors}")
