@@ -177,8 +177,12 @@ APENET_CHECK(int, statx, (int folder, const char* path, int flags, unsigned mask
                tried(AT_FDCWD, path, done))                                                      \
   APENET_CHECK(int, __openat##suffix##_2, (int folder, const char* path, int flags), ,           \
                (folder, path, flags), tried(folder, path, done))                                 \
-  APENET_CHECK(FILE*, fopen##suffix, (const char* path, const char* mode), , (path, mode),       \
-               opened_as(path, mode, done))
+  APENET_EXPORT FILE* fopen##suffix(const char* path, const char* mode) {                        \
+    static const auto real = next<FILE* (*)(const char*, const char*)>("fopen" #suffix);         \
+    APENET_HOST_CALLER;                                                                          \
+    const HostPace pace(pacing_opener(AT_FDCWD, path));                                          \
+    return opened_as(path, mode, real(path, mode));                                              \
+  }
 APENET_OPEN_CHECKS()
 APENET_OPEN_CHECKS(64)
 APENET_CHECK(int, creat, (const char* path, mode_t mode), , (path, mode), changed(AT_FDCWD, path, done))
