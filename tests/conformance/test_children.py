@@ -524,3 +524,8 @@ def test_a_tracer_as_a_child_is_left_to_the_host(apenet, tmp_path, tool):
     assert done.stdout.splitlines()[-1] == "0", done.stderr
     told = f"'{found}', which traces processes, which act in the host's time as it does: it saw the clocks of the host"
     assert f"apenet: warning: rank 0: {told}\n" in done.stderr
+
+
+def test_processes_that_share_a_timers_descriptor_each_read_an_end(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "shared_timer_file.c"))
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["child 1", "parent 1"]), done.stderr

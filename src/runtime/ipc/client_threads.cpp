@@ -111,12 +111,14 @@ std::int64_t Client::sleep(std::int64_t ps, OwnFileWait* files) {
     }
     if (woken != Woken::timed_out) woken = Woken::interrupted;
   }
-  const std::int64_t woken_ps =
-      woken == Woken::interrupted ? std::min(own->key.clock_ps, until_ps) : until_ps;
+  // The process may have been stopped meanwhile.
+  const std::int64_t woken_ps = woken == Woken::interrupted ? std::min(own->key.clock_ps, until_ps)
+                                : woken == Woken::timed_out ? std::max(own->key.clock_ps, until_ps)
+                                                            : until_ps;
   if (woken == Woken::interrupted) own->has_come_back = true;  // the signal may tell of the end of a child
   pass_until_ps(woken_ps);
   order_->leave(*own, woken_ps);
-  return until_ps - woken_ps;
+  return std::max<std::int64_t>(until_ps - woken_ps, 0);
 }
 
 void Client::tell_readers(ThreadOrder::Readers readers) {

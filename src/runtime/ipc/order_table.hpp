@@ -111,9 +111,10 @@ struct OrderedThread {
   bool runs_alone = false;    // ThreadOrder::run_alone()
   bool writes_nothing = false;  // serves the simulator, and tells of each file that it changes
   LeftAlarm left_alarm;
-  bool hears_of_stops = false;  // its wait for a child ends when that one is stopped or goes on, too
-  bool is_stopped = false;      // by a signal of a process of the order: nobody waits for it
-  ActionKey stopped_at{};       // when that was
+  bool hears_of_stops = false;    // its wait for a child ends when that one is stopped or goes on, too
+  bool is_stopped = false;        // by a signal of a process of the order: nobody waits for it
+  ActionKey stopped_at{};         // when that was
+  std::int64_t continued_ps = 0;  // when it last went on after that
   ThreadActs acts = ThreadActs::free;
   Woken woken = Woken::no;
   WaitEnds ends = WaitEnds::by_thread;
@@ -126,7 +127,10 @@ struct OrderedThread {
   std::atomic<const void*> host_gives{nullptr};
   int asked_signal = 0;  // ThreadActs::running: it is about to find whether this one ends its wait
   ActionKey asked_from{};
-  int signal_to_come = 0;  // another process of the order is sending it; its action is asked_from
+  bool is_asked_for_stop = false;    // that signal is the SIGCHLD of a child that is stopped, or goes on
+  bool blocks_child_signal = false;  // SIGCHLD, in its last wait
+  bool checks_files = false;         // it waits for files, and may look at them now
+  int signal_to_come = 0;            // another process of the order is sending it; its action is asked_from
   int signal_at_check =
       0;             // came while it looked again for what it waits for: ends the wait if that is not there
   int ended_by = 0;  // the signal that has ended its last wait; 0: not known

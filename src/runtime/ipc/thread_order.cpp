@@ -168,6 +168,35 @@ void ThreadOrder::leave_call(OrderedThread& own, std::int64_t clock_ps) {
   leave(own, clock_ps, true);
 }
 
+// A handler acts, in a wait: no earlier than the process that has sent its signal, or has ended. The host may
+// tell of either before the order does.
+void ThreadOrder::come_to_signal(OrderedThread& own) {
+  if (own.acts != ThreadActs::blocked || own.mark == nullptr) return;
+  ActionKey from = own.signal_to_come != 0 ? own.asked_from : ActionKey{};
+  if (has_processes()) {
+    if (own.signal_to_come == 0) from.clock_ps = now_ps();
+    note_ended_processes();
+    for_each([&](const OrderedThread& thread) {
+      if (thread.acts == ThreadActs::ending && is_child(thread, 0)) from = std::max(from, thread.key);
+    });
+  }
+  from.number = own.key.number;
+  own.key = std::max(own.key, from);
+}
+
+void ThreadOrder::come_to_time_of_handler(OrderedThread& own) {
+  if (own.mark == nullptr) return;
+  Guard guard(*this);
+  if (guard.is_nested()) return;
+  come_to_signal(own);
+  if (own.asked_signal != 0) {
+    ActionKey from = own.asked_from;
+    from.number = own.key.number;
+    own.key = std::max(own.key, from);
+  }
+  dispatch();
+}
+
 // Whether the thread begins an action: it may be in one.
 bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
   own.is_stopped = false;
@@ -175,17 +204,7 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
     ++own.depth;
     return false;
   }
-  // A handler calls, in a wait: it acts no earlier than the process that has sent its signal, or has ended.
-  // The host may tell of either before the order does.
-  if (own.acts == ThreadActs::blocked && own.mark != nullptr && has_processes()) {
-    ActionKey from = own.signal_to_come != 0 ? own.asked_from : ActionKey{};
-    note_ended_processes();
-    for_each([&](const OrderedThread& thread) {
-      if (thread.acts == ThreadActs::ending && is_child(thread, 0)) from = std::max(from, thread.key);
-    });
-    from.number = own.key.number;
-    own.key = std::max(own.key, from);
-  }
+  come_to_signal(own);
   if (const int signal = std::exchange(own.asked_signal, 0);
       signal != 0) {  // its handler calls, or has jumped
     own.acts = ThreadActs::blocked;
@@ -206,6 +225,7 @@ bool ThreadOrder::begins(OrderedThread& own, const Guard& guard) {
     own.object = {};
     own.owner = 0;
     own.awaits_process = false;
+    own.checks_files = false;
     own.deadline_ps = OrderedThread::no_deadline_ps;
     own.depth = 0;
     own.acts = ThreadActs::running;

@@ -130,6 +130,9 @@ class ThreadOrder {
   void announce_signal(std::uint32_t process, int signal, const OrderedThread& from);
   // Likewise: it has ended in the host by that signal.
   void note_killed(std::uint32_t process, const OrderedThread& from);
+  // Likewise: it will be stopped, or go on, at once. Returns when its parent, if it waits, has the signal of
+  // that kept until it can tell whether it ends the wait.
+  void announce_stop(std::uint32_t process, const OrderedThread& from);
   // Likewise: it has been stopped, or will be at once.
   void note_stopped(std::uint32_t process);
   [[nodiscard]] bool has_stopped(std::uint32_t process);
@@ -181,6 +184,8 @@ class ThreadOrder {
   // may run after the second.
   bool return_inside(OrderedThread& own);
   void begin_alone(OrderedThread& own);
+  // Its clock is read. In a signal's handler that has interrupted a wait: it comes to the time of the signal.
+  void come_to_time_of_handler(OrderedThread& own);
   // Between actions: the thread's clock moves.
   void advance(OrderedThread& own, std::int64_t clock_ps);
   // Within an action, or just before one: all others that may act at this time do so before the thread goes
@@ -288,6 +293,7 @@ class ThreadOrder {
   [[nodiscard]] OrderedThread* first_running(const OrderedThread* besides);
   void note_settled();
   [[nodiscard]] bool begins(OrderedThread& own, const Guard& guard);
+  void come_to_signal(OrderedThread& own);
   [[nodiscard]] bool is_one_before(const OrderedThread& own);
   void step_to_others(OrderedThread& own);
   void queue_behind_others(OrderedThread& own);
@@ -346,6 +352,11 @@ class ThreadOrder {
   void wake_parents(std::uint32_t parent);
   // The process has been stopped, or goes on.
   void tell_parent(std::uint32_t process, const ActionKey& at);
+  [[nodiscard]] OrderedThread* first_of(std::uint32_t process);
+  void hear_of_stop(OrderedThread& own, Guard& guard);
+  // The thread of the process that gets its SIGCHLD; nullptr: none.
+  [[nodiscard]] OrderedThread* receiver_of_end(std::uint32_t process);
+  [[nodiscard]] static bool hears_signals(const OrderedThread& thread);
   void wake_readers(const ActionKey& from);
   void change_files(const ActionKey& from);
   void check_ended(const OrderedThread& own);

@@ -123,6 +123,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
   std::int64_t pause_ns = has_processes() ? first_process_pause_ns : first_pause_ns;
   std::int64_t checked_ns = 0;
   const Mark mark(own);
+  own.blocks_child_signal = has_processes() && guard.blocks_in_wait(SIGCHLD);
   SeenProgress progress;
   HostPace pace;
   // Nobody can act: what ends this wait comes from the host, if anything does. Those that wait for files go
@@ -184,7 +185,7 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
       checked_ns += pause.tv_nsec;
       return checked_ns >= idle_pause_ns;
     };
-    bool is_interrupted = guard.has_signal();
+    bool is_interrupted = end_by_signal(own.ends) && guard.has_signal();
     const bool is_asked = own.asked_signal != 0;
     const std::uint32_t grants = own.grants.load(std::memory_order_relaxed);
     note_wait(own);
@@ -199,6 +200,14 @@ Woken ThreadOrder::park(OrderedThread& own, Guard& guard) {
     if (lets_pass) table_->passed_ns += host_now_ns() - paused_ns;
     own.is_stopped = false;
     if (own.acts == ThreadActs::acting) break;
+    if (own.asked_signal != 0 && own.is_asked_for_stop) {
+      hear_of_stop(own, guard);
+      continue;
+    }
+    if (own.asked_signal == SIGCHLD) {
+      guard.let_in();  // its handler acts now
+      if (own.acts == ThreadActs::acting) break;
+    }
     if (const int signal = std::exchange(own.asked_signal, 0); signal != 0) {
       own.acts = ThreadActs::blocked;
       if (end_by_signal(own.ends) && guard.lets_in(signal)) {

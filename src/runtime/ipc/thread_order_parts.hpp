@@ -83,18 +83,11 @@ class ThreadOrder::Guard {
       host_call(SYS_rt_sigprocmask, SIG_SETMASK, &every_signal, reinterpret_cast<std::uint64_t>(&before_),
                 as_argument(sizeof before_));
     }
-    acquire();
-    is_locked_ = true;
-    order_.holder_.store(pthread_self(), std::memory_order_relaxed);
+    take();
   }
   void unlock() {
     if (is_nested_ || !is_locked_) return;
-    if (order_.late_count_ > 0) order_.wake_late();
-    std::atomic<std::uint32_t>* const granted = std::exchange(order_.granted_, nullptr);
-    order_.holder_.store(pthread_t{}, std::memory_order_relaxed);
-    is_locked_ = false;
-    if ((table_.lock.exchange(0) & OrderTable::has_waiters) != 0) futex_wake(table_.lock, 1);
-    if (granted != nullptr) futex_wake(*granted);
+    release();
     if (!keeps_signals_) return;
     host_call(SYS_rt_sigprocmask, SIG_SETMASK, &before_, 0, as_argument(sizeof before_));
   }
@@ -111,26 +104,47 @@ class ThreadOrder::Guard {
   }
   // The signal's handler runs when it lets signals in.
   [[nodiscard]] bool lets_in(int signal) const {
-    struct {  // the host's sigaction
-      std::uintptr_t handler = 0;
-      std::uint64_t flags = 0;
-      std::uintptr_t restorer = 0;
-      SignalSet mask = 0;
-    } handling;
-    const void* const none = nullptr;
-    if (host_call(SYS_rt_sigaction, signal, none, reinterpret_cast<std::uint64_t>(&handling),
-                  as_argument(sizeof handling.mask)) != 0)
-      return false;
+    const HostAction handling = action_of(signal);
     const bool is_handled = handling.handler != reinterpret_cast<std::uintptr_t>(SIG_DFL) &&
                             handling.handler != reinterpret_cast<std::uintptr_t>(SIG_IGN);
-    SignalSet blocked = before_;
-    if (!keeps_signals_) {
-      const SignalSet* const unchanged = nullptr;
-      host_call(SYS_rt_sigprocmask, SIG_BLOCK, unchanged, reinterpret_cast<std::uint64_t>(&blocked),
-                as_argument(sizeof blocked));
-    }
+    SignalSet blocked = blocked_outside();
     if (blocked_in_wait != nullptr) std::memcpy(&blocked, blocked_in_wait, sizeof blocked);
-    return is_handled && (blocked >> static_cast<unsigned>(signal - 1) & 1U) == 0;
+    return is_handled && (blocked & bit_of(signal)) == 0;
+  }
+  // Whether the host tells the process when a child has been stopped, or goes on.
+  [[nodiscard]] bool gets_stop_signals() const {
+    const HostAction handling = action_of(SIGCHLD);
+    if (handling.handler == reinterpret_cast<std::uintptr_t>(SIG_IGN)) return false;
+    const bool is_default = handling.handler == reinterpret_cast<std::uintptr_t>(SIG_DFL);
+    return (handling.flags & SA_NOCLDSTOP) == 0 &&
+           (!is_default || (blocked_outside() & bit_of(SIGCHLD)) != 0);
+  }
+  // Signals::wait: whether the thread blocks the signal while it waits. False if the process handles none.
+  [[nodiscard]] bool blocks_in_wait(int signal) const {
+    SignalSet blocked = keeps_signals_ ? before_ : 0;
+    if (blocked_in_wait != nullptr) std::memcpy(&blocked, blocked_in_wait, sizeof blocked);
+    return (blocked & bit_of(signal)) != 0;
+  }
+  // Signals::wait: lets in the signals that the thread does not block, for this time or until a handler has
+  // run. Returns whether one has.
+  bool let_in(std::int64_t most_ns = 0) {
+    const SignalSet blocked = blocked_outside();
+    const timespec most = pause_of(most_ns);
+    release();
+    const bool has_run = host_call(SYS_ppoll, static_cast<void*>(nullptr), 0,
+                                   reinterpret_cast<std::uint64_t>(&most), &blocked, sizeof blocked) < 0;
+    take();
+    return has_run;
+  }
+  // Likewise. Returns also whether the thread blocks this signal, and it is pending.
+  [[nodiscard]] bool has_come(int signal, std::int64_t most_ns) {
+    const SignalSet blocked = blocked_outside();
+    const auto is_pending = [&] {
+      SignalSet pending = 0;
+      host_call(SYS_rt_sigpending, &pending, sizeof pending);
+      return (pending & blocked & bit_of(signal)) != 0;
+    };
+    return is_pending() || let_in(most_ns) || is_pending();
   }
 
  private:
@@ -142,6 +156,43 @@ class ThreadOrder::Guard {
     return reinterpret_cast<const void*>(bytes);  // NOLINT(performance-no-int-to-ptr)
   }
 
+  struct HostAction {  // the host's sigaction
+    std::uintptr_t handler = 0;
+    std::uint64_t flags = 0;
+    std::uintptr_t restorer = 0;
+    SignalSet mask = 0;
+  };
+  static HostAction action_of(int signal) {
+    HostAction action;
+    const void* const none = nullptr;
+    host_call(SYS_rt_sigaction, signal, none, reinterpret_cast<std::uint64_t>(&action),
+              as_argument(sizeof action.mask));
+    return action;
+  }
+  static SignalSet bit_of(int signal) { return SignalSet{1} << static_cast<unsigned>(signal - 1); }
+  [[nodiscard]] SignalSet blocked_outside() const {
+    SignalSet blocked = before_;
+    if (!keeps_signals_) {
+      const SignalSet* const unchanged = nullptr;
+      host_call(SYS_rt_sigprocmask, SIG_BLOCK, unchanged, reinterpret_cast<std::uint64_t>(&blocked),
+                as_argument(sizeof blocked));
+    }
+    return blocked;
+  }
+
+  void take() {
+    acquire();
+    is_locked_ = true;
+    order_.holder_.store(pthread_self(), std::memory_order_relaxed);
+  }
+  void release() {
+    if (order_.late_count_ > 0) order_.wake_late();
+    std::atomic<std::uint32_t>* const granted = std::exchange(order_.granted_, nullptr);
+    order_.holder_.store(pthread_t{}, std::memory_order_relaxed);
+    is_locked_ = false;
+    if ((table_.lock.exchange(0) & OrderTable::has_waiters) != 0) futex_wake(table_.lock, 1);
+    if (granted != nullptr) futex_wake(*granted);
+  }
   void acquire() {
     const std::uint32_t own = order_.own_process();
     std::uint32_t state = 0;

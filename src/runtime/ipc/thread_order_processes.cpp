@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <ctime>
 #include <memory>
+#include <utility>
 
 #include "runtime/ipc/own_threads.hpp"
 #include "runtime/ipc/thread_order_parts.hpp"
@@ -148,11 +149,7 @@ OrderedThread* ThreadOrder::join(OrderTable& table) {
 
 OrderedThread* ThreadOrder::find_process(std::uint32_t process) {
   Guard guard(*this);
-  OrderedThread* found = nullptr;
-  for_each([&](OrderedThread& thread) {
-    if (thread.leads && thread.process == process) found = &thread;
-  });
-  return found;
+  return first_of(process);
 }
 
 bool ThreadOrder::knows_process(std::uint32_t process) {
@@ -372,6 +369,24 @@ void ThreadOrder::note_process_ended(std::uint32_t process, const ActionKey* kil
   dispatch();
 }
 
+// The host prefers the first thread. If all block the signal, one may wait for it.
+OrderedThread* ThreadOrder::receiver_of_end(std::uint32_t process) {
+  OrderedThread* receiver = nullptr;
+  for_each([&](OrderedThread& thread) {
+    if (thread.process != process || thread.acts == ThreadActs::ending || thread.acts == ThreadActs::ended)
+      return;
+    const auto place = [](const OrderedThread& one) {
+      return std::pair(one.blocks_child_signal, one.key.number);
+    };
+    if (receiver == nullptr || place(thread) < place(*receiver)) receiver = &thread;
+  });
+  return receiver;
+}
+
+bool ThreadOrder::hears_signals(const OrderedThread& thread) {
+  return thread.acts == ThreadActs::blocked && thread.asked_signal == 0;
+}
+
 // The end of a process, in order.
 void ThreadOrder::end_process(OrderedThread& first) {
   if (first.key.clock_ps > now_ps()) table_->now_ps.store(first.key.clock_ps, std::memory_order_relaxed);
@@ -379,33 +394,22 @@ void ThreadOrder::end_process(OrderedThread& first) {
   table_->process_changes.fetch_add(1);
   first.ticket = ++table_->tickets;
   const ActionKey key = first.key;
-  const auto hears_of_end = [&first](const OrderedThread& thread) {
-    return thread.process == first.parent && thread.acts == ThreadActs::blocked && !thread.awaits_process &&
-           end_by_signal(thread.ends) && thread.asked_signal == 0;
-  };
-  OrderedThread* reader = nullptr;
-  for_each([&](OrderedThread& thread) {
-    if (hears_of_end(thread) && (reader == nullptr || thread.key.number < reader->key.number))
-      reader = &thread;
-  });
+  OrderedThread* const receiver = receiver_of_end(first.parent);
   change_files(key);  // it has closed its ends of pipes
   for_each([&](OrderedThread& thread) {
     const bool waits = thread.acts == ThreadActs::blocked && thread.owner == place_of(&first);
     if (waits) unblock(thread, key, Woken::signalled);
   });
-  OrderedThread* told = nullptr;
   bool has_parent = false;
   for_each([&](OrderedThread& thread) {
     if (thread.process != first.parent || thread.acts == ThreadActs::ended) return;
     has_parent = true;
-    const bool hears = hears_of_end(thread);
-    if (hears && (told == nullptr || thread.key.number < told->key.number)) told = &thread;
     if (thread.acts == ThreadActs::blocked && thread.awaits_process) unblock(thread, key, Woken::signalled);
   });
-  if (told != nullptr) {
-    ask_one(*told, SIGCHLD, key);
-  } else if (reader != nullptr) {  // it looks again at its files first
-    reader->signal_at_check = SIGCHLD;
+  if (receiver != nullptr && hears_signals(*receiver)) {
+    ask_one(*receiver, SIGCHLD, key);
+  } else if (receiver != nullptr && receiver->checks_files) {
+    receiver->signal_at_check = SIGCHLD;
   }
   if (!has_parent) drop(first);
 }

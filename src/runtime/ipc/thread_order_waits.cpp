@@ -215,7 +215,9 @@ Woken ThreadOrder::block(OrderedThread& own, const void* object, std::int64_t de
   Guard guard(*this, Guard::Signals::wait);
   if (guard.is_nested()) return Woken::interrupted;
   own.ended_by = std::exchange(own.signal_at_check, 0);
-  if (own.ended_by != 0 && end_by_signal(ends) && guard.lets_in(own.ended_by)) return Woken::interrupted;
+  const bool is_sent = !std::exchange(own.is_asked_for_stop, false) || guard.gets_stop_signals();
+  if (own.ended_by != 0 && is_sent && end_by_signal(ends) && guard.lets_in(own.ended_by))
+    return Woken::interrupted;
   own.ended_by = 0;
   own.settled_key = own.key;
   own.acts = ThreadActs::blocked;
@@ -350,6 +352,7 @@ void ThreadOrder::announce_one(OrderedThread& thread, int signal, const ActionKe
 void ThreadOrder::ask_one(OrderedThread& thread, int signal, const ActionKey& from) {
   thread.asked_signal = signal;
   thread.asked_from = from;
+  thread.is_asked_for_stop = false;
   thread.acts = ThreadActs::running;
   wake_one(thread);
 }

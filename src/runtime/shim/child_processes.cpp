@@ -131,6 +131,12 @@ void note_signal_to(pid_t process, int signal, const OrderedThread& from) {
   }
 }
 
+// Unless it has been stopped already: nobody hears of that then.
+void announce_stop(pid_t process, const OrderedThread& from) {
+  const auto number = static_cast<std::uint32_t>(process);
+  if (!thread_order().has_stopped(number)) thread_order().announce_stop(number, from);
+}
+
 // Calls use(process) for each other process of the order to which kill(to) sends.
 template <typename Use>
 void for_each_sent_to(pid_t to, Use use) {
@@ -143,6 +149,26 @@ void for_each_sent_to(pid_t to, Use use) {
 }
 
 }  // namespace
+
+void note_mask_change(int how, const sigset_t& set) {
+  if (how == SIG_BLOCK || !thread_order().has_processes()) return;
+  OrderedThread* const own = ordered_thread();
+  sigset_t pending;
+  if (own == nullptr || sigpending(&pending) != 0) return;
+  for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU}) {
+    struct sigaction handling {};
+    const bool is_let_in = (sigismember(&set, signal) == 1) == (how == SIG_UNBLOCK);
+    if (!is_let_in || sigismember(&pending, signal) != 1) continue;
+    if (sigaction(signal, nullptr, &handling) != 0 || handling.sa_handler != SIG_DFL) continue;
+    const int error = errno;
+    thread_order().enter(*own);
+    announce_stop(getpid(), *own);
+    thread_order().note_stopped(own->process);
+    thread_order().leave(*own, !is_in_call());
+    errno = error;
+    return;
+  }
+}
 
 void await_stops() {
   for_each_sent_to(-1, [](pid_t one) {
@@ -224,20 +250,29 @@ SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()), 
     });
     if (is_for_first_thread()) thread_order().announce_signal(own_->process, signal, *own_);
   }
+  const SignalEffect effect = effect_of(signal);
   if (stops_itself(process, signal)) {
     // The host would stop the others of its group with it, without a word to the order.
     for_each_sent_to(process, [&](pid_t one) {
-      if (deals_with(one, signal) || host_call(SYS_kill, one, signal) != 0) return;
+      if (deals_with(one, signal)) return;
+      announce_stop(one, *own_);
+      if (host_call(SYS_kill, one, signal) != 0) return;
       await_soon([&] { return is_stopped(one); });
       if (is_stopped(one)) thread_order().note_stopped(static_cast<std::uint32_t>(one));
     });
+    announce_stop(getpid(), *own_);
     thread_order().note_stopped(own_->process);
     thread_order().leave(*std::exchange(own_, nullptr), !is_in_call());
-  } else if (effect_of(signal) == SignalEffect::continues) {
+  } else if (effect == SignalEffect::stops) {
+    for_each_sent_to(process, [&](pid_t one) {
+      if (!deals_with(one, signal)) announce_stop(one, *own_);
+    });
+  } else if (effect == SignalEffect::continues) {
     for_each_sent_to(process, [this](pid_t one) {
       const auto number = static_cast<std::uint32_t>(one);
       if (!thread_order().has_stopped(number)) return;
       await_soon([&] { return is_stopped(one); });
+      thread_order().announce_stop(number, *own_);
       thread_order().note_continued(number, *own_);
     });
   }

@@ -49,6 +49,9 @@ class NewProcess {
 // The process, or the child of a vfork, becomes a program without a shim: the host's matter.
 void leave_order_for_program();
 
+// The calling thread is about to change its mask of signals, and may let one in that stops the process.
+void note_mask_change(int how, const sigset_t& set);
+
 // Returns when the processes of the order that have been stopped have stopped in the host.
 void await_stops();
 

@@ -98,6 +98,7 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
   if (process != any_child && process <= 0) return {};
   ThreadOrder& order = thread_order();
   const auto awaited = process == any_child ? 0 : static_cast<std::uint32_t>(process);
+  bool is_over = false;  // by the handler of a signal, unless there is what the wait is for
   for (;;) {
     order.enter(*own);
     order.check_killed();
@@ -119,6 +120,11 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
     if (!order.has_child(awaited)) {
       order.leave(*own, true);
       return {};
+    }
+    if (is_over) {
+      order.leave(*own, true);
+      errno = EINTR;
+      return -1;
     }
     if ((flags & WNOHANG) != 0 && !checks) {
       const pid_t outside = ended_outside(process);
@@ -144,11 +150,8 @@ std::optional<pid_t> wait_in_order(pid_t process, int flags, Real real) {
     const bool has_handled = client->has_due_timer() && timers.fire(*client, true);
     const bool is_interrupted = woken == ipc::Woken::interrupted && !order.is_ending(awaited);
     const int signal = has_handled ? timers.last_signal() : own->ended_by;
-    const bool is_over = signal != 0 ? has_interrupting_handler(signal) : has_interrupting_handler();
-    if ((has_handled || is_interrupted) && is_over) {
-      errno = EINTR;
-      return -1;
-    }
+    is_over = (has_handled || is_interrupted) &&
+              (signal != 0 ? has_interrupting_handler(signal) : has_interrupting_handler());
   }
 }
 

@@ -55,8 +55,7 @@ void come_from_host(const ipc::Client& client) {
   ipc::OrderedThread* const own = client.ordered();
   if (own == nullptr) return;
   thread_order().come_inside(*own);
-  const bool has_signal = own->asked_signal != 0 || own->signal_to_come != 0;
-  if (own->mark != nullptr && has_signal) thread_order().advance(*own, own->asked_from.clock_ps);
+  thread_order().come_to_time_of_handler(*own);
 }
 
 }  // namespace
@@ -181,6 +180,7 @@ void sleep_until(ipc::Client& client, std::int64_t virtual_ps) {
     waited_free_ps += std::max<std::int64_t>(virtual_ps - now_ps(client), 0);
     return;
   }
+  come_from_host(client);
   while (sleep_ps(client, virtual_ps - now_ps(client))) continue;
 }
 

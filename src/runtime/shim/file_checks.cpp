@@ -202,27 +202,31 @@ APENET_CHECK(int, statx, (int folder, const char* path, int flags, unsigned mask
     mode = static_cast<mode_t>(va_arg(list, unsigned)); \
     va_end(list);                                       \
   }
-#define APENET_OPEN_CHECKS(suffix)                                                         \
-  APENET_EXPORT int open##suffix(const char* path, int flags, ...) {                       \
-    static const auto real = next<int (*)(const char*, int, ...)>("open" #suffix);         \
-    APENET_MODE(flags)                                                                     \
-    const HostPace pace(pacing_opener(AT_FDCWD, path));                                    \
-    const int file = real(path, flags, mode);                                              \
-    return opened_with(flags, AT_FDCWD, path, file);                                       \
-  }                                                                                        \
-  APENET_EXPORT int openat##suffix(int folder, const char* path, int flags, ...) {         \
-    static const auto real = next<int (*)(int, const char*, int, ...)>("openat" #suffix);  \
-    APENET_MODE(flags)                                                                     \
-    const HostPace pace(pacing_opener(folder, path));                                      \
-    const int file = real(folder, path, flags, mode);                                      \
-    return opened_with(flags, folder, path, file);                                         \
-  }                                                                                        \
-  APENET_CHECK(int, __open##suffix##_2, (const char* path, int flags), , (path, flags),    \
-               tried(AT_FDCWD, path, done))                                                \
-  APENET_CHECK(int, __openat##suffix##_2, (int folder, const char* path, int flags), ,     \
-               (folder, path, flags), tried(folder, path, done))                           \
-  APENET_CHECK(FILE*, fopen##suffix, (const char* path, const char* mode), , (path, mode), \
-               opened_as(path, mode, done))
+#define APENET_OPEN_CHECKS(suffix)                                                        \
+  APENET_EXPORT int open##suffix(const char* path, int flags, ...) {                      \
+    static const auto real = next<int (*)(const char*, int, ...)>("open" #suffix);        \
+    APENET_MODE(flags)                                                                    \
+    const HostPace pace(pacing_opener(AT_FDCWD, path));                                   \
+    const int file = real(path, flags, mode);                                             \
+    return opened_with(flags, AT_FDCWD, path, file);                                      \
+  }                                                                                       \
+  APENET_EXPORT int openat##suffix(int folder, const char* path, int flags, ...) {        \
+    static const auto real = next<int (*)(int, const char*, int, ...)>("openat" #suffix); \
+    APENET_MODE(flags)                                                                    \
+    const HostPace pace(pacing_opener(folder, path));                                     \
+    const int file = real(folder, path, flags, mode);                                     \
+    return opened_with(flags, folder, path, file);                                        \
+  }                                                                                       \
+  APENET_CHECK(int, __open##suffix##_2, (const char* path, int flags), , (path, flags),   \
+               tried(AT_FDCWD, path, done))                                               \
+  APENET_CHECK(int, __openat##suffix##_2, (int folder, const char* path, int flags), ,    \
+               (folder, path, flags), tried(folder, path, done))                          \
+  APENET_EXPORT FILE* fopen##suffix(const char* path, const char* mode) {                 \
+    static const auto real = next<FILE* (*)(const char*, const char*)>("fopen" #suffix);  \
+    APENET_HOST_CALLER;                                                                   \
+    const HostPace pace(pacing_opener(AT_FDCWD, path));                                   \
+    return opened_as(path, mode, real(path, mode));                                       \
+  }
 APENET_OPEN_CHECKS()
 APENET_OPEN_CHECKS(64)
 APENET_CHECK(int, creat, (const char* path, mode_t mode), , (path, mode), changed(AT_FDCWD, path, done))

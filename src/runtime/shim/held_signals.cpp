@@ -13,6 +13,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/program_memory.hpp"
+#include "runtime/shim/child_processes.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -172,6 +173,7 @@ sighandler_t set_handler(int number, sighandler_t handler, int flags) {
 
 template <typename Real>
 int set_mask(Real& real, int how, const sigset_t* set, sigset_t* before) {
+  if (set != nullptr) note_mask_change(how, *set);
   if (held().set.load(std::memory_order_relaxed) == 0 || set == nullptr || how == SIG_UNBLOCK)
     return real(how, set, before);
   const sigset_t allowed = without_held(*set);

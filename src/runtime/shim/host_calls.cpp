@@ -127,6 +127,12 @@ APENET_WRITE(ssize_t, sendto,
              (file, data, count, flags, address, length))
 APENET_WRITE(int, eventfd_write, (int file, eventfd_t value), sizeof value, await_socket(file, POLLOUT),
              false, (file, value), (file, value))
+APENET_EXPORT int recvmmsg(int socket, mmsghdr* messages, unsigned count, int flags, timespec* limit) {
+  static const auto real = next<int (*)(int, mmsghdr*, unsigned, int, timespec*)>("recvmmsg");
+  const bool waits_for_all = count > 1 && (flags & (MSG_WAITFORONE | MSG_DONTWAIT)) == 0;
+  const HostPace pace(pacing_reader(socket, waits_for_all ? flags | MSG_WAITALL : flags));
+  return real(socket, messages, count, flags, limit);
+}
 APENET_HOST_WAIT(ssize_t, msgrcv, (int queue, void* message, std::size_t bytes, long type, int flags),
                  (queue, message, bytes, type, flags))
 APENET_HOST_WAIT(int, msgsnd, (int queue, const void* message, std::size_t bytes, int flags),

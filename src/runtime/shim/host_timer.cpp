@@ -99,7 +99,8 @@ void send_signal(VirtualTimer& timer, const sigset_t& blocked) {
     info.si_code = SI_TIMER;
     info.si_timerid = number_of(timer.id);
     info.si_value = timer.value;
-    timer.overrun = 0;
+    timer.overrun = timer.missed;
+    info.si_overrun = timer.missed;
     if (timer.is_queued) {  // while it is pending, the timer sends no other
       Pending pending(timer.signal);
       siginfo_t* const own = pending.of_timer(number_of(timer.id));

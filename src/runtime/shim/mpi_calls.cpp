@@ -212,9 +212,28 @@ struct Called {
   const char* name;  // name of the function
 };
 
-// Ends the rank, which then has the clock of its call. Fortran's bindings call the profiling name.
-[[noreturn]] void refuse_spawn(ipc::Client& client, std::string_view function) {
+// Whether an error in a call with this communicator of Open MPI ends the program.
+bool has_fatal_errors(Word communicator) {
+  static void* const get = profiling_symbol("PMPI_Comm_get_errhandler");
+  static void* const free = profiling_symbol("PMPI_Errhandler_free");
+  std::uint64_t handler = 0;
+  if (call(get, communicator, &handler) != 0) return true;
+  const bool is_fatal = handler == openmpi_object("ompi_mpi_errors_are_fatal") ||
+                        handler == openmpi_object("ompi_mpi_errors_abort");
+  call(free, &handler);
+  return is_fatal;
+}
+
+// Returns the error that the program handles, or ends the rank, which then has the clock of its call.
+// Fortran's bindings call the profiling name.
+int refuse_spawn(ipc::Client& client, std::string_view function, Word communicator) {
+  constexpr int spawn_error = 50;  // Open MPI's MPI_ERR_SPAWN
+  static void* const handle_error = profiling_symbol("PMPI_Comm_call_errhandler");
   client.attend();
+  if (!has_fatal_errors(communicator)) {
+    call(handle_error, communicator, spawn_error);
+    return spawn_error;
+  }
   std::fflush(nullptr);
   ipc::Client::refuse(std::string(function.substr(function.front() == 'P' ? 1 : 0)) +
                       " of Open MPI would start processes outside of the simulation: a simulated machine has "
@@ -242,8 +261,10 @@ int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments
     const bool is_own = client != nullptr && spins_at(std::array{arguments...}[2]);
     result = is_own ? probe_own(*client, arguments...) : call_original(called.original, arguments...);
   } else if constexpr (std::is_same_v<Meaning, Spawns>) {
-    if (client != nullptr && abi() == Abi::openmpi) refuse_spawn(*client, called.name);
-    result = call_original(called.original, arguments...);
+    // (command, argv, count, info, root, communicator, ...), and one more for several commands.
+    constexpr std::size_t place = sizeof...(Arguments) == 8 ? 5 : 6;
+    result = client != nullptr && abi() == Abi::openmpi ? refuse_spawn(*client, called.name, first[place])
+                                                        : call_original(called.original, arguments...);
   } else {
     result = call_original(called.original, arguments...);
   }

@@ -287,6 +287,11 @@ long process_call(long number, const CallWords& given) {
       return OWN(kill)(given.number(0), given.number(1));
     case SYS_tgkill:
       return OWN(tgkill)(given.number(0), given.number(1), given.number(2));
+    case SYS_tkill:
+      return signal_thread(given.number(0), given.number(1));
+    case SYS_pidfd_send_signal:
+      return signal_descriptor(given.number(0), given.number(1), given.pointer<siginfo_t>(2),
+                               static_cast<unsigned>(given.number(3)));
     case SYS_rt_sigaction: {
       if (given.word(3) != kernel_set_bytes) return failed(EINVAL);
       const long result = change_action(given.number(0), given.pointer(1), given.pointer(2));

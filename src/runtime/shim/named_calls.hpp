@@ -36,6 +36,7 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_rt_sigtimedwait,
     SYS_rt_sigsuspend,
     SYS_settimeofday,
+    SYS_tkill,
     ipc::old_call::time,
     ipc::old_call::epoll_create,
     SYS_semtimedop,
@@ -68,6 +69,7 @@ inline constexpr auto named_calls = std::to_array<unsigned>({
     SYS_rt_sigqueueinfo,
     SYS_rt_tgsigqueueinfo,
     SYS_epoll_pwait2,
+    SYS_pidfd_send_signal,
     SYS_io_uring_setup,
 });
 

@@ -125,7 +125,23 @@ void OrderedFiles::await(std::int64_t until_ps) {
   ipc::ThreadOrder& order = thread_order();
   OrderedThread& own = *std::exchange(own_, nullptr);
   PolledFiles readiness(files_);
-  own.signal_at_check = 0;
+  class Check {
+   public:
+    explicit Check(OrderedThread& thread) : thread_(thread) {
+      thread_.signal_at_check = 0;
+      thread_.checks_files = true;
+    }
+    ~Check() {
+      thread_.checks_files = false;
+      thread_.signal_at_check = 0;
+    }
+    Check(const Check&) = delete;
+    Check& operator=(const Check&) = delete;
+
+   private:
+    OrderedThread& thread_;
+  };
+  const Check check(own);
   if (blocked_ != nullptr && SignalGate::let_in(*blocked_)) {
     outcome_ = Outcome::interrupted;
     return;
@@ -135,7 +151,6 @@ void OrderedFiles::await(std::int64_t until_ps) {
     const bool is_ready = until_ps == at_once || readiness.is_there();
     if (is_ready && (use_ == Use::check || are_of_order())) {
       if (use_ != Use::check) order.begin_file_change(own);
-      own.signal_at_check = 0;
       own_ = &own;
       outcome_ = Outcome::ready;
       return;

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
+#include <string_view>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/single_threaded.hpp"
@@ -15,6 +18,7 @@
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/process_files.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -73,6 +77,20 @@ siginfo_t described(int signal, int code, sigval value = {}) {
   return info;
 }
 
+// The process for which a descriptor of pidfd_open() stands; 0 or less: it is none, or the process has ended.
+pid_t process_of_descriptor(int file) {
+  const int error = errno;
+  ProcessPath path;
+  ProcessText buffer;
+  std::snprintf(path.data(), path.size(), "/proc/self/fdinfo/%d", file);
+  const std::string_view text = bytes_of(path, buffer);
+  errno = error;
+  constexpr std::string_view name = "\nPid:\t";
+  const std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return 0;
+  return number_at<pid_t>(text.data() + at + name.size(), text.data() + text.size());
+}
+
 }  // namespace
 
 bool stops_own_process(int signal) {
@@ -126,6 +144,27 @@ APENET_EXPORT int tgkill(pid_t process, pid_t thread, int signal) {
   if (process == thread && send_to_rank(process, described(signal, SI_TKILL))) return 0;
   const bool stops = process == getpid() ? stops_own_process(signal) : is_stop(signal);
   return stops ? kill(process, signal) : real(process, thread, signal);
+}
+
+int signal_thread(pid_t thread, int signal) {
+  const int error = errno;
+  if (host_call(SYS_tgkill, getpid(), thread, 0) == 0) return tgkill(getpid(), thread, signal);
+  errno = error;
+  return is_stop(signal) ? kill(thread, signal) : host_call(SYS_tkill, thread, signal);
+}
+
+// With an explicit siginfo it is the host's matter.
+int signal_descriptor(int file, int signal, siginfo_t* info, unsigned flags) {
+  const pid_t process = info == nullptr && flags == 0 ? process_of_descriptor(file) : 0;
+  if (process > 0) return kill(process, signal);
+  // The fourth argument is a number here.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const auto* const last = reinterpret_cast<const void*>(std::uintptr_t{flags});
+  return host_call(SYS_pidfd_send_signal, file, signal, reinterpret_cast<std::uint64_t>(info), last);
+}
+
+APENET_EXPORT int pidfd_send_signal(int file, int signal, siginfo_t* info, unsigned flags) noexcept {
+  return signal_descriptor(file, signal, info, flags);
 }
 
 APENET_EXPORT int sigqueue(pid_t process, int signal, const sigval value) noexcept {

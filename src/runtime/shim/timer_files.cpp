@@ -1,6 +1,7 @@
 #include "runtime/shim/timer_files.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -36,6 +37,13 @@ bool restarts(int signal) {
   return signal > 0 && sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_RESTART) != 0;
 }
 
+// A process that has inherited the file may have read the ends.
+void forget_ends_read_elsewhere(VirtualTimer& timer) {
+  pollfd file{.fd = timer.host, .events = POLLIN, .revents = 0};
+  if (timer.ends != 0 && has_children() && ipc::poll_now(&file, 1) == 0)
+    VirtualTimers::of_process().take_ends(timer);
+}
+
 }  // namespace
 
 VirtualTimer* timer_of_file(int file) {
@@ -55,6 +63,7 @@ bool await_timer_file(VirtualTimer& timer) {
   ipc::Client* client = clock_client();
   if (client == nullptr || (host_call(SYS_fcntl, timer.host, F_GETFL) & O_NONBLOCK) != 0) return true;
   if (client->has_due_timer()) apenet_timers_due();
+  forget_ends_read_elsewhere(timer);
   while (timer.ends == 0 && timer.due_ps != VirtualTimer::never_ps && !has_children_outside()) {
     VirtualTimers& timers = VirtualTimers::of_process();
     if (sleep_ps(*client, timer.due_ps - now_ps(*client)) && !restarts(timers.last_signal())) {

@@ -51,6 +51,14 @@ ipc::LeftAlarm& left_alarm(ipc::Client& client) {
   return own != nullptr ? own->left_alarm : client.block().left_alarm;
 }
 
+// How often it has ended while the process was stopped: the signal was pending all the time.
+std::int64_t ends_while_stopped(const ipc::Client& client, const VirtualTimer& timer) {
+  const ipc::OrderedThread* const own = client.ordered();
+  if (own == nullptr || timer.is_cpu || timer.interval_ps == 0) return 0;
+  const std::int64_t late_ps = own->continued_ps - client.header().epoch_ps - timer.due_ps;
+  return late_ps < 0 ? 0 : 1 + late_ps / timer.interval_ps;
+}
+
 bool is_first_thread() {
   return ipc::own_thread_id() == getpid();
 }
@@ -292,7 +300,9 @@ bool VirtualTimers::fire(ipc::Client& client, bool stops_at_handler, const sigse
         const std::int64_t late_ps = time_of(client, *timer) - timer->due_ps;
         const std::int64_t ends = timer->interval_ps == 0 ? 1 : 1 + late_ps / timer->interval_ps;
         const bool is_counted = timer->kind == TimerKind::file || timer->kind == TimerKind::silent;
-        pass_ends(*timer, is_counted || ends > most_late_ends ? ends : 1);
+        const std::int64_t held = ends_while_stopped(client, *timer);
+        pass_ends(*timer, is_counted || ends > most_late_ends ? ends : std::max<std::int64_t>(held, 1));
+        timer->missed = static_cast<int>(std::max<std::int64_t>(held - 1, 0));
         if (timer->kind == TimerKind::process || timer->kind == TimerKind::signal) {
           note_signal(*timer);
           send_end(*timer, after);

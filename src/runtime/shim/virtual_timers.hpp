@@ -60,6 +60,7 @@ struct VirtualTimer {
   std::int64_t interval_ps = 0;
   std::uint64_t ends = 0;   // that the program has not read: TimerKind::file
   int overrun = 0;          // overruns of the last signal
+  int missed = 0;           // overruns of the next one
   bool is_queued = false;   // its signal has been sent, and may be pending
   bool is_in_host = false;  // it runs in the host meanwhile, beside a HostPace
 };

@@ -50,9 +50,16 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
+  // As Python's tempfile does, in /tmp where TMPDIR does not serve: no folder, not writable, too long a name.
   bool make() {
-    const char* parent = std::getenv("TMPDIR");
-    const std::string begin = parent != nullptr && *parent != '\0' ? parent : "/tmp";
+    const char* given = std::getenv("TMPDIR");
+    return (given != nullptr && *given != '\0' && make_in(given)) || make_in("/tmp");
+  }
+  // Has the same length whatever TMPDIR is: ranks of Open MPI keep such names in their memory.
+  [[nodiscard]] std::string path() const { return lock_ < 0 ? path_ : ipc::descriptor_path(lock_); }
+
+ private:
+  bool make_in(const std::string& begin) {
     // It gets the name by which others find it once it is locked.
     std::string path = begin + "/apenet-new-XXXXXX";
     if (mkdtemp(path.data()) == nullptr) return false;
@@ -64,10 +71,7 @@ class Folder {
     path_ = name;
     return true;
   }
-  // Has the same length whatever TMPDIR is: ranks of Open MPI keep such names in their memory.
-  [[nodiscard]] std::string path() const { return lock_ < 0 ? path_ : ipc::descriptor_path(lock_); }
 
- private:
   std::string path_;
   int lock_ = -1;
 };
