@@ -122,6 +122,26 @@ def test_a_killed_supervisor_ends_the_run(start_apenet, build, surroundings):
     assert "apenet-supervisor" in done.stderr
 
 
+def test_processes_of_the_launcher_do_not_outlive_its_supervisor(start_apenet, surroundings, monkeypatch):
+    """Open MPI's launcher dies with it, and its processes belong to nobody then."""
+    monkeypatch.setenv("PATH", f"{OPENMPI_BIN}:{os.environ['PATH']}")
+    environment = {**surroundings.environment, "PATH": os.environ["PATH"]}
+    program = "from mpi4py import MPI\nprint('was here', flush=True)\nwhile True: pass"
+    started = start_apenet("run", "-n", "2", "--", "python", "-c", program, env=environment)
+    started.read_lines(2, SOON_S)
+    apenet = started.process.pid
+    supervisors = map(int, Path(f"/proc/{apenet}/task/{apenet}/children").read_text(encoding="ascii").split())
+    (of_launcher,) = [
+        one
+        for one in supervisors
+        for child in Path(f"/proc/{one}/task/{one}/children").read_text(encoding="ascii").split()
+        if Path(f"/proc/{child}/comm").read_text(encoding="ascii") in ("mpirun\n", "prterun\n")
+    ]
+    os.kill(of_launcher, signal.SIGKILL)
+    started.process.send_signal(signal.SIGINT)
+    assert started.finish(SOON_S).returncode == 130
+
+
 def test_a_rank_killed_inside_mpi_init_behind_a_script(apenet, build):
     """The script ends well, and the other ranks would wait for the process manager's time limit."""
     phases = build(ROOT / "tests" / "soak" / "c" / "phases.c")

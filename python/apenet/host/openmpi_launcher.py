@@ -46,12 +46,14 @@ _TRANSFERS = "OMPI_MCA_btl"
 # The folder of its files, which remain if the launcher is killed: of Open MPI 5, of its releases before, and of PMIx.
 _FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base", "TMPDIR")
 
-# Stays, because the launcher ends when its processes have ended. Arguments: a pipe for each rank.
+# Stays, because the launcher ends when its processes have ended, but not longer than this process. Arguments: a pipe
+# that it never writes, and one for each rank.
 _PROCESS = """
-shift "$OMPI_COMM_WORLD_RANK"
+end=$1
+shift "$((OMPI_COMM_WORLD_RANK + 1))"
 cat /proc/self/environ >"$1"
 printf 'APENET_END=1\\0' >"$1"
-while :; do sleep 1000000; done
+read -r nothing <"$end"
 """
 
 # The launcher says so of a rank that has gone while it connected. The run tells why: the rank has failed, or the run
@@ -86,7 +88,8 @@ class OpenMpiLauncher:
             command = [str(launcher), "--oversubscribe", "--bind-to", "none", "-n", str(self._ranks)]
             if os.geteuid() == 0:
                 command.append("--allow-run-as-root")
-            command += ["/bin/sh", "-c", _PROCESS, "sh", *map(_core.descriptor_path, self._write_ends)]
+            ends = [self._open_lifeline(), *self._write_ends]
+            command += ["/bin/sh", "-c", _PROCESS, "sh", *map(_core.descriptor_path, ends)]
             self._said = memory_file("apenet-launcher")
             self._stack.callback(os.close, self._said)
             nothing = os.open(os.devnull, os.O_RDONLY)
@@ -110,6 +113,13 @@ class OpenMpiLauncher:
             read_ends.append(read_end)
         self._stack.callback(self._close_write_ends)
         return read_ends
+
+    def _open_lifeline(self) -> int:
+        """A pipe whose end a reader sees once this process has closed it, or has ended."""
+        read_end, write_end = os.pipe()
+        for end in (read_end, write_end):
+            self._stack.callback(os.close, end)
+        return read_end
 
     def _close_write_ends(self) -> None:
         for write_end in self._write_ends:
