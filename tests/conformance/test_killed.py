@@ -122,19 +122,23 @@ def test_a_killed_supervisor_ends_the_run(start_apenet, build, surroundings):
     assert "apenet-supervisor" in done.stderr
 
 
+def children_of(process_id: int) -> list[int]:
+    of_threads = Path(f"/proc/{process_id}/task").glob("*/children")
+    return [int(child) for children in of_threads for child in children.read_text(encoding="ascii").split()]
+
+
 def test_processes_of_the_launcher_do_not_outlive_its_supervisor(start_apenet, surroundings, monkeypatch):
     """Open MPI's launcher dies with it, and its processes belong to nobody then."""
     monkeypatch.setenv("PATH", f"{OPENMPI_BIN}:{os.environ['PATH']}")
     environment = {**surroundings.environment, "PATH": os.environ["PATH"]}
     program = "from mpi4py import MPI\nprint('was here', flush=True)\nwhile True: pass"
-    started = start_apenet("run", "-n", "2", "--", "python", "-c", program, env=environment)
-    started.read_lines(2, SOON_S)
-    apenet = started.process.pid
-    supervisors = map(int, Path(f"/proc/{apenet}/task/{apenet}/children").read_text(encoding="ascii").split())
+    command = ("run", "-n", "2", "--mpi", "openmpi", "--", OPENMPI_BIN / "python", "-c", program)
+    started = start_apenet(*command, env=environment)
+    assert started.read_lines(1, SOON_S) == ["was here\n"]
     (of_launcher,) = [
-        one
-        for one in supervisors
-        for child in Path(f"/proc/{one}/task/{one}/children").read_text(encoding="ascii").split()
+        supervisor
+        for supervisor in children_of(started.process.pid)
+        for child in children_of(supervisor)
         if Path(f"/proc/{child}/comm").read_text(encoding="ascii") in ("mpirun\n", "prterun\n")
     ]
     os.kill(of_launcher, signal.SIGKILL)
