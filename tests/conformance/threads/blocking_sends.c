@@ -2,8 +2,8 @@
 //
 //   blocking_sends HOW THREADS ROUNDS BYTES
 //
-// HOW: standard, synchronous, injected (a synchronous send of 8 bytes before each other one), or collectives,
-// which have such sends inside. Each thread prints when it ends, in virtual time.
+// HOW: standard, synchronous, or collectives, which have such sends inside. Each thread prints when it ends,
+// in virtual time.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,14 +20,11 @@ static void send_round(int thread, char* out, char* in) {
   const int to = (rank + 1) % size;
   const int from = (rank + size - 1) % size;
   const int receives_first = (rank + thread) % 2;
-  const int is_injected = strcmp(how, "injected") == 0;
   for (int step = 0; step < 2; ++step) {
     if (step == receives_first) {
-      if (is_injected) MPI_Ssend(out, 8, MPI_CHAR, to, thread, MPI_COMM_WORLD);
       (strcmp(how, "synchronous") == 0 ? MPI_Ssend : MPI_Send)(out, bytes, MPI_CHAR, to, thread,
                                                                MPI_COMM_WORLD);
     } else {
-      if (is_injected) MPI_Recv(in, 8, MPI_CHAR, from, thread, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       MPI_Recv(in, bytes, MPI_CHAR, from, thread, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
   }
