@@ -61,7 +61,8 @@ void come_from_host(const ipc::Client& client) {
 }  // namespace
 
 constinit thread_local bool reads_clock_free = false;
-// How long such a thread has waited in vain: only its own clock moves, by which it finds what is due.
+// How long the waits of such a thread were that nothing has ended: its own clock alone moves, and shows it
+// what is due.
 static constinit thread_local std::int64_t waited_free_ps __attribute__((tls_model("initial-exec"))) = 0;
 constinit thread_local bool is_leaving = false;
 constinit thread_local bool is_in_direct_call = false;
