@@ -143,7 +143,9 @@ def _mpi(program: Path, file: Path, bound: list[BoundMpi], libraries: Sequence[L
         yield from _mpi4py(file)
     if not bound:
         yield Finding(
-            "note", "MPI library", "none is bound at the start; a run serves the one whose MPI_Init is called"
+            "note",
+            "MPI library",
+            "none is bound at the start; a run serves the one whose MPI_Init is called, if that is a library",
         )
         return
     for library in bound:

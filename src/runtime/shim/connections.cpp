@@ -97,4 +97,14 @@ APENET_EXPORT int connect(int socket, const sockaddr* address, socklen_t length)
   return result;
 }
 
+// The one that has the address may be about to end.
+APENET_EXPORT int bind(int socket, const sockaddr* address, socklen_t length) noexcept {
+  static const auto real = next<int (*)(int, const sockaddr*, socklen_t)>("bind");
+  const int result = real(socket, address, length);
+  constexpr std::uint64_t key = 2;
+  if (result != 0 && errno == EADDRINUSE) note_check(ipc::OutsideCause::object, key);
+  if (result == 0) note_found(ipc::OutsideCause::object, key);
+  return result;
+}
+
 }  // namespace apenet::shim

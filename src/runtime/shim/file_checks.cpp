@@ -13,6 +13,7 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -286,6 +287,21 @@ APENET_EXPORT DIR* opendir(const char* path) {
   if (folder != nullptr) note_folder_check(path);
   return folder;
 }
+
+// What a file that is to come shall be like.
+APENET_CHECK(int, truncate, (const char* path, off_t bytes), noexcept, (path, bytes),
+             tried(AT_FDCWD, path, done))
+APENET_CHECK(int, chmod, (const char* path, mode_t mode), noexcept, (path, mode), tried(AT_FDCWD, path, done))
+APENET_CHECK(int, utimensat, (int folder, const char* path, const timespec* times, int flags), noexcept,
+             (folder, path, times, flags), tried(folder, path, done))
+APENET_CHECK(int, statvfs, (const char* path, struct statvfs* status), noexcept, (path, status),
+             tried(AT_FDCWD, path, done))
+APENET_CHECK(int, statvfs64, (const char* path, struct statvfs64* status), noexcept, (path, status),
+             tried(AT_FDCWD, path, done))
+APENET_CHECK(FILE*, freopen, (const char* path, const char* mode, FILE* stream), , (path, mode, stream),
+             opened_as(path, mode, done))
+APENET_CHECK(FILE*, freopen64, (const char* path, const char* mode, FILE* stream), , (path, mode, stream),
+             opened_as(path, mode, done))
 
 // Trees of folders, each in one call.
 #define APENET_TREE_CHECKS(suffix)                                                                         \

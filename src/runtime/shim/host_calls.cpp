@@ -133,8 +133,15 @@ APENET_EXPORT int recvmmsg(int socket, mmsghdr* messages, unsigned count, int fl
   const HostPace pace(pacing_reader(socket, waits_for_all ? flags | MSG_WAITALL : flags));
   return real(socket, messages, count, flags, limit);
 }
-APENET_HOST_WAIT(ssize_t, msgrcv, (int queue, void* message, std::size_t bytes, long type, int flags),
-                 (queue, message, bytes, type, flags))
+APENET_EXPORT ssize_t msgrcv(int queue, void* message, std::size_t bytes, long type, int flags) {
+  static const auto real = next<ssize_t (*)(int, void*, std::size_t, long, int)>("msgrcv");
+  const HostPace pace(pacing_client());
+  const ssize_t result = real(queue, message, bytes, type, flags);
+  const auto key = static_cast<std::uint64_t>(queue) << 1U;
+  if (result < 0 && errno == ENOMSG) note_check(OutsideCause::object, key);
+  if (result >= 0 && (flags & IPC_NOWAIT) != 0) note_found(OutsideCause::object, key);
+  return result;
+}
 APENET_HOST_WAIT(int, msgsnd, (int queue, const void* message, std::size_t bytes, int flags),
                  (queue, message, bytes, flags))
 APENET_HOST_WAIT(ssize_t, splice,

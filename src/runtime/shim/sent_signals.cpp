@@ -127,6 +127,19 @@ APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   return result;
 }
 
+// What another process is like, while it lives.
+#define APENET_PROCESS_CHECK(name)                                                      \
+  APENET_EXPORT pid_t name(pid_t process) noexcept {                                    \
+    static const auto real = next<pid_t (*)(pid_t)>(#name);                             \
+    const pid_t result = real(process);                                                 \
+    const bool is_other = process > 1 && process != getpid() && result >= 0;            \
+    if (is_other && !thread_order().knows_process(static_cast<std::uint32_t>(process))) \
+      note_check(ipc::OutsideCause::process, static_cast<std::uint64_t>(process));      \
+    return result;                                                                      \
+  }
+APENET_PROCESS_CHECK(getpgid)
+APENET_PROCESS_CHECK(getsid)
+
 APENET_EXPORT int killpg(pid_t group, int signal) noexcept {
   if (group >= 0) return kill(group == 0 ? 0 : -group, signal);
   errno = EINVAL;

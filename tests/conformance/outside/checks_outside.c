@@ -18,6 +18,7 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -171,6 +172,34 @@ static int is_in_tree(void) {
   fts_close(tree);
   return found > 0;
 }
+static int is_truncated(void) {
+  return truncate(path, 0) == 0;
+}
+static int is_stamped(void) {
+  return utimensat(AT_FDCWD, path, NULL, 0) == 0;
+}
+static int is_in_file_system(void) {
+  struct statvfs status;
+  return statvfs(path, &status) == 0;
+}
+static int queue;
+static void make_message_queue(void) {
+  queue = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+}
+static void send_message(void) {
+  const struct {
+    long type;
+    char byte;
+  } message = {1, 'x'};
+  if (msgsnd(queue, &message, 1, 0) != 0) _exit(1);
+}
+static int has_message(void) {
+  struct {
+    long type;
+    char byte;
+  } message;
+  return msgrcv(queue, &message, 1, 0, IPC_NOWAIT) == 1 && msgctl(queue, IPC_RMID, NULL) == 0;
+}
 static int is_marked(void) {
   char value;
   return getxattr(path, "user.mark", &value, 1) == 1;
@@ -246,6 +275,10 @@ static const struct thing {
     {"scandir", make_folder, make_inner, is_listed},
     {"fts", make_folder, make_inner, is_in_tree},
     {"getxattr", make_file, mark, is_marked},
+    {"truncate", nothing, make_file, is_truncated},
+    {"utimensat", nothing, make_file, is_stamped},
+    {"statvfs", nothing, make_file, is_in_file_system},
+    {"msgrcv", make_message_queue, send_message, has_message},
     {"reader of a fifo", make_fifo, read_fifo, has_reader},
     {"pread", open_file, append, has_byte},
     {"fstat", open_file, append, has_size},

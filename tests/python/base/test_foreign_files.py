@@ -91,6 +91,20 @@ FOREIGN = {
 }
 
 
+TEXT_TRACES = {
+    "a DUMPI trace as dumpi2ascii shows it": "MPI_Init entering at walltime 1709.2, cputime 0.01 seconds in thread 0.\n",
+    "a time-independent trace of SimGrid": "0 init\n0 compute 1e6\n0 send 1 0 1000 6\n1 recv 0 0 1000 6\n0 finalize\n",
+}
+
+
+@pytest.mark.parametrize("name", TEXT_TRACES)
+def test_a_trace_in_the_text_of_another_tool_is_named(tmp_path, name):
+    path = tmp_path / "trace"
+    path.write_text(TEXT_TRACES[name], encoding="ascii")
+    with pytest.raises(package.ApenetError, match=name):
+        READERS["trace"][0](path)
+
+
 CONVERTED = ("otf2", "chakra")
 TRACE_READERS = ("trace", "traffic", "traffic of a trace")  # read them, and say what these files lack
 

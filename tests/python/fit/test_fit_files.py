@@ -336,6 +336,7 @@ FABTESTS_HEADER = "bytes   #sent   #ack     total       time     MB/sec    usec/
         ("size_bytes,latency_us,exit_status\n1,1,0\n2,9,1\n4,1.1,0\n", [1, 4], "my.txt:3 (exit_status 1)"),
         ("size_bytes,latency_us,data_errors\n1,1,0\n2,9,12\n4,1.1,0\n", [1, 4], "my.txt:3 (data_errors 12)"),
         ("size_bytes,latency_us,validation_errors\n1,1,0\n2,9,2\n4,1.1,0\n", [1, 4], "(validation_errors 2)"),
+        ("size_bytes,latency_us,n_errors\n1,1,0\n2,9,2\n4,1.1,0\n", [1, 4], "(n_errors 2)"),
         ("size_bytes,latency_us,crc_ok\n1,1,TRUE\n2,9,FALSE\n4,1.1,TRUE\n", [1, 4], "my.txt:3 (crc_ok FALSE)"),
         ("size_bytes,latency_us,usable\n1,1,true\n2,9,false\n4,1.1,true\n", [1, 4], "my.txt:3 (usable false)"),
         ("size_bytes,latency_us,is_good\n1,1,yes\n2,9,no\n4,1.1,yes\n", [1, 4], "my.txt:3 (is_good no)"),

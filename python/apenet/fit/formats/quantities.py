@@ -146,6 +146,7 @@ _NAMES_BESIDE = {
     "has",
     "is",
     "message",
+    "n",
     "num",
     "number",
     "occurred",
@@ -166,6 +167,7 @@ _BAD_WORD = re.compile(
     re.IGNORECASE,
 )
 _NEGATED = re.compile(r"\b(no|not|without|0|zero)\W+(an?\W+)?\w+", re.IGNORECASE)
+MOST_COLUMNS = 1000
 EXAMPLE = "size_bytes,time_us or size_bytes,bandwidth_mib_s"
 MIB_OVER_MB = 2**20 / 10**6
 _AGREES = 0.03
@@ -228,7 +230,7 @@ def _split_key(key: str) -> tuple[str, str]:
         if key.endswith(f"_{unit}") and key[: -len(unit) - 1] in _NAMES:
             return key[: -len(unit) - 1], unit
     for stem in sorted(_NAMES, key=len, reverse=True):
-        if key.startswith(f"{stem}_"):
+        if len(stem) > 1 and key.startswith(f"{stem}_"):  # n_errors has no unit of a size
             return stem, key[len(stem) + 1 :]
     if key == "bytes":
         return "size", "bytes"
@@ -253,6 +255,8 @@ class Columns:
 
 def choose(header: Line, names: Sequence[str]) -> Columns:
     """The columns of a table by name. Raises MeasurementError for a missing or duplicate column or a missing unit."""
+    if len(names) > MOST_COLUMNS:
+        raise header.error(Quoted(f"{len(names)} columns"), f"a table of at most {MOST_COLUMNS} columns")
     found = [known for index, name in enumerate(names) if (known := column(header, name, index)) is not None]
     by_quantity: dict[str, Column] = {}
     for known in found:
