@@ -92,7 +92,7 @@ FOREIGN = {
 
 
 TEXT_TRACES = {
-    "a DUMPI trace as dumpi2ascii shows it": "MPI_Init entering at walltime 1709.2, cputime 0.01 seconds in thread 0.\n",
+    "a DUMPI trace as dumpi2ascii shows it": "MPI_Init entering at walltime 1709.2, cputime 0.01 seconds.\n",
     "a time-independent trace of SimGrid": "0 init\n0 compute 1e6\n0 send 1 0 1000 6\n1 recv 0 0 1000 6\n0 finalize\n",
 }
 
