@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -305,6 +306,20 @@ def test_a_rank_that_sleeps_before_the_run_begins_is_named(start_apenet, build, 
     (tmp_path / "fifo").write_text("go on\n")
     done = run.finish()
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_ranks_that_all_sleep_before_the_run_begins_are_named(start_apenet, build, tmp_path):
+    """Each opens a fifo of which the other one opens the other end later."""
+    program = build(FAILING / "meets_outside.c")
+    for name in "ab":
+        os.mkfifo(tmp_path / name)
+    script = 'if [ $PMI_RANK = 0 ]; then cat a > b; else cat b > a; fi; exec "$0" thread 0'
+    run = start_apenet("run", "-n", "2", "--stall-timeout", "0.3", "--", "sh", "-c", script, program, cwd=tmp_path)
+    said = run.process.stderr.readline()
+    assert "virtual time has not begun: ranks 0, 1 have neither passed MPI_Init nor enabled an endpoint; rank 0" in said
+    assert "fifo" in said
+    run.process.send_signal(signal.SIGINT)
+    assert run.finish().returncode == 130
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "soon"])

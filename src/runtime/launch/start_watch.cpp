@@ -32,7 +32,8 @@ void StartWatch::check() {
     if (processes[rank] == 0) processes[rank] = server_.processes().leader_id(rank);
     if (ranks_.state_now(rank) == RankState::running && !server_.spoke(rank)) missing.push_back(rank);
   }
-  if (missing.size() == processes.size()) missing.clear();
+  // One alone may wait for its user.
+  if (processes.size() == 1) missing.clear();
   const auto now = WallClock::now();
   next_check_ = now + std::min(patience_, most_between_checks);
   const bool sleeps = has_begun_ && stalls_.end() >= StallWatch::Finding::may_wake;

@@ -1,4 +1,4 @@
-// StartWatch: ranks that sleep in the host before virtual time begins, while others wait for them.
+// StartWatch: ranks that sleep in the host before virtual time begins, while others wait for them or sleep, too.
 #pragma once
 
 #include <chrono>
