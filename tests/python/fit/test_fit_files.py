@@ -332,6 +332,19 @@ FABTESTS_HEADER = "bytes   #sent   #ack     total       time     MB/sec    usec/
             [1, 4],
             "points[1]: error true",
         ),
+        (
+            '[{"size_bytes": 1, "latency_us": 1}, {"size_bytes": 2, "latency_us": 9, "result": {"ok": false}}, '
+            '{"size_bytes": 4, "latency_us": 1.1, "result": {"ok": true}}]',
+            [1, 4],
+            "points[1]: result.ok false",
+        ),
+        (
+            FABTESTS_HEADER
+            + "1  1k  =1k  1k  0.00s  0.67  1.50  0.0\n2  1k  =0  2k  0.00s  1.33  1.50  0.1\n"
+            + "4  1k  =1k  4k  0.00s  2.66  1.50  0.2\n",
+            [1, 4],
+            "0 of 1k transfers acknowledged",
+        ),
         ("size_bytes,latency_us,exit_code\n1,1,0\n2,9,139\n4,1.1,0\n", [1, 4], "my.txt:3 (exit_code 139)"),
         ("size_bytes,latency_us,exit_status\n1,1,0\n2,9,1\n4,1.1,0\n", [1, 4], "my.txt:3 (exit_status 1)"),
         ("size_bytes,latency_us,data_errors\n1,1,0\n2,9,12\n4,1.1,0\n", [1, 4], "my.txt:3 (data_errors 12)"),

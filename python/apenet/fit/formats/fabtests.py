@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from apenet.fit.formats.table import PassedOver, columns, marked
-from apenet.fit.measurement import PINGPONG, Point, Section
+from apenet.fit.measurement import PINGPONG, Point, Rejected, Section
 from apenet.fit.text import Line, positive, printed_resolution
 
 FORM = "fabtests"
@@ -43,7 +43,7 @@ def _section(lines: Sequence[Line]) -> Section:
     for line in lines[1:]:
         words = line.text.split()
         if len(words) > first and re.match(r"[0-9+-]", words[first]):
-            failed = marked(line, words)
+            failed = marked(line, words) or _unacknowledged(line, dict(zip(names, words, strict=False)))
             if failed is not None:
                 passed.rejected.append(failed)
             else:
@@ -53,6 +53,14 @@ def _section(lines: Sequence[Line]) -> Section:
     name = "fi_pingpong" if is_pingpong else "fabtests"
     test = PINGPONG if is_pingpong else None
     return Section(name, FORM, test, tuple(points), header, tuple(passed.notes()), rejected=tuple(passed.rejected))
+
+
+def _unacknowledged(line: Line, row: dict[str, str]) -> Rejected | None:
+    """A row of which not all transfers have arrived: fi_pingpong prints =N acknowledged ones of N sent."""
+    sent, acknowledged = row.get("#sent"), row.get("#ack", "").removeprefix("=")
+    if sent is None or not acknowledged or _size(line, sent) == _size(line, acknowledged):
+        return None
+    return Rejected(line, f"{acknowledged} of {sent} transfers acknowledged")
 
 
 def _size(line: Line, text: str) -> int:

@@ -126,14 +126,23 @@ def _unmarked(line: Line, rows: list[dict[str, Any]]) -> tuple[list[dict[str, An
     """The points without those that are marked as invalid, as `apenet calibrate` marks disturbed ones; and these."""
     left, rejected = [], []
     for index, row in enumerate(rows):
-        names = list(row)
-        cells = ["" if row[name] is None else _text(row[name]) for name in names]
+        cells_of = dict(_cells(row))
+        names, cells = list(cells_of), list(cells_of.values())
         found = quantities.first_mark(quantities.marks(names), line, cells)
         if found is None:
             left.append(row)
         else:
             rejected.append(Rejected(line, f"points[{index}]: {found.reason}"))
     return left, rejected
+
+
+def _cells(row: dict[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+    """The values of a point by name, also of objects in it: {"result": {"ok": false}} has a result.ok."""
+    for name, value in row.items():
+        if isinstance(value, dict) and value:
+            yield from _cells(value, f"{within}{name}.")
+        else:
+            yield within + name, "" if value is None else _text(value)
 
 
 def _test(line: Line, content: dict[str, Any]) -> tuple[str | None, str | None]:
