@@ -39,6 +39,10 @@ std::string_view waits_outside_for(const RankTable& ranks, std::uint32_t rank) {
   return kind < kinds ? names[kind] : std::string_view{};
 }
 
+std::string gave_up_outside(const RankTable& ranks, std::uint32_t rank) {
+  return list_of(ranks.outside(rank).given_up & all_kinds);
+}
+
 std::vector<std::string> outside_warnings(const RankTable& table) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> waited;  // by what they waited for
   std::map<std::uint32_t, std::vector<std::uint32_t>> changed;

@@ -42,6 +42,14 @@ void StalledRanks::note_busy() {
             *rank, static_cast<int>(what.size()), what.data());
     return;
   }
+  for (const std::uint32_t rank : busy) {
+    const std::string given_up = gave_up_outside(view_.ranks, rank);
+    if (given_up.empty()) continue;
+    dprintf(error_fd_,
+            "apenet: rank %u has slept in real time, waiting for %s, and goes on in virtual time alone\n",
+            rank, given_up.c_str());
+    return;
+  }
   const std::string more =
       busy.size() > 1 ? " (as have " + std::to_string(busy.size() - 1) + " more)" : std::string{};
   dprintf(error_fd_,
