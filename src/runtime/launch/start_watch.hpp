@@ -1,4 +1,5 @@
-// StartWatch: ranks that sleep in the host before virtual time begins, while others wait for them or sleep, too.
+// StartWatch: ranks that sleep in the host before virtual time begins, while others wait for them or sleep,
+// too.
 #pragma once
 
 #include <chrono>
