@@ -106,7 +106,9 @@ _YAML = re.compile(r"\A(?:\s*#.*\n|\s*\n)*(?:---\s*\n|[A-Za-z_][\w.-]*:(?:[ \t]+
 _GOAL = re.compile(r"\A\s*(?:(?://.*|/\*(?s:.)*?\*/)\s*)*num_ranks\s+[0-9]")
 _TOML = re.compile(r"^\s*\[[A-Za-z_][\w.-]*\]\s*$", re.M)
 _DUMPI = re.compile(r"^MPI_\w+ (?:entering|returning) at walltime ", re.M)
-_TIME_INDEPENDENT = re.compile(r"^p?[0-9]+ (?:init|finalize|compute|I?send|I?recv|comm_size|barrier|bcast)\b", re.I | re.M)
+_TIME_INDEPENDENT = re.compile(
+    r"^p?[0-9]+ (?:init|finalize|compute|I?send|I?recv|comm_size|barrier|bcast)\b", re.I | re.M
+)
 _TEXTS = (
     (_DUMPI, Foreign("a DUMPI trace as dumpi2ascii shows it", _TRACES)),
     (_TIME_INDEPENDENT, Foreign("a time-independent trace of SimGrid", _TRACES)),
