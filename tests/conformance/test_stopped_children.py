@@ -35,7 +35,7 @@ def test_a_sleep_that_ends_while_the_process_is_stopped_ends_when_it_goes_on(ape
     assert "warning" not in done.stderr
 
 
-# What a wait returns, and when it ends: at the signal, but a lock is waited for until it is free.
+# The result of each wait, and its end: at the signal, but a lock is waited for until it is free.
 ENDS = {"sleep": "-1 10.0", "poll": "-1 10.0", "read": "-1 10.0", "pause": "-1 10.0", "lock": "0 30.0"}
 CODES = {"exits": 1, "killed": 2, "stops": 5, "stopped": 5}  # CLD_EXITED, CLD_KILLED, CLD_STOPPED
 

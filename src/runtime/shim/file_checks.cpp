@@ -288,7 +288,7 @@ APENET_EXPORT DIR* opendir(const char* path) {
   return folder;
 }
 
-// What a file that is to come shall be like.
+// Calls that need a file which another process makes.
 APENET_CHECK(int, truncate, (const char* path, off_t bytes), noexcept, (path, bytes),
              tried(AT_FDCWD, path, done))
 APENET_CHECK(int, chmod, (const char* path, mode_t mode), noexcept, (path, mode), tried(AT_FDCWD, path, done))

@@ -127,7 +127,7 @@ APENET_EXPORT int kill(pid_t process, int signal) noexcept {
   return result;
 }
 
-// What another process is like, while it lives.
+// Calls that fail once another process has ended.
 #define APENET_PROCESS_CHECK(name)                                                      \
   APENET_EXPORT pid_t name(pid_t process) noexcept {                                    \
     static const auto real = next<pid_t (*)(pid_t)>(#name);                             \
