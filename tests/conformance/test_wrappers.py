@@ -212,6 +212,7 @@ def test_scripts_leave_no_trace(apenet):
     assert done.returncode == 0, done.stderr
     (warning,) = said
     assert warning.startswith("apenet: warning: no rank opened an endpoint: nothing crossed the simulated network")
+    assert "the times that the program has read are the host's" in warning
 
 
 def test_a_second_program_past_the_network_is_named(apenet, bench, tmp_path, surroundings):
