@@ -120,6 +120,21 @@ def test_timers_end_calls_in_the_host_and_outlive_exec(apenet, build, tmp_path, 
     assert (done.returncode, done.stdout) == (status, "passed\n"), done.stderr
 
 
+@pytest.mark.parametrize("call", ["read", "poll", "mutex", "rwlock", "condition", "semaphore", "message"])
+def test_a_handler_leaves_a_wait_by_a_jump(apenet, build, call):
+    """The timer is due at its time, also the one of the next wait, and no signal comes a second time."""
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build(HERE / "timers" / "jumps.c"), call, "jump")
+    assert (done.returncode, done.stdout) == (0, "30.00\n" * 3), done.stderr
+    assert "warning" not in done.stderr
+
+
+@pytest.mark.parametrize("call", ["read", "mutex", "condition"])
+def test_a_handler_that_ends_the_process_ends_it_at_the_timers_time(apenet, build, call):
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build(HERE / "timers" / "jumps.c"), call, "exit")
+    assert done.returncode == 3, done.stderr
+    assert "ended without success after 30.000 ms of virtual time" in done.stderr
+
+
 @pytest.mark.parametrize("mode", ["", "child"])
 def test_an_alarm_before_virtual_time_is_no_deadlock(apenet, build, mode):
     """Nothing but the alarms, after three seconds, ends the waits."""

@@ -38,6 +38,7 @@
 #include "runtime/shim/own_mpi.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/run_environment.hpp"
+#include "runtime/shim/virtual_timers.hpp"
 
 extern "C" {
 // The C library has made, or is making, a process for this one; also written by the assembler code below.
@@ -97,6 +98,7 @@ void note_end() {
 }
 
 [[noreturn]] void leave(int status) {
+  if (is_paced) catch_up_pace(*ipc::Client::known());  // in a handler that has interrupted a wait
   note_end();
   for (;;) ipc::host_call(SYS_exit_group, status, 0);
 }

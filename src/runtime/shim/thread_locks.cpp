@@ -224,11 +224,12 @@ int wait_ordered(OrderedThread& own, pthread_cond_t* condition, pthread_mutex_t*
 
 namespace {
 
-// A lock in no order. If it is not free, the process's timers run in the host meanwhile. Not inlined: in a
-// larger frame of its caller, reports of deadlocks would find addresses of earlier calls.
+// A lock in no order. If it is not free, the process's timers run in the host meanwhile: another process may
+// give it free, or, if the process has one thread, a handler. Not inlined: in a larger frame of its caller,
+// reports of deadlocks would find addresses of earlier calls.
 template <typename Lock, typename Try, typename Take>
 [[gnu::noinline]] int take_in_host(Lock* lock, Try& try_it, Take& take) {
-  ipc::Client* const client = is_shared(lock) ? pacing_client() : nullptr;
+  ipc::Client* const client = is_shared(lock) || ipc::is_single_threaded() ? pacing_client() : nullptr;
   if (client == nullptr) return take(lock);
   const int error = try_it(lock);
   if (error != EBUSY) return error;

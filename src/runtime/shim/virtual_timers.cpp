@@ -79,6 +79,13 @@ void send_end(VirtualTimer& timer, const sigset_t& blocked) {
 
 constinit thread_local bool is_paced = false;
 
+namespace {
+
+// While is_paced.
+constinit thread_local HostPace* own_pace = nullptr;
+
+}  // namespace
+
 // The table, for as long as this object lives: no signal of the thread comes meanwhile.
 class VirtualTimers::Guard {
  public:
@@ -454,6 +461,8 @@ HostPace::HostPace(ipc::Client* client, Ender ender) {
     if (ender == Ender::thread || !is_first_thread()) return;
   }
   client_ = client;
+  frame_ = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  own_pace = this;
   is_paced = true;  // handlers run from the begin of the pace on
   timers.begin_pace(*client);
 }
@@ -463,6 +472,14 @@ HostPace::~HostPace() {
   const int error = errno;
   is_paced = false;
   VirtualTimers::of_process().end_pace(*client_);
+  errno = error;
+}
+
+void leave_pace_for(std::uintptr_t stack_end) {
+  if (stack_end <= own_pace->frame_) return;
+  const int error = errno;
+  is_paced = false;
+  VirtualTimers::of_process().end_pace(*own_pace->client_);
   errno = error;
 }
 

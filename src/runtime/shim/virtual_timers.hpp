@@ -195,7 +195,10 @@ class HostPace {
   HostPace& operator=(const HostPace&) = delete;
 
  private:
+  friend void leave_pace_for(std::uintptr_t stack_end);
+
   ipc::Client* client_ = nullptr;  // client of a wait beside which timers run
+  std::uintptr_t frame_ = 0;       // of the wait
 };
 
 // For HostPace; nullptr also if no timer runs.
@@ -214,5 +217,7 @@ inline ipc::Client* pacing_client() {
 // In a handler of a signal that has interrupted such a wait: sets the clock to the time of the signal.
 extern constinit thread_local bool is_paced __attribute__((tls_model("initial-exec")));
 void catch_up_pace(ipc::Client& client);
+// In such a handler, which jumps to a function whose stack ends there: the wait is over if the jump leaves it.
+void leave_pace_for(std::uintptr_t stack_end);
 
 }  // namespace apenet::shim
