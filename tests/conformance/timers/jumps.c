@@ -42,7 +42,7 @@ static void wait_for_ever(const char* call) {
     pthread_mutex_lock(&mutex);
     pthread_mutex_lock(&mutex);
   } else if (strcmp(call, "rwlock") == 0) {
-    pthread_rwlock_wrlock(&lock);
+    pthread_rwlock_rdlock(&lock);
     pthread_rwlock_wrlock(&lock);
   } else if (strcmp(call, "condition") == 0) {
     pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
