@@ -154,6 +154,12 @@ def test_the_rank_that_has_a_shared_lock_is_named(apenet, build):
     assert "rank 1: waits in pthread_mutex_lock, for a lock that thread 1 holds" in done.stderr
 
 
+def test_threads_with_an_end_of_line_in_their_names_are_seen(apenet, build):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(FAILING / "named_across_lines.c"))
+    assert done.returncode == 1, done.stderr
+    assert "ranks 0, 1: waits in pthread_join for thread 2 to end" in done.stderr
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_rank_may_sleep_for_ever_before_and_after_mpi(run, when):
     done = run("join", when)

@@ -108,7 +108,7 @@ def _json(folder: Path, name: str, keys: set[str]) -> dict[str, Any]:
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it cannot be read ({error})") from error
     if not isinstance(content, dict) or not keys <= content.keys():
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it is of something else")
-    if name == "run.json" and not _is_result(content):
+    if (name == "run.json" and not _is_result(content)) or (name == "network.json" and not _is_history(content)):
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it is damaged")
     if name == REQUEST and not _is_placement(content):
         raise InputError("RUN", folder, f"{_EXPECTED}: {name} in it does not place its ranks on nodes")
@@ -122,13 +122,23 @@ _ROWS = {
 }
 
 
-def _is_result(content: dict[str, Any]) -> bool:
+def _has_rows(content: dict[str, Any], rows: dict[str, set[str]]) -> bool:
     """Whether it has the rows that are read of it."""
-    rows = all(isinstance(content[key], list) for key in _ROWS) and all(
-        isinstance(row, dict) and keys <= row.keys() for key, keys in _ROWS.items() for row in content[key]
+    return all(isinstance(content[key], list) for key in rows) and all(
+        isinstance(row, dict) and keys <= row.keys() for key, keys in rows.items() for row in content[key]
     )
+
+
+def _is_history(content: dict[str, Any]) -> bool:
+    return _has_rows(content, {"links": {"name", "utilisation"}}) and all(
+        isinstance(link["utilisation"], list) and all(isinstance(value, int | float) for value in link["utilisation"])
+        for link in content["links"]
+    )
+
+
+def _is_result(content: dict[str, Any]) -> bool:
     warnings = content.get("warnings", [])
-    return rows and isinstance(warnings, list) and all(isinstance(one, str) for one in warnings)
+    return _has_rows(content, _ROWS) and isinstance(warnings, list) and all(isinstance(one, str) for one in warnings)
 
 
 def _is_placement(command: dict[str, Any]) -> bool:

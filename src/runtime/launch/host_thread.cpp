@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "runtime/ipc/old_calls.hpp"
+#include "runtime/scheduler/request_validation.hpp"
 
 namespace apenet {
 namespace {
@@ -31,11 +32,10 @@ std::string task_path(int process_id, int thread_id) {
   return process_path(process_id) + "/task/" + std::to_string(thread_id);
 }
 
-std::string first_line(const std::string& path) {
+// Not its first line: the name in a stat file may have an end of line in it.
+std::string text_of(const std::string& path) {
   std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Returns the numeric entries of a /proc folder, sorted.
@@ -95,17 +95,17 @@ int status_number(int id, std::string_view key) {
 
 std::optional<ThreadState> thread_state(int process_id, int thread_id) {
   const std::string path = task_path(process_id, thread_id);
-  const std::string text = first_line(path + "/stat");
+  const std::string text = text_of(path + "/stat");
   ThreadState state;
   std::istringstream fields = stat_fields(text);
   if (!(fields >> state.state)) return std::nullopt;
   const std::size_t name = text.find('(');
-  state.name = text.substr(name + 1, text.rfind(')') - name - 1);
+  state.name = validation::printable(text.substr(name + 1, text.rfind(')') - name - 1));
   skip_fields(fields, 4, 14);
   std::uint64_t user = 0;
   std::uint64_t system = 0;
   fields >> user >> system;
-  std::istringstream precise(first_line(path + "/schedstat"));
+  std::istringstream precise(text_of(path + "/schedstat"));
   if (!(precise >> state.used_ns)) {
     state.used_ns = (user + system) * (1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK)));
   }
@@ -113,7 +113,7 @@ std::optional<ThreadState> thread_state(int process_id, int thread_id) {
 }
 
 std::chrono::nanoseconds runnable_time(int process_id, int thread_id) {
-  std::istringstream fields(first_line(task_path(process_id, thread_id) + "/schedstat"));
+  std::istringstream fields(text_of(task_path(process_id, thread_id) + "/schedstat"));
   std::int64_t ran_ns = 0;
   std::int64_t waited_ns = 0;
   fields >> ran_ns >> waited_ns;
@@ -121,7 +121,7 @@ std::chrono::nanoseconds runnable_time(int process_id, int thread_id) {
 }
 
 SystemCall system_call(int process_id, int thread_id) {
-  return ipc::parse_system_call(first_line(task_path(process_id, thread_id) + "/syscall"));
+  return ipc::parse_system_call(text_of(task_path(process_id, thread_id) + "/syscall"));
 }
 
 int tracer_of(int process_id) {
@@ -168,7 +168,7 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
       return call.arguments[0] <= last_standard ? "" : meeting_file(process_id, call.arguments[0]);
     case ipc::old_call::open:
     case SYS_openat:
-      return first_line(task_path(process_id, thread_id) + "/wchan") == "wait_for_partner" ? "a pipe or fifo"
+      return text_of(task_path(process_id, thread_id) + "/wchan") == "wait_for_partner" ? "a pipe or fifo"
                                                                                            : "";
     case ipc::old_call::poll:
     case SYS_ppoll:
@@ -184,7 +184,7 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
     case SYS_futex:
       return memory;
     case SYS_restart_syscall: {  // the kernel restarted a timed wait after a signal
-      const std::string where = first_line(task_path(process_id, thread_id) + "/wchan");
+      const std::string where = text_of(task_path(process_id, thread_id) + "/wchan");
       const bool polls = where.find("poll") != std::string::npos || where.find("select") != std::string::npos;
       return polls ? many : where.starts_with("futex") ? memory : "";
     }
@@ -249,7 +249,7 @@ std::string process_file(int process_id, const std::string& name) {
 std::vector<HostProcess> host_processes() {
   std::vector<HostProcess> processes;
   for (const int process_id : numbers_in("/proc")) {
-    std::istringstream fields = stat_fields(first_line(process_path(process_id) + "/stat"));
+    std::istringstream fields = stat_fields(text_of(process_path(process_id) + "/stat"));
     HostProcess process{.process_id = process_id};
     if (!(fields >> process.state >> process.parent_id >> process.group_id)) continue;
     skip_fields(fields, 6, 14);

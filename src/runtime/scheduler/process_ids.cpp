@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -19,8 +20,8 @@ constexpr std::uint32_t most_process_id = 1U << 22;  // PID_MAX_LIMIT of Linux
 // such process.
 std::string stat_after_name(std::uint32_t process_id) {
   std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
-  std::string status;
-  std::getline(file, status);
+  // Not by line: the name may have an end of line in it.
+  const std::string status{std::istreambuf_iterator<char>(file), {}};
   const std::size_t name_end = status.rfind(')');
   return name_end + 2 < status.size() ? status.substr(name_end + 2) : "";
 }

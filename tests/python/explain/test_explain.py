@@ -456,6 +456,15 @@ def test_a_damaged_result_is_refused(run_folder, tmp_path, key, value, said):
         apenet.explain(folder)
 
 
+@pytest.mark.parametrize("links", [None, [{"utilisation": []}], [{"name": "x", "utilisation": ["much"]}]])
+def test_a_damaged_history_of_links_is_refused(run_folder, tmp_path, links):
+    folder = tmp_path / "copy"
+    shutil.copytree(run_folder, folder)
+    (folder / "network.json").write_text(json.dumps({"links": links}))
+    with pytest.raises(InputError, match="network.json in it is damaged"):
+        apenet.explain(folder)
+
+
 @pytest.mark.parametrize("machine", ["quong", "ape16"])
 def test_a_gain_of_an_inexact_replay_is_said_to_be_one(slow, tmp_path, machine):
     out = tmp_path / "run"
