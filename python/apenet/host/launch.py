@@ -22,6 +22,7 @@ from apenet.host import inherited
 from apenet.host.streams import OutputFolder, RankStreams
 from apenet.host.supervisor import Planned, Supervisor
 from apenet.host.toolchain import PROVIDER, SHIM, SOCKETS, SUPERVISOR, search_path
+from apenet.host.unstarted import expected_program
 
 _FDS_PER_RANK = 7  # during the start: both ends of two pipes and a socket, and standard input
 _SPARE_FDS = 128
@@ -153,7 +154,7 @@ def start_ranks(
         try:
             supervisor, process_ids = _start(program, command, environment, ends)
         except OSError as error:
-            raise InputError("program", str(program), f"a program that can be started ({error.strerror})") from error
+            raise InputError("program", str(program), expected_program(program, error)) from error
         ours.pop_all()
     ranks = [LaunchedRank(process_id, end.ours) for process_id, end in zip(process_ids, ends, strict=True)]
     return Launched(supervisor, ranks)

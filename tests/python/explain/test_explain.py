@@ -461,7 +461,7 @@ def test_a_damaged_history_of_links_is_refused(run_folder, tmp_path, links):
     folder = tmp_path / "copy"
     shutil.copytree(run_folder, folder)
     (folder / "network.json").write_text(json.dumps({"links": links}))
-    with pytest.raises(InputError, match="network.json in it is damaged"):
+    with pytest.raises(InputError, match=r"network\.json in it is damaged"):
         apenet.explain(folder)
 
 
