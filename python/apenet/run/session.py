@@ -144,12 +144,16 @@ class PreparedJob:
     def launch(self, mapping_path: str, stack: ExitStack) -> launch.Launched:
         """Starts the ranks. They end with the stack."""
         job, count = self._job, len(self._job.nodes)
-        environment = {
-            **launch.rank_environment(
-                mapping_path, self._lifeline, job.program, job.loaded, has_sockets=job.options.has_sockets
-            ),
-            **job.extra,
-        }
+        environment = launch.rank_environment(
+            mapping_path,
+            self._lifeline,
+            job.program,
+            job.loaded,
+            job.extra,
+            ranks=count,
+            cores=len(os.sched_getaffinity(0)) if job.options.cores == _core.CoreUse.all else 0,
+            has_sockets=job.options.has_sockets,
+        )
         self.openmpi.environment = environment
         command: tuple[Path, Sequence[str]] = (job.program, job.command)
         if has_several(job.command):
