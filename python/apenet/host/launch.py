@@ -119,8 +119,8 @@ def rank_environment(
     """The environment of all ranks of this program, without rank number and process manager.
 
     `loader_variables` lead to the MPI library. `lifeline` is the read end of a pipe: the processes of the run are
-    killed when its write end is closed. `extra`: what is set for this program. `cores`: that are for the ranks alone, 0 unless they use all.
-    `has_sockets`: those of the simulated nodes.
+    killed when its write end is closed. `extra`: what is set for this program. `cores`: that are
+    for the ranks alone, 0 unless they use all. `has_sockets`: those of the simulated nodes.
     """
     for library in (SHIM, PROVIDER, SUPERVISOR):
         if not library.exists():
