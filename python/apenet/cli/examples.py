@@ -45,9 +45,10 @@ def copy(
     for example in chosen:
         try:
             shutil.copytree(example, to / example.name)
-        except (OSError, shutil.Error) as error:
+        except OSError as error:  # also shutil.Error, which lists source, destination and reason of each file
             shutil.rmtree(to / example.name, ignore_errors=True)
-            raise NotWrittenError("--to", to / example.name, getattr(error, "strerror", None) or str(error)) from error
+            reason = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror or str(error)
+            raise NotWrittenError("--to", to / example.name, reason) from error
         typer.echo(to / example.name)
 
 

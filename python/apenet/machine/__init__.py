@@ -270,6 +270,8 @@ class Machine:
         section, dot, rest = refused.name.partition(".")
         if refused.name not in ("fault", "rail") and not (dot and section in MachineFile.model_fields):
             return refused
+        if refused.name == "fault":  # stands in no machine file
+            return MachineError(f"faults of {self.label}", refused.name, refused.value, refused.expected)
         if section == "rail":
             return MachineError(self.label, refused.name, refused.value, refused.expected)
         named = getattr(self.file.network, rest.partition(" ")[0], None) if rest.startswith(FILE_KEYS) else None
