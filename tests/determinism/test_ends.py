@@ -132,6 +132,14 @@ def test_a_file_for_each_rank(apenet, build, tmp_path):
     assert (foreign / "rank-0001.out").read_text(encoding="ascii") == "mine"
 
 
+def test_a_file_of_a_rank_keeps_what_two_openings_write(apenet, tmp_path):
+    folder = tmp_path / "said"
+    script = "echo first; echo second >> /dev/stdout; echo third"
+    done = apenet("run", "-n", "1", "--output", folder, "--", "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "rank-0000.out").read_text(encoding="ascii").splitlines() == ["first", "second", "third"]
+
+
 def test_lines_say_their_rank(apenet, build):
     done = apenet("run", "-n", "2", "--tag-output", "--", build(HERE / "ends.c"), "late")
     assert done.returncode == 0, done.stderr

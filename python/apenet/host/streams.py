@@ -58,7 +58,8 @@ class OutputFolder(Held):
         return b""
 
     def _create(self, name: str) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        # A program may open it once more, as /dev/stdout: what the one writes must not overwrite what the other has.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             return os.open(self._folder.path / name, flags, 0o666)
         except OSError as error:
