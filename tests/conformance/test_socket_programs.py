@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from apenet import _core
+from hosts import needs_stack
 
 PYTHON = shutil.which("python3", path="/usr/bin") or sys.executable
 STOP = "nc -l 9999 > /dev/null"
@@ -38,8 +37,6 @@ for number in range(200):
 print(f"{time.perf_counter():.6f} s")
 connection.sendall(b"shutdown\\r\\n")
 """
-
-needs_stack = pytest.mark.skipif(not _core.has_ip_stack(), reason="this build has no TCP/IP stack: cargo was not found")
 
 
 def served(command, signal="TERM"):

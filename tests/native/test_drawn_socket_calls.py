@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hosts import needs_stack
 
 import apenet as package
-from apenet import _core
 
 PORTS_OF_A_SEQUENCE = 16  # drawn_calls.c
 PAUSE_MS = 45  # longer than a delayed acknowledgement
@@ -136,7 +136,7 @@ def compare(program: Path, sequences: list[str], is_pair: bool) -> list[str]:
     return differences
 
 
-@pytest.mark.skipif(not _core.has_ip_stack(), reason="this build has no TCP/IP stack: cargo was not found")
+@needs_stack
 @pytest.mark.parametrize("is_pair", [False, True], ids=["one process", "two nodes"])
 def test_drawn_calls_do_as_on_the_host(compile_native, whole, is_pair):
     profiles = [profile for profile in PROFILES if profile.startswith("pair-") == is_pair]

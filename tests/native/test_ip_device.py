@@ -8,13 +8,14 @@ import struct
 import subprocess
 
 import pytest
+from hosts import needs_stack
+from socket_runs import run
 
 import apenet as package
-from apenet import _core
 from apenet.base.errors import InputError, MachineError, NotWrittenError
 from apenet.machine import machines
 
-pytestmark = pytest.mark.skipif(not _core.has_ip_stack(), reason="this build has no TCP/IP stack: cargo was not found")
+pytestmark = needs_stack
 
 NONE = {
     "ape128-stable": "a machine with more ports, because the node's kernel has one of card.ports = 1",
@@ -24,11 +25,6 @@ NONE = {
     },
 }
 INTERFACE, NAMES, PACKET, SECTION = 1, 4, 6, 0x0A0D0D0A
-
-
-def run(command, machine="ape16", settings=(), n=2, **options):
-    changed = package.machine(machine).with_settings(*settings)
-    return package.run(command, n=n, machine=changed, ip=True, capture=True, **options)
 
 
 def received(result):

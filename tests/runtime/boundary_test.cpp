@@ -410,14 +410,14 @@ TEST(Boundary, TheNameOfALibraryIsBoundedAndPrintable) {
   EXPECT_EQ(name.size(), sizeof identity.library);
 }
 
-TEST(Boundary, LooksThatBeganAtTheSmallestTimeCountAsEndless) {
+TEST(Boundary, PollsThatBeganAtTheSmallestTimeCountAsEndless) {
   ipc::Progress progress;
   for (int i = 0; i < 1000; ++i) progress.begin_call();
   progress.begin_empty_polls(std::numeric_limits<std::int64_t>::min());
   EXPECT_TRUE(progress.polls_endlessly({.polls = ~0U, .time_ps = 1000}, 5));
 }
 
-TEST(Boundary, OneEndlessLookInAThousandHandsOver) {
+TEST(Boundary, OneEndlessPollInAThousandReturnsTheGrant) {
   ipc::Progress progress;
   progress.begin_empty_polls(0);
   int reports = 0;

@@ -138,7 +138,7 @@ TEST(IdleWatch, ReportsADeadlockWhenAllThreadsSleep) {
 }
 
 // As when the host gives the simulator no processor: time passes between the polls.
-TEST(IdleWatch, DoesNotCountTimeWithoutLooks) {
+TEST(IdleWatch, DoesNotCountTimeWithoutChecks) {
   const Sleeper sleeper(1);
   IdleWatch watch(patience(100ms));
   EXPECT_GT(checks_until_stuck(watch, sleeper.process_id(), 20, [] { pause_for(150); }), 5);

@@ -70,7 +70,7 @@ TEST(OverlappedCompute, OthersGoOnUntilTheTimeThatIsCharged) {
 }
 
 // Others may write its memory, and it would see when.
-TEST(OverlappedCompute, ARankThatHasOpenedMemoryKeepsItsTurn) {
+TEST(OverlappedCompute, ARankThatHasOpenedMemoryKeepsItsGrant) {
   const auto opened = [](ipc::Client& client) {
     client.regions().insert({.key = 1, .address = 4096, .length = 1, .domain = 1, .access = ipc::may_write});
     client.overlap_compute(us);

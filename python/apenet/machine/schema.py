@@ -64,7 +64,7 @@ SHAPES = {
     )
     for keys in _SCHEMA.topologies
 }
-DIMENSIONS = SHAPES["torus"].overrides
+DIMENSIONS = next(shape.overrides for shape in SHAPES.values() if shape.is_grid)
 OVERRIDES = tuple(dict.fromkeys(name for shape in SHAPES.values() for name in shape.overrides))
 """The tables below [network.link]."""
 

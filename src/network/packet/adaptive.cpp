@@ -32,7 +32,7 @@ void PacketEngine::turn_to_escape(std::uint32_t queue_index) {
   ask(queue_index, state_.queues[queue_index].head);
 }
 
-// Removes from the waiting set the packets that may turn and whose virtual channel has no room.
+// Removes from the waiting set the packets that may be rerouted and whose virtual channel has no room.
 std::vector<std::uint32_t> PacketEngine::take_refused(std::uint32_t output_index, std::uint64_t refused) {
   std::vector<std::uint32_t> rerouting;
   waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {

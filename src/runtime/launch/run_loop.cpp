@@ -40,10 +40,11 @@ CoreUse cores_of(const SessionOptions& options) {
 
 }  // namespace
 
-RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
-                 const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd,
-                 const ManagerSocket& manager)
+RunLoop::RunLoop(SharedMemory& shared, SharedModel& model, Scheduler& scheduler, ProcessIds& process_ids,
+                 ProcessMemory& memory, const SessionOptions& options, const std::vector<RankProcess>& ranks,
+                 int supervisor_fd, const ManagerSocket& manager)
     : shared_(shared),
+      model_(model),
       scheduler_(scheduler),
       view_(scheduler.view()),
       process_ids_(process_ids),
@@ -83,7 +84,7 @@ void RunLoop::end() {
   for (const std::string& segment : left) unlink(segment.c_str());
   guarded([&] { server_.finish_output(); });
   if (server_.failures().empty()) server_.notice_lost_output();
-  guarded([&] { scheduler_.leave(); });
+  guarded([&] { model_.leave(scheduler_); });
 }
 
 // An exception ends the run but not the simulator: the ranks are ended and their output is kept.

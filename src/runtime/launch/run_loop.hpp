@@ -30,9 +30,9 @@ namespace apenet {
 // gets.
 class RunLoop {
  public:
-  RunLoop(SharedMemory& shared, Scheduler& scheduler, ProcessIds& process_ids, ProcessMemory& memory,
-          const SessionOptions& options, const std::vector<RankProcess>& ranks, int supervisor_fd,
-          const ManagerSocket& manager);
+  RunLoop(SharedMemory& shared, SharedModel& model, Scheduler& scheduler, ProcessIds& process_ids,
+          ProcessMemory& memory, const SessionOptions& options, const std::vector<RankProcess>& ranks,
+          int supervisor_fd, const ManagerSocket& manager);
 
   // The job goes on: some rank is left, and nothing has ended the job.
   [[nodiscard]] bool is_live() const;
@@ -81,6 +81,7 @@ class RunLoop {
   void check_periodically(const std::function<bool()>& interrupted);
 
   SharedMemory& shared_;
+  SharedModel& model_;
   Scheduler& scheduler_;
   SchedulerView view_;
   ProcessIds& process_ids_;

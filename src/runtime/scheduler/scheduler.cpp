@@ -1,6 +1,7 @@
 #include "runtime/scheduler/scheduler.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "machine/rails.hpp"
 #include "runtime/observe/process_trace.hpp"
@@ -9,7 +10,7 @@
 namespace apenet {
 
 Scheduler::Scheduler(SharedModel& model, SharedMemory& shared, ProcessMemory& memory,
-                     const SchedulerOptions& options)
+                     const SchedulerOptions& options, std::optional<IpNetwork::Setup> ip)
     : model_(model),
       simulation_(model.simulation()),
       shared_(shared),
@@ -29,6 +30,7 @@ Scheduler::Scheduler(SharedModel& model, SharedMemory& shared, ProcessMemory& me
       idle_alarms_(ranks_.size()) {
   bounds_.set_outside(is_outside_);
   if (is_outside_) delivery_.set_outside();
+  if (ip) delivery_.begin_ip(model_, std::move(*ip));
 }
 
 Scheduler::Outcome Scheduler::outcome() const {

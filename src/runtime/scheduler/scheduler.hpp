@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "runtime/scheduler/delivery.hpp"
 #include "runtime/scheduler/exchange.hpp"
 #include "runtime/scheduler/grant_queue.hpp"
 #include "runtime/scheduler/idle_alarms.hpp"
+#include "runtime/scheduler/ip_network.hpp"
 #include "runtime/scheduler/lower_bounds.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_signals.hpp"
@@ -53,14 +55,14 @@ class Scheduler {
     ready,     // all ranks have reached the beginning of virtual time, and the job can join an open model
   };
 
-  // Its ranks are the next processes of the model's machine.
-  Scheduler(SharedModel& model, SharedMemory& shared, ProcessMemory& memory, const SchedulerOptions& options);
+  // Its ranks are the next processes of the model's machine. With `ip`, its nodes have sockets
+  // (Delivery::begin_ip()).
+  Scheduler(SharedModel& model, SharedMemory& shared, ProcessMemory& memory, const SchedulerOptions& options,
+            std::optional<IpNetwork::Setup> ip = std::nullopt);
 
   // What the last step of the model has done for this job. Throws EndOfTime, RankError if a process has
   // written invalid data, and what the model throws; the job cannot continue after any of them.
   [[nodiscard]] Outcome outcome() const;
-  // Call before the first step: Delivery::begin_ip().
-  void begin_ip(IpNetwork::Setup setup) { delivery_.begin_ip(model_, std::move(setup)); }
   // Call when the run has ended: Delivery::finish_ip().
   void finish_ip() { delivery_.finish_ip(); }
   // Call after `idle`: wakes each rank that waits for an event once, without an event, because progress may
@@ -78,10 +80,6 @@ class Scheduler {
   }
   // Call when the process has ended without leaving the simulation.
   void remove(std::uint32_t rank);
-  // See SharedModel::leave().
-  void leave() { model_.leave(*this); }
-  // The latest clock of a rank, as last read.
-  [[nodiscard]] std::int64_t latest_clock_ps() const;
   // See LowerBounds::end_at().
   void end_at(std::int64_t failure_ps) { bounds_.end_at(failure_ps); }
   // See GrantQueue::recover().
@@ -103,6 +101,8 @@ class Scheduler {
   Outcome take();
   bool adds_bound();
   Outcome wake();
+  // The latest clock of a rank, as last read.
+  [[nodiscard]] std::int64_t latest_clock_ps() const;
   // The beginning of virtual time.
   [[nodiscard]] bool is_ready_to_begin() const;
   Outcome begin_at_barrier(std::int64_t epoch_ps);

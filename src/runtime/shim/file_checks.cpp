@@ -59,55 +59,30 @@ void note_failed(int folder, const char* path) {
   errno = error;
 }
 
-// A call that finds a file.
-template <typename Result>
-Result tried(int folder, const char* path, Result result) {
-  if (result < 0) {
-    note_failed(folder, path);
-  } else {
-    note_file_found(folder, path);
-  }
-  return result;
-}
+// What a call that names a file does if it succeeds.
+enum class FileUse : std::uint8_t {
+  find,
+  open,  // also makes it if it is not there
+  make,  // fails if it is there
+  take,  // moves or removes it
+};
 
-// A call that opens a file or makes one.
-template <typename Result>
-Result changed(int folder, const char* path, Result result) {
+template <FileUse use, typename Result>
+Result used(int folder, const char* path, Result result) {
   if (result < 0) {
     note_failed(folder, path);
-  } else {
-    forget_check();
+    return result;
   }
-  return result;
-}
-
-// A call that makes a file that is not there.
-template <typename Result>
-Result made(int folder, const char* path, Result result) {
-  if (result < 0) {
-    note_failed(folder, path);
-  } else {
-    note_file_gone(folder, path);
-    forget_check();
-  }
-  return result;
-}
-
-// A call that moves or removes a file.
-template <typename Result>
-Result taken(int folder, const char* path, Result result) {
-  if (result < 0) {
-    note_failed(folder, path);
-  } else {
-    note_file_found(folder, path);
-    forget_check();
-  }
+  if (use == FileUse::find || use == FileUse::take) note_file_found(folder, path);
+  if (use == FileUse::make) note_file_gone(folder, path);
+  if (use != FileUse::find) forget_check();
   return result;
 }
 
 int opened_with(int flags, int folder, const char* path, int file) {
-  if ((flags & O_CREAT) == 0) return tried(folder, path, file);
-  return (flags & O_EXCL) != 0 ? made(folder, path, file) : changed(folder, path, file);
+  if ((flags & O_CREAT) == 0) return used<FileUse::find>(folder, path, file);
+  return (flags & O_EXCL) != 0 ? used<FileUse::make>(folder, path, file)
+                               : used<FileUse::open>(folder, path, file);
 }
 
 // A call that lists what is in a folder.
@@ -123,7 +98,7 @@ Result listed(const char* path, Result result) {
 
 template <typename Object>
 Object* opened(const char* path, Object* result) {
-  tried(AT_FDCWD, path, is_null(result) ? -1 : 0);
+  used<FileUse::find>(AT_FDCWD, path, is_null(result) ? -1 : 0);
   return result;
 }
 
@@ -219,9 +194,9 @@ APENET_CHECK(int, statx, (int folder, const char* path, int flags, unsigned mask
     return opened_with(flags, folder, path, file);                                        \
   }                                                                                       \
   APENET_CHECK(int, __open##suffix##_2, (const char* path, int flags), , (path, flags),   \
-               tried(AT_FDCWD, path, done))                                               \
+               used<FileUse::find>(AT_FDCWD, path, done))                                 \
   APENET_CHECK(int, __openat##suffix##_2, (int folder, const char* path, int flags), ,    \
-               (folder, path, flags), tried(folder, path, done))                          \
+               (folder, path, flags), used<FileUse::find>(folder, path, done))            \
   APENET_EXPORT FILE* fopen##suffix(const char* path, const char* mode) {                 \
     static const auto real = next<FILE* (*)(const char*, const char*)>("fopen" #suffix);  \
     APENET_HOST_CALLER;                                                                   \
@@ -230,36 +205,40 @@ APENET_CHECK(int, statx, (int folder, const char* path, int flags, unsigned mask
   }
 APENET_OPEN_CHECKS()
 APENET_OPEN_CHECKS(64)
-APENET_CHECK(int, creat, (const char* path, mode_t mode), , (path, mode), changed(AT_FDCWD, path, done))
-APENET_CHECK(int, creat64, (const char* path, mode_t mode), , (path, mode), changed(AT_FDCWD, path, done))
-APENET_CHECK(int, mkdir, (const char* path, mode_t mode), noexcept, (path, mode), made(AT_FDCWD, path, done))
+APENET_CHECK(int, creat, (const char* path, mode_t mode), , (path, mode),
+             used<FileUse::open>(AT_FDCWD, path, done))
+APENET_CHECK(int, creat64, (const char* path, mode_t mode), , (path, mode),
+             used<FileUse::open>(AT_FDCWD, path, done))
+APENET_CHECK(int, mkdir, (const char* path, mode_t mode), noexcept, (path, mode),
+             used<FileUse::make>(AT_FDCWD, path, done))
 APENET_CHECK(int, mkdirat, (int folder, const char* path, mode_t mode), noexcept, (folder, path, mode),
-             made(folder, path, done))
-APENET_CHECK(int, mkfifo, (const char* path, mode_t mode), noexcept, (path, mode), made(AT_FDCWD, path, done))
+             used<FileUse::make>(folder, path, done))
+APENET_CHECK(int, mkfifo, (const char* path, mode_t mode), noexcept, (path, mode),
+             used<FileUse::make>(AT_FDCWD, path, done))
 APENET_CHECK(int, link, (const char* path, const char* name), noexcept, (path, name),
-             made(AT_FDCWD, name, done))
+             used<FileUse::make>(AT_FDCWD, name, done))
 APENET_CHECK(int, linkat, (int folder, const char* path, int to, const char* name, int flags), noexcept,
-             (folder, path, to, name, flags), made(to, name, done))
+             (folder, path, to, name, flags), used<FileUse::make>(to, name, done))
 APENET_CHECK(int, symlink, (const char* path, const char* name), noexcept, (path, name),
-             made(AT_FDCWD, name, done))
+             used<FileUse::make>(AT_FDCWD, name, done))
 APENET_CHECK(int, symlinkat, (const char* path, int folder, const char* name), noexcept, (path, folder, name),
-             made(folder, name, done))
+             used<FileUse::make>(folder, name, done))
 APENET_CHECK(int, rename, (const char* path, const char* name), noexcept, (path, name),
-             taken(AT_FDCWD, path, done))
+             used<FileUse::take>(AT_FDCWD, path, done))
 APENET_CHECK(int, renameat, (int folder, const char* path, int to, const char* name), noexcept,
-             (folder, path, to, name), taken(folder, path, done))
-APENET_CHECK(int, unlink, (const char* path), noexcept, (path), taken(AT_FDCWD, path, done))
+             (folder, path, to, name), used<FileUse::take>(folder, path, done))
+APENET_CHECK(int, unlink, (const char* path), noexcept, (path), used<FileUse::take>(AT_FDCWD, path, done))
 APENET_CHECK(int, unlinkat, (int folder, const char* path, int flags), noexcept, (folder, path, flags),
-             taken(folder, path, done))
-APENET_CHECK(int, remove, (const char* path), noexcept, (path), taken(AT_FDCWD, path, done))
-APENET_CHECK(int, rmdir, (const char* path), noexcept, (path), taken(AT_FDCWD, path, done))
-APENET_CHECK(int, chdir, (const char* path), noexcept, (path), tried(AT_FDCWD, path, done))
+             used<FileUse::take>(folder, path, done))
+APENET_CHECK(int, remove, (const char* path), noexcept, (path), used<FileUse::take>(AT_FDCWD, path, done))
+APENET_CHECK(int, rmdir, (const char* path), noexcept, (path), used<FileUse::take>(AT_FDCWD, path, done))
+APENET_CHECK(int, chdir, (const char* path), noexcept, (path), used<FileUse::find>(AT_FDCWD, path, done))
 APENET_CHECK(ssize_t, readlink, (const char* path, char* target, std::size_t bytes), noexcept,
-             (path, target, bytes), tried(AT_FDCWD, path, done))
+             (path, target, bytes), used<FileUse::find>(AT_FDCWD, path, done))
 APENET_CHECK(ssize_t, readlinkat, (int folder, const char* path, char* target, std::size_t bytes), noexcept,
-             (folder, path, target, bytes), tried(folder, path, done))
+             (folder, path, target, bytes), used<FileUse::find>(folder, path, done))
 APENET_CHECK(ssize_t, __readlink_chk, (const char* path, char* target, std::size_t bytes, std::size_t room), ,
-             (path, target, bytes, room), tried(AT_FDCWD, path, done))
+             (path, target, bytes, room), used<FileUse::find>(AT_FDCWD, path, done))
 APENET_CHECK(char*, realpath, (const char* path, char* resolved), noexcept, (path, resolved),
              opened(path, done))
 
@@ -290,14 +269,15 @@ APENET_EXPORT DIR* opendir(const char* path) {
 
 // Calls that need a file which another process makes.
 APENET_CHECK(int, truncate, (const char* path, off_t bytes), noexcept, (path, bytes),
-             tried(AT_FDCWD, path, done))
-APENET_CHECK(int, chmod, (const char* path, mode_t mode), noexcept, (path, mode), tried(AT_FDCWD, path, done))
+             used<FileUse::find>(AT_FDCWD, path, done))
+APENET_CHECK(int, chmod, (const char* path, mode_t mode), noexcept, (path, mode),
+             used<FileUse::find>(AT_FDCWD, path, done))
 APENET_CHECK(int, utimensat, (int folder, const char* path, const timespec* times, int flags), noexcept,
-             (folder, path, times, flags), tried(folder, path, done))
+             (folder, path, times, flags), used<FileUse::find>(folder, path, done))
 APENET_CHECK(int, statvfs, (const char* path, struct statvfs* status), noexcept, (path, status),
-             tried(AT_FDCWD, path, done))
+             used<FileUse::find>(AT_FDCWD, path, done))
 APENET_CHECK(int, statvfs64, (const char* path, struct statvfs64* status), noexcept, (path, status),
-             tried(AT_FDCWD, path, done))
+             used<FileUse::find>(AT_FDCWD, path, done))
 APENET_CHECK(FILE*, freopen, (const char* path, const char* mode, FILE* stream), , (path, mode, stream),
              opened_as(path, mode, done))
 APENET_CHECK(FILE*, freopen64, (const char* path, const char* mode, FILE* stream), , (path, mode, stream),
@@ -327,9 +307,9 @@ APENET_EXPORT FTS* fts_open(char* const* paths, int options,
 
 // Attributes that another process sets.
 APENET_CHECK(ssize_t, getxattr, (const char* path, const char* name, void* value, std::size_t bytes),
-             noexcept, (path, name, value, bytes), tried(AT_FDCWD, path, done))
+             noexcept, (path, name, value, bytes), used<FileUse::find>(AT_FDCWD, path, done))
 APENET_CHECK(ssize_t, lgetxattr, (const char* path, const char* name, void* value, std::size_t bytes),
-             noexcept, (path, name, value, bytes), tried(AT_FDCWD, path, done))
+             noexcept, (path, name, value, bytes), used<FileUse::find>(AT_FDCWD, path, done))
 
 // Objects that another process makes.
 APENET_EXPORT sem_t* sem_open(const char* name, int flags, ...) {

@@ -1,7 +1,9 @@
 // A timer of the process in the host, which stands for a virtual one while it runs there.
 #pragma once
 
-#include "runtime/shim/virtual_timers.hpp"
+#include <csignal>
+
+#include "runtime/shim/virtual_timer.hpp"
 
 namespace apenet::shim {
 

@@ -51,8 +51,6 @@ struct Real {
   int (*fexecve)(int, Arguments, Arguments) = nullptr;
   decltype(&::posix_spawn) posix_spawn = nullptr;
   decltype(&::posix_spawnp) posix_spawnp = nullptr;
-  int (*system)(const char*) = nullptr;
-  FILE* (*popen)(const char*, const char*) = nullptr;
   int (*wordexp)(const char*, wordexp_t*, int) = nullptr;
 
   void find() {
@@ -61,8 +59,6 @@ struct Real {
     find_one(fexecve, "fexecve");
     find_one(posix_spawn, "posix_spawn");
     find_one(posix_spawnp, "posix_spawnp");
-    find_one(system, "system");
-    find_one(popen, "popen");
     find_one(wordexp, "wordexp");
   }
 
@@ -76,7 +72,7 @@ struct Real {
 constinit Real real_functions;
 
 // Initialisers of other libraries may start programs before the shim's own has run.
-const Real& real() {
+const Real& host_functions() {
   if (real_functions.execve == nullptr) real_functions.find();
   return real_functions;
 }
@@ -255,13 +251,13 @@ class Start {
 };
 
 int execute(const char* path, Arguments arguments, Arguments variables) {
-  if (!are_texts(path, arguments, variables)) return real().execve(path, arguments, variables);
+  if (!are_texts(path, arguments, variables)) return host_functions().execve(path, arguments, variables);
   StartNote note(path);
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
   const Replacement replacement(note.is_followed(environment));
-  return real().execve(path, arguments, environment.get());
+  return host_functions().execve(path, arguments, environment.get());
 }
 
 int execute_searched(const char* file, Arguments arguments, Arguments variables) {
@@ -270,7 +266,7 @@ int execute_searched(const char* file, Arguments arguments, Arguments variables)
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
   const Replacement replacement(note.is_followed(environment));
-  return real().execvpe(file, arguments, environment.get());
+  return host_functions().execvpe(file, arguments, environment.get());
 }
 
 // The file that a descriptor stands for.
@@ -285,14 +281,15 @@ bool find_path(Path& path, int descriptor) {
 }
 
 int execute_descriptor(int descriptor, Arguments arguments, Arguments variables) {
-  if (!are_texts(nullptr, arguments, variables)) return real().fexecve(descriptor, arguments, variables);
+  if (!are_texts(nullptr, arguments, variables))
+    return host_functions().fexecve(descriptor, arguments, variables);
   Path path;
   StartNote note(find_path(path, descriptor) ? path.data() : nullptr);
   const Start start;
   const RunEnvironment environment(variables);
   note.record(environment, arguments);
   const Replacement replacement(note.is_followed(environment));
-  return real().fexecve(descriptor, arguments, environment.get());
+  return host_functions().fexecve(descriptor, arguments, environment.get());
 }
 
 int execute_at(int folder, const char* name, Arguments arguments, Arguments variables, int flags) {
@@ -396,13 +393,14 @@ APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spaw
                               const posix_spawnattr_t* attributes, char* const* arguments,
                               char* const* variables) {
   if (!are_texts(path, arguments, variables))
-    return real().posix_spawn(process, path, actions, attributes, arguments, variables);
+    return host_functions().posix_spawn(process, path, actions, attributes, arguments, variables);
   StartNote note(path);
   const Start start;
   const RunEnvironment environment(variables);
   pid_t child = 0;
   NewProcess fresh(note.is_followed(environment));
-  const int result = real().posix_spawn(&child, path, actions, attributes, arguments, environment.get());
+  const int result =
+      host_functions().posix_spawn(&child, path, actions, attributes, arguments, environment.get());
   if (result == 0) fresh.note(child);
   if (result == 0 && process != nullptr) *process = child;
   return note.keep(result, child, environment, arguments);
@@ -416,7 +414,8 @@ APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spa
   const RunEnvironment environment(variables);
   pid_t child = 0;
   NewProcess fresh(note.is_followed(environment));
-  const int result = real().posix_spawnp(&child, file, actions, attributes, arguments, environment.get());
+  const int result =
+      host_functions().posix_spawnp(&child, file, actions, attributes, arguments, environment.get());
   if (result == 0) fresh.note(child);
   if (result == 0 && process != nullptr) *process = child;
   return note.keep(result, child, environment, arguments);
@@ -425,20 +424,22 @@ APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spa
 APENET_EXPORT int wordexp(const char* words, wordexp_t* result, int flags) {
   const Start start;
   const OwnRunEnvironment environment;
-  return real().wordexp(words, result, flags);
+  return host_functions().wordexp(words, result, flags);
 }
 
 int host_system(const char* command) {
+  static const auto real = next<int (*)(const char*)>("system");
   const Start start;
   const OwnRunEnvironment environment;
   const HostPace pace(pacing_client());
-  return real().system(command);
+  return real(command);
 }
 
 FILE* host_popen(const char* command, const char* mode) {
+  static const auto real = next<FILE* (*)(const char*, const char*)>("popen");
   const Start start;
   const OwnRunEnvironment environment;
-  return real().popen(command, mode);
+  return real(command, mode);
 }
 
 // As the C library's syscall(), of SYS_execve, SYS_execveat, SYS_exit and SYS_exit_group (system_calls.cpp).

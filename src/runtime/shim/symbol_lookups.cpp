@@ -3,9 +3,9 @@
 // and the MPI_Init of a library that was opened by dlopen() would begin a world of its own.
 //
 // A lookup without a library (RTLD_DEFAULT, RTLD_NEXT) depends on the object that calls dlsym(), so the C
-// library must return to it. The former finds the shim's functions anyway. The latter is for libraries that
-// have a function of this name themselves; but a thread that one of them starts for itself (jemalloc) must
-// have its place in the order.
+// library must return to it (caller_stubs.cpp). The former finds the shim's functions anyway. The latter is
+// for libraries that have a function of this name themselves; but a thread that one of them starts for itself
+// (jemalloc) must have its place in the order.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -89,105 +89,3 @@ __attribute__((visibility("hidden"), used, no_sanitize("thread"))) void* apenet_
 #endif
 }
 }
-
-#if defined(__x86_64__)
-__asm__(R"(
-    .text
-    .globl  dlsym
-    .type   dlsym, @function
-dlsym:
-    .cfi_startproc
-    endbr64
-    leaq    1(%rdi), %rax
-    cmpq    $1, %rax
-    ja      apenet_look_up
-    je      2f
-    movq    (%rsp), %rdx
-    pushq   %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rsi
-    .cfi_adjust_cfa_offset 8
-    subq    $8, %rsp
-    .cfi_adjust_cfa_offset 8
-    call    apenet_next_of_shim
-    addq    $8, %rsp
-    .cfi_adjust_cfa_offset -8
-    popq    %rsi
-    .cfi_adjust_cfa_offset -8
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
-    testq   %rax, %rax
-    je      2f
-    ret
-2:  movq    apenet_host_dlsym(%rip), %rax
-    testq   %rax, %rax
-    je      1f
-    jmp     *%rax
-1:  pushq   %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rsi
-    .cfi_adjust_cfa_offset 8
-    subq    $8, %rsp
-    .cfi_adjust_cfa_offset 8
-    call    apenet_find_dlsym
-    addq    $8, %rsp
-    .cfi_adjust_cfa_offset -8
-    popq    %rsi
-    .cfi_adjust_cfa_offset -8
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
-    jmp     *apenet_host_dlsym(%rip)
-    .cfi_endproc
-    .size   dlsym, .-dlsym
-)");
-#elif defined(__aarch64__)
-__asm__(R"(
-    .text
-    .globl  dlsym
-    .type   dlsym, %function
-dlsym:
-    .cfi_startproc
-    hint    #34
-    add     x16, x0, #1
-    cmp     x16, #1
-    b.hi    2f
-    b.eq    3f
-    mov     x2, x30
-    stp     x29, x30, [sp, #-32]!
-    .cfi_adjust_cfa_offset 32
-    .cfi_rel_offset x29, 0
-    .cfi_rel_offset x30, 8
-    stp     x0, x1, [sp, #16]
-    bl      apenet_next_of_shim
-    mov     x16, x0
-    ldp     x0, x1, [sp, #16]
-    ldp     x29, x30, [sp], #32
-    .cfi_adjust_cfa_offset -32
-    .cfi_restore x29
-    .cfi_restore x30
-    cbz     x16, 3f
-    mov     x0, x16
-    ret
-3:  adrp    x16, apenet_host_dlsym
-    ldr     x16, [x16, #:lo12:apenet_host_dlsym]
-    cbz     x16, 1f
-    br      x16
-1:  stp     x29, x30, [sp, #-32]!
-    .cfi_adjust_cfa_offset 32
-    .cfi_rel_offset x29, 0
-    .cfi_rel_offset x30, 8
-    stp     x0, x1, [sp, #16]
-    bl      apenet_find_dlsym
-    ldp     x0, x1, [sp, #16]
-    ldp     x29, x30, [sp], #32
-    .cfi_adjust_cfa_offset -32
-    .cfi_restore x29
-    .cfi_restore x30
-    adrp    x16, apenet_host_dlsym
-    ldr     x16, [x16, #:lo12:apenet_host_dlsym]
-    br      x16
-2:  b       apenet_look_up
-    .cfi_endproc
-    .size   dlsym, .-dlsym
-)");
-#endif

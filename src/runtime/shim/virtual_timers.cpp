@@ -141,7 +141,7 @@ void VirtualTimers::adopt(ipc::Client& client) {
 }
 
 template <typename Is>
-VirtualTimer* VirtualTimers::find_if(Is is) {
+VirtualTimer* VirtualTimers::find_where(Is is) {
   const Guard guard(*this);
   const auto end = timers_.begin() + static_cast<std::ptrdiff_t>(used_);
   const auto found = std::find_if(timers_.begin() + itimers, end, is);
@@ -149,13 +149,13 @@ VirtualTimer* VirtualTimers::find_if(Is is) {
 }
 
 VirtualTimer* VirtualTimers::find(timer_t id) {
-  return find_if([id](const VirtualTimer& timer) {
+  return find_where([id](const VirtualTimer& timer) {
     return timer.kind != TimerKind::none && timer.kind != TimerKind::file && timer.id == id;
   });
 }
 
 VirtualTimer* VirtualTimers::find_file(int file) {
-  return find_if(
+  return find_where(
       [file](const VirtualTimer& timer) { return timer.kind == TimerKind::file && timer.host == file; });
 }
 
