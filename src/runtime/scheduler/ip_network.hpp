@@ -102,8 +102,9 @@ class IpNetwork final : private EventHandler {
     std::uint32_t rank = 0;
     ipc::Request request;
     ipc::SocketCall call;
-    std::int64_t moved_bytes = 0;  // by a send or receive in parts
-    std::vector<std::byte> data;   // what a send has left
+    std::int64_t moved_bytes = 0;   // by a send or receive in parts
+    std::int64_t least_bytes = -1;  // that end a receive from a stream; -1: it has not begun
+    std::vector<std::byte> data;    // what a send has left
     std::vector<ipc::SocketPoll> polled;
     bool has_begun = false;  // connect
   };
@@ -135,7 +136,6 @@ class IpNetwork final : private EventHandler {
   bool execute_transfer(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   bool send(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   bool receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
-  // That end a receive from a stream.
   [[nodiscard]] static std::int64_t bytes_waited_for(const Call& call, ip::Sockets& sockets);
   bool poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   // The stack may have changed: sends its packets, answers calls, and asks when it is due.
