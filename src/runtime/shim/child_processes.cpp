@@ -24,6 +24,7 @@
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/direct_calls.hpp"
+#include "runtime/shim/family.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/own_files.hpp"
@@ -77,7 +78,8 @@ bool has_signal(std::string_view status, std::string_view set, int signal) {
   return (signals >> static_cast<unsigned>(signal - 1) & 1U) != 0;
 }
 
-// Whether the process handles, ignores or blocks the signal. It may do none of this with two.
+// Whether the process handles, ignores or blocks the signal, or is in a group that it cannot stop. None of
+// this is so of two signals.
 bool deals_with(pid_t process, int signal) {
   if (signal == SIGKILL || signal == SIGSTOP) return false;
   ProcessPath path;
@@ -88,7 +90,8 @@ bool deals_with(pid_t process, int signal) {
   if (file >= 0) host_call(SYS_close, file, 0);
   const std::string_view status(text.data(), static_cast<std::size_t>(std::max(bytes, 0)));
   return has_signal(status, "SigBlk:\t", signal) || has_signal(status, "SigIgn:\t", signal) ||
-         has_signal(status, "SigCgt:\t", signal);
+         has_signal(status, "SigCgt:\t", signal) ||
+         (effect_of(signal) == SignalEffect::stops && is_group_orphaned(process));
 }
 
 // Whether kill(to) sends to the process.
