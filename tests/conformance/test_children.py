@@ -1,5 +1,6 @@
 """Processes that a rank starts act in its order: their clocks and sleeps are virtual, and their end has a time."""
 
+import errno
 import json
 import os
 import re
@@ -368,3 +369,10 @@ def test_a_tracer_as_a_child_is_left_to_the_host(apenet, tmp_path, tool):
 def test_processes_that_share_a_timers_descriptor_each_read_an_end(apenet, build):
     done = apenet("run", "-n", "1", "--", build(PROGRAMS / "shared_timer_file.c"))
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["child 1", "parent 1"]), done.stderr
+
+
+def test_a_wait_that_the_kernel_refuses_returns_at_once(apenet, build):
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "refused_waits.c"))
+    calls = ["waitpid", "wait3", "wait4", "waitid", "waitid for nothing"]
+    refused = [f"{call} {errno.EINVAL} at 0.000 s" for call in calls]
+    assert (done.returncode, done.stdout.splitlines()) == (0, [*refused, "waitpid 0 at 0.200 s"]), done.stderr

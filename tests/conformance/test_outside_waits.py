@@ -68,9 +68,37 @@ def test_a_check_for_a_file_between_two_steps_of_work_takes_no_real_time(apenet,
     assert SLEPT not in done.stderr
 
 
+@pytest.mark.parametrize("check", ["chmod", "freopen", "bind", "dlopen"])
+def test_a_rank_finds_what_a_process_changes_by_a_call_that_fails_until_then(apenet, build, tmp_path, check):
+    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "checks_outside.c"), tmp_path, check)
+    assert (done.returncode, done.stdout) == (0, "1 things\n"), done.stderr
+    assert SLEPT in done.stderr
+
+
+@pytest.mark.parametrize("call", ["getpgid", "getsid", "getpriority", "sched_getscheduler", "sched_getparam"])
+def test_a_rank_finds_that_a_process_has_ended_by_a_call_that_fails_then(apenet, build, tmp_path, call):
+    process = subprocess.Popen(["sleep", "100"])
+
+    def ends_it():
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.kill()
+        process.wait()
+
+    ending = threading.Thread(target=ends_it)
+    ending.start()
+    program = build(OUTSIDE / "ends_outside.c")
+    done = apenet("run", "-n", "1", "--", program, call, process.pid, tmp_path / "begun")
+    (tmp_path / "begun").touch()
+    ending.join()
+    assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
+    assert SLEPT in done.stderr
+
+
 def test_a_rank_finds_what_a_process_makes_by_any_call_that_checks_for_it(apenet, build, tmp_path):
-    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "checks_outside.c"), tmp_path)
-    assert (done.returncode, done.stdout) == (0, "29 things\n"), done.stderr
+    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "checks_outside.c"), tmp_path, "all")
+    assert (done.returncode, done.stdout) == (0, "33 things\n"), done.stderr
     assert SLEPT in done.stderr
 
 

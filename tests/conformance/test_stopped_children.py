@@ -59,3 +59,21 @@ def test_a_timer_of_a_stopped_process_is_heard_once_when_it_goes_on(apenet, buil
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["10.0 1", "20.0 1", f"55.0 {ends}", "60.0 1", "70.0 1"]
     assert "warning" not in done.stderr
+
+
+def test_signals_of_the_terminal_do_not_stop_an_orphaned_group(apenet, build):
+    """The run waited two seconds of the host's time for each, and said after ten that the rank is busy."""
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "orphaned_group.c"))
+    assert (done.returncode, done.stdout) == (0, "3 at 0.200 s\n"), done.stderr
+    assert "busy in the host" not in done.stderr
+
+
+def test_a_parent_that_stops_its_own_child_hears_of_it_at_once(apenet, build):
+    """Its calls of kill() last until the host has sent SIGCHLD."""
+    done = apenet("run", "-n", "1", "--", build(PROGRAMS / "stops_own_child.c"))
+    codes = {"stopped": 5, "goes on": 6, "exits": 1}
+    told = [("stopped", 10), ("goes on", 20), ("exits", 50), ("stopped", 10)]
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        [f"{codes[what]} at {at_ms}.0" for what, at_ms in told],
+    ), done.stderr

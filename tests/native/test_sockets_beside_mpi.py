@@ -87,14 +87,3 @@ def test_threads_beside_open_mpi_over_sockets_do_not_hold_it_up(apenet, tmp_path
     assert done.returncode == 0, done.stderr
     assert float(re.search("barriers took (.*) us", done.stdout)[1]) < 1000
     assert "only poll" not in done.stderr
-
-
-@needs_stack
-def test_a_deadlock_of_open_mpi_over_sockets_is_found(apenet, tmp_path):
-    program = tmp_path / "failing_runs"
-    source = PROGRAMS.parents[1] / "conformance" / "failing_runs" / "failing_runs.c"
-    subprocess.run([OPENMPI_MPICC, "-w", "-O2", source, "-o", program], check=True)
-    command = ["run", "--ip", "-n", "4", "-m", "ape16", "--mpi", "openmpi", "--", program, "deadlock"]
-    done = apenet(*command, env={**os.environ, "OMPI_MCA_btl": "tcp,self"})
-    assert done.returncode == 1
-    assert "deadlock: every process waits and the network is empty" in done.stderr

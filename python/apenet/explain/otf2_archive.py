@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from apenet.base.errors import InputError, NotWrittenError
+from apenet.base.otf2_library import otf2_library, said_by_otf2
 from apenet.explain.folder import RunFolder
 from apenet.explain.timed import CALC, SEND, Timed, operations_of, timed
 
@@ -41,10 +42,7 @@ def write_otf2(run: RunFolder, folder: Path) -> Path:
         raise InputError("otf2", folder, "a run with its recording: apenet run --report or --record")
     if folder.exists() or folder.is_symlink():
         raise InputError("otf2", folder, "a folder that does not exist yet")
-    try:
-        otf2 = import_module("otf2")
-    except ImportError as error:
-        raise InputError("otf2", folder, "an installed otf2: pip install otf2") from error
+    otf2 = otf2_library("otf2", folder)
     replay = timed(run.request, run.schedule, operations_of(run.schedule))
     try:
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -52,11 +50,13 @@ def write_otf2(run: RunFolder, folder: Path) -> Path:
         raise InputError("otf2", folder, f"a folder that can be written ({error.strerror})") from error
     try:
         made = beside / "archive"
-        with otf2.writer.open(str(made), archive_name=ANCHOR, timer_resolution=_PS_PER_S) as archive:
-            _Writer(otf2, archive, run).write(replay)
-        made.rename(folder)
-    except (OSError, import_module("_otf2").Error) as error:
-        raise NotWrittenError("otf2", folder, str(error)) from error
+        with said_by_otf2() as said:
+            try:
+                with otf2.writer.open(str(made), archive_name=ANCHOR, timer_resolution=_PS_PER_S) as archive:
+                    _Writer(otf2, archive, run).write(replay)
+                made.rename(folder)
+            except (OSError, import_module("_otf2").Error) as error:
+                raise NotWrittenError("otf2", folder, said[0] if said else str(error)) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return folder / f"{ANCHOR}.otf2"

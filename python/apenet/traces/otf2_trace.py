@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from apenet.base.errors import InputError
 from apenet.base.infiles import printable
+from apenet.base.otf2_library import otf2_library, said_by_otf2
 from apenet.traces.collectives import Collective, Operation, assumed_messages
 from apenet.traces.schedule import Chain, RankOperations
 from apenet.traces.schedule import message as operation_of
@@ -124,17 +124,17 @@ class Otf2Trace:
         """Collective operations by name."""
         self._tags: dict[tuple[Any, object], int] = {}
         self._events = 0
-        try:
-            otf2 = import_module("otf2")
-        except ImportError as error:
-            raise InputError("trace", self._name, "an installed otf2: pip install otf2") from error
-        try:
-            with otf2.reader.open(str(anchor)) as trace:
-                self._read(trace)
-        except InputError:
-            raise
-        except Exception as error:  # the library raises many types where a file surprises it
-            raise InputError("trace", self._name, f"an OTF2 trace that can be read ({error})") from error
+        otf2 = otf2_library("trace", self._name)
+        with said_by_otf2() as said:
+            try:
+                with otf2.reader.open(str(anchor)) as trace:
+                    self._read(trace)
+            except InputError:
+                raise
+            except Exception as error:  # the library raises many types where a file surprises it
+                raise self._unreadable(said[0] if said else str(error)) from error
+        if said:
+            raise self._unreadable(said[0])
         self._find_instances()
 
     @property
@@ -152,6 +152,9 @@ class Otf2Trace:
 
     def _refused(self, expected: str) -> InputError:
         return InputError("trace", self._name, expected)
+
+    def _unreadable(self, why: str) -> InputError:
+        return self._refused(f"an OTF2 trace that can be read ({why})")
 
     def _read(self, trace: Any) -> None:  # noqa: ANN401 (otf2 has no types)
         definitions = trace.definitions

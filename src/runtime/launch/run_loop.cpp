@@ -312,7 +312,7 @@ void RunLoop::on_idle() {
 
 std::string RunLoop::describe_waiting() {
   const std::vector<int> processes = process_ids_.all_running();
-  return apenet::describe_waiting(view_.ranks, shared_, memory_,
+  return apenet::describe_waiting(view_.ranks, view_.delivery, shared_, memory_,
                                   [&](std::uint32_t rank, std::uint64_t caller, std::uint64_t frame) {
                                     return place_of_call(processes[rank], caller, frame, lines_);
                                   });

@@ -136,6 +136,9 @@ std::string Report::call_text(std::uint32_t rank, const CallSnapshot& call) cons
 std::string Report::provider_text(std::uint32_t rank) const {
   const ipc::WaitNote& note = ranks_[rank].provider;
   std::string text;
+  for (const std::string& wait : ranks_[rank].socket_waits)
+    text += (text.empty() ? "" : "; another thread: ") + wait;
+  if (!text.empty()) return text;
   if (note.call[0] != '\0') return std::string("waits in ") + note.call;
   if (note.receives > 0) {
     text = "waits for a message from " +

@@ -85,6 +85,10 @@ class Delivery final : public CompletionSink {
   void finish_ip() {
     if (ip_) ip_->finish();
   }
+  // As IpNetwork::waits_of().
+  [[nodiscard]] std::vector<std::string> socket_waits(std::uint32_t rank) const {
+    return ip_ ? ip_->waits_of(rank) : std::vector<std::string>();
+  }
   // Call when the rank takes part no longer.
   void end_sockets(std::uint32_t rank) {
     if (ip_) ip_->end(rank, ranks_[rank].clock_ps);

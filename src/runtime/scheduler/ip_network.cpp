@@ -299,7 +299,7 @@ bool IpNetwork::send(Call& call, ip::Sockets& sockets, bool is_last, ipc::Socket
   }
 }
 
-// Linux, sock_rcvlowat().
+// Linux, sock_rcvlowat(), which it asks when the call begins.
 std::int64_t IpNetwork::bytes_waited_for(const Call& call, ip::Sockets& sockets) {
   if ((call.call.flags & ipc::takes_all) != 0) return call.request.bytes;
   return std::min(call.request.bytes, sockets.get(call.call.socket, ip::SocketOption::receive_low));
@@ -311,7 +311,8 @@ bool IpNetwork::receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::Soc
   const bool is_stream =
       sockets.get(socket, ip::SocketOption::type) == static_cast<std::int64_t>(ip::SocketType::stream);
   const bool peeks = (call.call.flags & ipc::only_peeks) != 0;
-  const std::int64_t target = is_stream ? bytes_waited_for(call, sockets) : 0;
+  if (call.least_bytes < 0) call.least_bytes = is_stream ? bytes_waited_for(call, sockets) : 0;
+  const std::int64_t target = call.least_bytes;
   const bool discards = is_stream && (call.call.flags & ipc::only_counts) != 0;
   ip::ReceiveMode mode{.only_peeks = peeks || is_stream, .may_wait = (call.call.flags & ipc::no_wait) == 0};
   for (;;) {

@@ -81,6 +81,9 @@ class IpNetwork final : private EventHandler {
     if (capture_) capture_->finish();
   }
   [[nodiscard]] std::size_t calls_in_progress() const { return calls_.size(); }
+  // A text for each call in which the rank waits: "recv on 10.0.0.1:5000, connected to 10.0.0.2:32768
+  // (rank 1)".
+  [[nodiscard]] std::vector<std::string> waits_of(std::uint32_t rank) const;
 
  private:
   static constexpr std::uint32_t first_address = 0x0a000001;  // 10.0.0.1
@@ -99,8 +102,9 @@ class IpNetwork final : private EventHandler {
     std::uint32_t rank = 0;
     ipc::Request request;
     ipc::SocketCall call;
-    std::int64_t moved_bytes = 0;  // by a send or receive in parts
-    std::vector<std::byte> data;   // what a send has left
+    std::int64_t moved_bytes = 0;   // by a send or receive in parts
+    std::int64_t least_bytes = -1;  // that end a receive from a stream; -1: it has not begun
+    std::vector<std::byte> data;    // what a send has left
     std::vector<ipc::SocketPoll> polled;
     bool has_begun = false;  // connect
   };
@@ -116,6 +120,10 @@ class IpNetwork final : private EventHandler {
     std::map<ip::Sockets::Number, std::uint32_t> owner;  // rank that has the socket
   };
 
+  [[nodiscard]] std::string wait_text(const Node& node, const Call& call) const;
+  [[nodiscard]] std::string socket_text(const Node& node, ip::Sockets::Number socket) const;
+  // The rank that has the other end, in brackets; empty if it is not known.
+  [[nodiscard]] std::string owner_text(const Node& node, ip::Endpoint local, ip::Endpoint remote) const;
   void handle_event(const Event& event) override;
   void begin(std::uint64_t id);
   void cancel(const Call& asks);
@@ -128,7 +136,6 @@ class IpNetwork final : private EventHandler {
   bool execute_transfer(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   bool send(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   bool receive(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
-  // That end a receive from a stream.
   [[nodiscard]] static std::int64_t bytes_waited_for(const Call& call, ip::Sockets& sockets);
   bool poll(Call& call, ip::Sockets& sockets, bool is_last, ipc::SocketAnswer& answer);
   // The stack may have changed: sends its packets, answers calls, and asks when it is due.

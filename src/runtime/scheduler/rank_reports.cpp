@@ -29,8 +29,8 @@ RankSnapshot::State reported_state(RankState state) {
 
 }  // namespace
 
-std::string describe_waiting(const RankTable& ranks, SharedMemory& shared, ProcessMemory& memory,
-                             const PlaceOfCall& place_of) {
+std::string describe_waiting(const RankTable& ranks, const Delivery& delivery, SharedMemory& shared,
+                             ProcessMemory& memory, const PlaceOfCall& place_of) {
   std::vector<RankSnapshot> all;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const auto read = [&memory, rank](std::uint64_t address, std::span<std::byte> to) {
@@ -39,6 +39,7 @@ std::string describe_waiting(const RankTable& ranks, SharedMemory& shared, Proce
     RankSnapshot snapshot = read_snapshot(shared.notes(rank), shared.block(rank).note, ranks.size(), read);
     snapshot.state = reported_state(ranks[rank].state);
     if (snapshot.state != RankSnapshot::State::finished) {
+      snapshot.socket_waits = delivery.socket_waits(rank);
       for (CallSnapshot& call : snapshot.calls)
         call.place = call.caller == 0 ? "" : place_of(rank, call.caller, call.frame);
       all.push_back(std::move(snapshot));

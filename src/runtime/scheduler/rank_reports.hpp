@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/scheduler/delivery.hpp"
 #include "runtime/scheduler/left_behind.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_table.hpp"
@@ -18,8 +19,9 @@ using PlaceOfCall = std::function<std::string(std::uint32_t rank, std::uint64_t 
 
 // What the ranks wait for and why none can continue; see deadlock_report.hpp. Requires that all wait, or that
 // those that run are blocked in the host.
-[[nodiscard]] std::string describe_waiting(const RankTable& ranks, SharedMemory& shared,
-                                           ProcessMemory& memory, const PlaceOfCall& place_of);
+[[nodiscard]] std::string describe_waiting(const RankTable& ranks, const Delivery& delivery,
+                                           SharedMemory& shared, ProcessMemory& memory,
+                                           const PlaceOfCall& place_of);
 
 // What ranks that have finalised MPI left behind: windows, messages that nobody has received. Lines for the
 // report. untaken: messages that the ranks have not taken when they left.

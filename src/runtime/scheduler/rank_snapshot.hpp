@@ -84,6 +84,7 @@ struct RankSnapshot {
   std::optional<OperationSnapshot> left_send;
   FinaliseSnapshot finalise;
   ipc::WaitNote provider;
+  std::vector<std::string> socket_waits;  // see IpNetwork::waits_of()
 };
 
 // Copies memory of the rank's process. Returns false if the address is not mapped.

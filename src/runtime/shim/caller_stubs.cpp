@@ -1,23 +1,11 @@
 // dlopen(), dlmopen() and dlsym(). The C library finds out who calls them, so its functions must return to
 // that caller: each of these does its own part and then jumps to the C library's.
 //
-// dlopen() and dlmopen() note that there may be new direct code (direct_calls.hpp). Without RTLD_DEEPBIND:
-// with it, the library and those that it needs would use the C library's clocks, and MPI's functions, past
-// the shim. dlsym() asks symbol_lookups.cpp.
-#include "runtime/shim/real.hpp"
-
-// apenet_host_NAME is the C library's function, nullptr until apenet_find_NAME() has found it. That of
-// dlsym() is in real.cpp.
-extern "C" {
-__attribute__((visibility("hidden"))) void* apenet_host_dlopen = nullptr;
-__attribute__((visibility("hidden"))) void* apenet_host_dlmopen = nullptr;
-__attribute__((visibility("hidden"), used)) void apenet_find_dlopen() {
-  apenet_host_dlopen = apenet::shim::next_symbol("dlopen");
-}
-__attribute__((visibility("hidden"), used)) void apenet_find_dlmopen() {
-  apenet_host_dlmopen = apenet::shim::next_symbol("dlmopen");
-}
-}
+// dlopen() and dlmopen() note that there may be new direct code (direct_calls.hpp), and what
+// library_loads.cpp does, which returns the C library's function. Without RTLD_DEEPBIND: with it, the library
+// and those that it needs would use the C library's clocks, and MPI's functions, past the shim. dlsym() asks
+// symbol_lookups.cpp. The C library's is apenet_host_dlsym, nullptr until apenet_find_dlsym() has found it
+// (real.cpp).
 
 // keep_and_call: calls a function that leaves the first three arguments as they are. Its result is in rax or
 // x16.
@@ -48,34 +36,30 @@ __asm__(R"(
     endbr64
     .endm
 
-    .macro  end_in_c_library name
-    movq    apenet_host_\name(%rip), %rax
-    testq   %rax, %rax
-    je      1f
-    jmp     *%rax
-1:  keep_and_call apenet_find_\name
-    jmp     *apenet_host_\name(%rip)
+    .macro  end name
     .cfi_endproc
     .size   \name, .-\name
     .endm
 
-    .macro  note_loading
+    .macro  note_loading_and_load name
     movq    apenet_has_loaded@gottpoff(%rip), %rax
     movb    $1, %fs:(%rax)
+    keep_and_call apenet_begin_\name
+    jmp     *%rax
     .endm
 
     begin   dlopen
     andl    $~8, %esi
-    note_loading
-    end_in_c_library dlopen
+    note_loading_and_load dlopen
+    end     dlopen
 
     begin   dlmopen
     andl    $~8, %edx
     testq   %rdi, %rdi
     je      2f
     movb    $1, apenet_has_namespaces(%rip)
-2:  note_loading
-    end_in_c_library dlmopen
+2:  note_loading_and_load dlmopen
+    end     dlmopen
 
     begin   dlsym
     leaq    1(%rdi), %rax
@@ -87,12 +71,18 @@ __asm__(R"(
     testq   %rax, %rax
     je      2f
     ret
-2:  end_in_c_library dlsym
+2:  movq    apenet_host_dlsym(%rip), %rax
+    testq   %rax, %rax
+    je      1f
+    jmp     *%rax
+1:  keep_and_call apenet_find_dlsym
+    jmp     *apenet_host_dlsym(%rip)
+    end     dlsym
 
     .purgem keep_and_call
     .purgem begin
-    .purgem end_in_c_library
-    .purgem note_loading
+    .purgem end
+    .purgem note_loading_and_load
 )");
 #elif defined(__aarch64__)
 __asm__(R"(
@@ -122,31 +112,25 @@ __asm__(R"(
     hint    #34
     .endm
 
-    .macro  end_in_c_library name
-    adrp    x16, apenet_host_\name
-    ldr     x16, [x16, #:lo12:apenet_host_\name]
-    cbz     x16, 1f
-    br      x16
-1:  keep_and_call apenet_find_\name
-    adrp    x16, apenet_host_\name
-    ldr     x16, [x16, #:lo12:apenet_host_\name]
-    br      x16
+    .macro  end name
     .cfi_endproc
     .size   \name, .-\name
     .endm
 
-    .macro  note_loading
+    .macro  note_loading_and_load name
     mrs     x16, tpidr_el0
     adrp    x17, :gottprel:apenet_has_loaded
     ldr     x17, [x17, #:gottprel_lo12:apenet_has_loaded]
     mov     w9, #1
     strb    w9, [x16, x17]
+    keep_and_call apenet_begin_\name
+    br      x16
     .endm
 
     begin   dlopen
     and     w1, w1, #~8
-    note_loading
-    end_in_c_library dlopen
+    note_loading_and_load dlopen
+    end     dlopen
 
     begin   dlmopen
     and     w2, w2, #~8
@@ -154,8 +138,8 @@ __asm__(R"(
     mov     w9, #1
     adrp    x16, apenet_has_namespaces
     strb    w9, [x16, #:lo12:apenet_has_namespaces]
-2:  note_loading
-    end_in_c_library dlmopen
+2:  note_loading_and_load dlmopen
+    end     dlmopen
 
     begin   dlsym
     add     x16, x0, #1
@@ -168,11 +152,19 @@ __asm__(R"(
     cbz     x16, 2f
     mov     x0, x16
     ret
-2:  end_in_c_library dlsym
+2:  adrp    x16, apenet_host_dlsym
+    ldr     x16, [x16, #:lo12:apenet_host_dlsym]
+    cbz     x16, 1f
+    br      x16
+1:  keep_and_call apenet_find_dlsym
+    adrp    x16, apenet_host_dlsym
+    ldr     x16, [x16, #:lo12:apenet_host_dlsym]
+    br      x16
+    end     dlsym
 
     .purgem keep_and_call
     .purgem begin
-    .purgem end_in_c_library
-    .purgem note_loading
+    .purgem end
+    .purgem note_loading_and_load
 )");
 #endif

@@ -20,10 +20,12 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
+#include "runtime/ipc/single_threaded.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/direct_calls.hpp"
+#include "runtime/shim/family.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/own_files.hpp"
@@ -77,7 +79,8 @@ bool has_signal(std::string_view status, std::string_view set, int signal) {
   return (signals >> static_cast<unsigned>(signal - 1) & 1U) != 0;
 }
 
-// Whether the process handles, ignores or blocks the signal. It may do none of this with two.
+// Whether the process handles, ignores or blocks the signal, or is in a group that it cannot stop. None of
+// this is so of two signals.
 bool deals_with(pid_t process, int signal) {
   if (signal == SIGKILL || signal == SIGSTOP) return false;
   ProcessPath path;
@@ -88,7 +91,8 @@ bool deals_with(pid_t process, int signal) {
   if (file >= 0) host_call(SYS_close, file, 0);
   const std::string_view status(text.data(), static_cast<std::size_t>(std::max(bytes, 0)));
   return has_signal(status, "SigBlk:\t", signal) || has_signal(status, "SigIgn:\t", signal) ||
-         has_signal(status, "SigCgt:\t", signal);
+         has_signal(status, "SigCgt:\t", signal) ||
+         (effect_of(signal) == SignalEffect::stops && is_group_orphaned(process));
 }
 
 // Whether kill(to) sends to the process.
@@ -108,12 +112,24 @@ bool is_stopped(pid_t process) {
 }
 
 // Waits in the host for what comes at once.
+constexpr int most_pauses = 10'000;
 template <typename HasCome>
-void await_soon(HasCome has_come) {
+void await_soon(HasCome has_come, int most = most_pauses) {
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
-  constexpr int most_pauses = 10'000;
   timespec* const left = nullptr;
-  for (int i = 0; i < most_pauses && !has_come(); ++i) host_call(SYS_nanosleep, &pause, left);
+  for (int i = 0; i < most && !has_come(); ++i) host_call(SYS_nanosleep, &pause, left);
+}
+
+// The host's mask of the thread, which is not the program's business.
+void change_host_mask(int how, const sigset_t* set, sigset_t* before) {
+  constexpr std::size_t bytes_of_set = 8;
+  host_call(SYS_rt_sigprocmask, how, set, reinterpret_cast<std::uint64_t>(before),
+            reinterpret_cast<const void*>(bytes_of_set));  // NOLINT(performance-no-int-to-ptr)
+}
+
+bool has_child_signal() {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && sigismember(&pending, SIGCHLD) == 1;
 }
 
 void note_signal_to(pid_t process, int signal, const OrderedThread& from) {
@@ -251,6 +267,13 @@ SignalAction::SignalAction(pid_t process, int signal) : own_(ordered_thread()), 
     if (is_for_first_thread()) thread_order().announce_signal(own_->process, signal, *own_);
   }
   const SignalEffect effect = effect_of(signal);
+  if (tells_own_process(signal)) {
+    sigset_t child_signal;
+    sigemptyset(&child_signal);
+    sigaddset(&child_signal, SIGCHLD);
+    holds_child_signal_ = true;
+    change_host_mask(SIG_BLOCK, &child_signal, &blocked_before_);
+  }
   if (stops_itself(process, signal)) {
     // The host would stop the others of its group with it, without a word to the order.
     for_each_sent_to(process, [&](pid_t one) {
@@ -287,7 +310,30 @@ SignalAction::~SignalAction() {
   });
   if (is_for_first_thread()) thread_order().announce_signal(own_->process, 0, *own_);
   thread_order().leave(*own_, !is_in_call());
+  if (holds_child_signal_) change_host_mask(SIG_SETMASK, &blocked_before_, nullptr);
   errno = error;
+}
+
+bool SignalAction::tells_own_process(int signal) const {
+  const SignalEffect effect = effect_of(signal);
+  if (effect != SignalEffect::stops && effect != SignalEffect::continues) return false;
+  struct sigaction handling {};
+  sigset_t blocked{};
+  sigaction(SIGCHLD, nullptr, &handling);
+  change_host_mask(SIG_BLOCK, nullptr, &blocked);
+  const bool waits = handling.sa_handler == SIG_DFL && sigismember(&blocked, SIGCHLD) == 1;
+  const bool is_handled = handling.sa_handler != SIG_DFL && handling.sa_handler != SIG_IGN;
+  if ((handling.sa_flags & SA_NOCLDSTOP) != 0 || (!waits && !is_handled)) return false;
+  bool tells = false;
+  for_each_sent_to(process_, [&](pid_t one) {
+    const auto number = static_cast<std::uint32_t>(one);
+    const OrderedThread* const entry = thread_order().find_process(number);
+    if (entry == nullptr || entry->parent != own_->process) return;
+    const bool is_stopped_now = thread_order().has_stopped(number);
+    tells = tells || (effect == SignalEffect::continues ? is_stopped_now
+                                                        : !is_stopped_now && !deals_with(one, signal));
+  });
+  return tells;
 }
 
 bool SignalAction::is_of_order(pid_t process) const {
@@ -298,6 +344,9 @@ void SignalAction::note_sent(pid_t process, int signal) const {
   if (own_ == nullptr || signal == 0) return;
   const int error = errno;
   for_each_sent_to(process, [&](pid_t one) { note_signal_to(one, signal, *own_); });
+  // Another thread may take it.
+  if (holds_child_signal_)
+    await_soon(has_child_signal, ipc::is_single_threaded() ? most_pauses : most_pauses / 100);
   if (is_for_first_thread()) thread_order().ask_process(own_->process, signal, *own_);
   errno = error;
 }

@@ -71,9 +71,13 @@ class SignalAction {
 
  private:
   [[nodiscard]] bool is_for_first_thread() const;
+  // Whether the host will tell this process of a child that the signal stops, or lets go on.
+  [[nodiscard]] bool tells_own_process(int signal) const;
 
   ipc::OrderedThread* own_;
   pid_t process_;
+  bool holds_child_signal_ = false;  // until the end of the action
+  sigset_t blocked_before_{};
 };
 
 // The C library's starts of a shell, for programs whose shells act in no order.

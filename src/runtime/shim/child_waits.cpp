@@ -31,6 +31,11 @@ using ipc::ThreadOrder;
 
 constexpr pid_t any_child = -1;
 
+// With others, the host refuses the wait at once.
+constexpr int flags_of_all =
+    WNOHANG | WUNTRACED | WCONTINUED | __WNOTHREAD | __WALL | static_cast<int>(__WCLONE);
+constexpr int flags_of_waitid = flags_of_all | WEXITED | WNOWAIT;
+
 void note_end_of_child(int flags) {
   if ((flags & WNOHANG) != 0) note_found(OutsideCause::child, 1);
   forget_check();  // it may have made what the rank checks next
@@ -181,7 +186,8 @@ pid_t wait_for_child(pid_t process, int* status, int flags, Real real) {
   const auto failure = [&] { return WIFEXITED(own_status) ? WEXITSTATUS(own_status) : 0; };
   ChildWait wait_of_loop(clock_client());
   pid_t child = 0;
-  if (const std::optional<pid_t> ordered = wait_in_order(process, flags, wait)) {
+  const bool is_refused = (flags & ~flags_of_all) != 0;
+  if (const auto ordered = is_refused ? std::nullopt : wait_in_order(process, flags, wait)) {
     child = *ordered;
     if (child > 0) forget_check();
     if (child > 0 && !WIFEXITED(own_status) && !WIFSIGNALED(own_status))
@@ -229,7 +235,7 @@ APENET_EXPORT pid_t wait(int* status) {
 APENET_EXPORT int waitid(idtype_t type, id_t process, siginfo_t* info, int flags) {
   static const auto real = next<int (*)(idtype_t, id_t, siginfo_t*, int)>("waitid");
   const bool is_one = type == P_PID || type == P_ALL;
-  if (is_one && (flags & WEXITED) != 0) {
+  if (is_one && (flags & WEXITED) != 0 && (flags & ~flags_of_waitid) == 0) {
     siginfo_t own{};
     const auto wait = [&](pid_t child, int how) {
       own.si_pid = 0;

@@ -22,6 +22,25 @@ using ipc::host_call;
 // Further descendants are not checked, and count as unknown.
 constexpr std::size_t most_members = 64;
 
+int number_in(std::string_view stat, int field) {
+  const std::string_view text = stat_field(stat, field);
+  return number_at<int>(text.data(), text.data() + text.size());
+}
+
+// What /proc says of the job control of a process; zeros: it is not there.
+struct JobPlace {
+  int parent = 0;
+  int group = 0;
+  int session = 0;
+};
+
+JobPlace job_place_of(int process) {
+  ProcessText buffer;
+  const std::string_view stat = read_of(process, process, "stat", buffer);
+  if (stat.empty() || stat_field(stat, 3) == "Z") return {};
+  return {.parent = number_in(stat, 4), .group = number_in(stat, 5), .session = number_in(stat, 6)};
+}
+
 // Calls visit(thread id) for each thread of the process.
 template <typename Visit>
 void for_threads(int process, Visit visit) {
@@ -107,8 +126,7 @@ bool read_process(int process, Activity& activity) {
   ProcessText buffer;
   const std::string_view stat = read_of(process, process, "stat", buffer);
   const char state = state_in(stat);
-  const std::string_view threads = stat_field(stat, 20);
-  if (number_at<int>(threads.data(), threads.data() + threads.size()) <= 1) {
+  if (number_in(stat, 20) <= 1) {
     if (state == 'Z' || state == 'X') return true;
     activity = std::max(activity, activity_of(process, process, state));
     return false;
@@ -142,6 +160,24 @@ bool has_children_outside() {
   for (std::size_t i = 0; i < members.count(); ++i)
     has = has || !thread_order().acts_in_order(static_cast<std::uint32_t>(members.at(i)));
   return has;
+}
+
+// Linux, will_become_orphaned_pgrp(): no member has a parent in another group of the same session.
+bool is_group_orphaned(int process) {
+  const int before = errno;
+  const JobPlace own = job_place_of(process);
+  bool has_parent = own.group == 0;
+  ProcessPath processes{};
+  std::snprintf(processes.data(), processes.size(), "/proc");
+  for_numbers(processes, [&](int other) {
+    if (has_parent) return;
+    const JobPlace member = job_place_of(other);
+    if (member.group != own.group || member.parent <= 1) return;
+    const JobPlace parent = job_place_of(member.parent);
+    has_parent = parent.group != own.group && parent.session == own.session;
+  });
+  errno = before;
+  return !has_parent;
 }
 
 // Those that act in the order of this process are not counted: it waits for them there.

@@ -31,4 +31,7 @@ struct Family {
 [[nodiscard]] bool has_children_outside();
 [[nodiscard]] Family read_family();
 
+// Whether the process's group is orphaned: SIGTSTP, SIGTTIN and SIGTTOU do not stop it.
+[[nodiscard]] bool is_group_orphaned(int process);
+
 }  // namespace apenet::shim

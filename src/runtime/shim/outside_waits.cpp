@@ -244,6 +244,10 @@ void forget_check() {
   outside_checks.subject = 0;
 }
 
+void drop_check() {
+  outside_checks.key = 0;
+}
+
 OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client), ps_(ps) {
   OutsideChecks& own = outside_checks;
   own.owed_ps = std::min(own.owed_ps, ipc::end_of_time_ps - ps) + ps;

@@ -60,6 +60,8 @@ void note_file_gone(int folder, const char* path);  // likewise: it was there
 void note_object_check(const char* name, bool is_found);
 // What the thread checks next may have been changed by the rank itself.
 void forget_check();
+// What the thread has checked last was there, and is no reason to wait.
+void drop_check();
 
 // Whether another process may have the semaphore. The mark is the C library's: the word after the value.
 [[nodiscard]] inline bool is_shared(const sem_t* semaphore) {

@@ -2,7 +2,9 @@
 // those to other processes of the host at once.
 #include "runtime/shim/sent_signals.hpp"
 
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +13,8 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/single_threaded.hpp"
@@ -128,17 +132,32 @@ APENET_EXPORT int kill(pid_t process, int signal) noexcept {
 }
 
 // Calls that fail once another process has ended.
-#define APENET_PROCESS_CHECK(name)                                                      \
-  APENET_EXPORT pid_t name(pid_t process) noexcept {                                    \
-    static const auto real = next<pid_t (*)(pid_t)>(#name);                             \
-    const pid_t result = real(process);                                                 \
-    const bool is_other = process > 1 && process != getpid() && result >= 0;            \
-    if (is_other && !thread_order().knows_process(static_cast<std::uint32_t>(process))) \
-      note_check(ipc::OutsideCause::process, static_cast<std::uint64_t>(process));      \
-    return result;                                                                      \
+void note_process_check(pid_t process, bool is_there) {
+  const bool is_other = process > 1 && process != getpid() && is_there;
+  if (is_other && !thread_order().knows_process(static_cast<std::uint32_t>(process)))
+    note_check(ipc::OutsideCause::process, static_cast<std::uint64_t>(process));
+}
+#define APENET_PROCESS_CHECK(result, name, parameters, arguments)                \
+  APENET_EXPORT result name parameters noexcept {                                \
+    static const auto real = next<std::add_pointer_t<result parameters>>(#name); \
+    const result done = real arguments;                                          \
+    note_process_check(process, done >= 0);                                      \
+    return done;                                                                 \
   }
-APENET_PROCESS_CHECK(getpgid)
-APENET_PROCESS_CHECK(getsid)
+APENET_PROCESS_CHECK(pid_t, getpgid, (pid_t process), (process))
+APENET_PROCESS_CHECK(pid_t, getsid, (pid_t process), (process))
+APENET_PROCESS_CHECK(int, sched_getscheduler, (pid_t process), (process))
+APENET_PROCESS_CHECK(int, sched_getparam, (pid_t process, sched_param* own), (process, own))
+// A priority may be negative, so errno tells of a failure.
+APENET_EXPORT int getpriority(__priority_which_t which, id_t process) noexcept {
+  static const auto real = next<int (*)(__priority_which_t, id_t)>("getpriority");
+  const int error = std::exchange(errno, 0);
+  const int priority = real(which, process);
+  const bool is_there = errno == 0;
+  if (which == PRIO_PROCESS) note_process_check(static_cast<pid_t>(process), is_there);
+  if (is_there) errno = error;
+  return priority;
+}
 
 APENET_EXPORT int killpg(pid_t group, int signal) noexcept {
   if (group >= 0) return kill(group == 0 ? 0 : -group, signal);

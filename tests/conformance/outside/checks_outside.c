@@ -1,8 +1,9 @@
 // A rank checks for what a process that is no child makes, sleeps, checks again, and gives up after a time
-// limit. Argument: a folder for files. Prints a line for each thing that it has not found, and the number of
-// things.
+// limit. Arguments: a folder for files, the name of a thing or "all". Prints a line for each thing that it
+// has not found, and the number of things.
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <ftw.h>
@@ -17,8 +18,10 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -26,6 +29,7 @@
 enum { thing_us = 20000, moment_us = 2000 };
 static const double limit_s = 10;  // virtual, and far more than any thing takes
 
+static const char* folder;
 static char path[400], other[420], inner[420], name[40];
 static int descriptor = -1;
 static FILE* stream;
@@ -182,6 +186,39 @@ static int is_in_file_system(void) {
   struct statvfs status;
   return statvfs(path, &status) == 0;
 }
+static int is_changed(void) {
+  return chmod(path, 0600) == 0;
+}
+static int is_reopened(void) {
+  stream = fopen("/dev/null", "r");
+  stream = freopen(path, "r", stream);
+  return stream != NULL;
+}
+static void make_address(void) {
+  const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "address"};
+  descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (chdir(folder) != 0 || bind(descriptor, (const struct sockaddr*)&address, sizeof address) != 0) exit(1);
+}
+static void free_address(void) {
+  unlink("address");
+}
+static int is_bound(void) {
+  const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "address"};
+  const int other_socket = socket(AF_UNIX, SOCK_STREAM, 0);
+  const int result = bind(other_socket, (const struct sockaddr*)&address, sizeof address);
+  close(other_socket);
+  if (result == 0) unlink("address");
+  return result == 0;
+}
+// A library that is loaded already, by another name.
+static void make_library(void) {
+  Dl_info info;
+  if (dladdr((void*)printf, &info) == 0 || symlink(info.dli_fname, path) != 0) _exit(1);
+}
+static int is_loaded(void) {
+  void* const library = dlopen(path, RTLD_NOW);
+  return library != NULL && dlclose(library) == 0;
+}
 static int queue;
 static void make_message_queue(void) {
   queue = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
@@ -278,6 +315,10 @@ static const struct thing {
     {"truncate", nothing, make_file, is_truncated},
     {"utimensat", nothing, make_file, is_stamped},
     {"statvfs", nothing, make_file, is_in_file_system},
+    {"chmod", nothing, make_file, is_changed},
+    {"freopen", nothing, make_file, is_reopened},
+    {"bind", make_address, free_address, is_bound},
+    {"dlopen", nothing, make_library, is_loaded},
     {"msgrcv", make_message_queue, send_message, has_message},
     {"reader of a fifo", make_fifo, read_fifo, has_reader},
     {"pread", open_file, append, has_byte},
@@ -296,15 +337,17 @@ static const struct thing {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
+  folder = argv[1];
   snprintf(path, sizeof path, "%s/thing", argv[1]);
   snprintf(other, sizeof other, "%s/other", argv[1]);
   snprintf(inner, sizeof inner, "%s/inner", path);
   snprintf(name, sizeof name, "/apenet-checks-%d", (int)getpid());
   key = 0x41500000 + getpid();
   int count = 0;
-  for (; count < (int)(sizeof things / sizeof *things); ++count) {
-    const struct thing* thing = &things[count];
+  for (const struct thing* thing = things; thing != things + sizeof things / sizeof *things; ++thing) {
+    if (strcmp(argv[2], "all") != 0 && strcmp(argv[2], thing->name) != 0) continue;
+    ++count;
     thing->begin();
     by_daemon(thing->work);
     const double end_s = MPI_Wtime() + limit_s;

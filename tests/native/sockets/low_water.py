@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import socket
+import threading
 import time
 
 PARTS = (10, 60, 200)
@@ -31,6 +32,14 @@ def in_set(connection):
     return len(events.poll())
 
 
+def lowered(connection):
+    """The wait keeps the mark that it has found."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 100)
+    mark = (socket.SOL_SOCKET, socket.SO_RCVLOWAT, 50)
+    threading.Timer(0.002, connection.setsockopt, mark).start()
+    return len(connection.recv(1000))
+
+
 WAITS = {
     "recv": lambda connection: len(connection.recv(100)),
     "of less": lambda connection: len(connection.recv(5)),
@@ -42,6 +51,7 @@ WAITS = {
     "limit": first,
     "poll": lambda connection: len(select.select([connection], [], [])[0]),
     "epoll": in_set,
+    "lowered": lowered,
     "to the end": lambda connection: len(connection.recv(1000, socket.MSG_PEEK)),
 }
 

@@ -295,6 +295,33 @@ def test_a_trace_without_mpi_or_with_damage_is_refused(tmp_path):
         replayed(tmp_path)
 
 
+BROKEN = "Invalid or inconsistent record data: "
+DAMAGED = {
+    "t.otf2": BROKEN + "Searching for string's terminating null byte failed!",
+    "t.def": "UnicodeDecodeError: ",
+    "t/0.evt": BROKEN + "Invalid size in compressed length byte",
+    "absent": "File or directory does not exist: POSIX: ",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_the_library_says_of_damage_is_in_the_error_alone(tmp_path, capfd, name):
+    with written(tmp_path, 2) as ranks:
+        for rank in range(2):
+            ranks.collective(rank, "barrier", 0, 0)
+    if name == "absent":
+        (tmp_path / "t" / "t" / "0.evt").unlink()
+    else:
+        file = tmp_path / "t" / name
+        whole = file.read_bytes()
+        half = len(whole) // 2
+        file.write_bytes(whole[:half] + bytes(one ^ 0x5A for one in whole[half:]))
+    with pytest.raises(apenet.InputError) as raised:
+        replayed(tmp_path)
+    assert raised.value.expected.startswith(f"an OTF2 trace that can be read ({DAMAGED[name]}")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_without_the_library_of_the_format_it_is_named(tmp_path, monkeypatch):
     with written(tmp_path, 2) as ranks:
         ranks.compute(0, 1)
@@ -302,7 +329,7 @@ def test_without_the_library_of_the_format_it_is_named(tmp_path, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr("apenet.traces.otf2_trace.import_module", missing)
+    monkeypatch.setattr("apenet.base.otf2_library.import_module", missing)
     with pytest.raises(apenet.InputError, match="pip install otf2"):
         replayed(tmp_path)
 
