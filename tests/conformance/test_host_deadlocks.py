@@ -268,3 +268,4 @@ def test_a_lock_that_a_wrapper_holds_is_held_for_ever(apenet, build, tmp_path, s
     assert done.returncode == 1
     assert HEADLINE in done.stderr
     assert f"waits for a lock on the file {tmp_path}/lock, which rank" in done.stderr
+    assert ": reads from its process manager, as MPI_Init does until all ranks have begun it" in done.stderr

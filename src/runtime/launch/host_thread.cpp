@@ -169,7 +169,7 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
     case ipc::old_call::open:
     case SYS_openat:
       return text_of(task_path(process_id, thread_id) + "/wchan") == "wait_for_partner" ? "a pipe or fifo"
-                                                                                           : "";
+                                                                                        : "";
     case ipc::old_call::poll:
     case SYS_ppoll:
       return call.arguments[1] == 1 && first_polled(process_id, call.arguments[0]) == STDIN_FILENO ? ""

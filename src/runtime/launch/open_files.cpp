@@ -107,6 +107,13 @@ std::string address_of(const std::string& text) {
   return address + ":" + port;
 }
 
+bool is_open_in(int process_id, const std::string& link) {
+  const std::vector<int> fds = open_descriptors(process_id);
+  return std::any_of(fds.begin(), fds.end(), [&](int fd) {
+    return descriptor_link(process_id, static_cast<std::uint64_t>(fd)) == link;
+  });
+}
+
 struct UnixQuestion {
   nlmsghdr header{};
   unix_diag_req request{};
@@ -316,12 +323,7 @@ std::string OpenFiles::holding_ranks(const std::string& link, int process_id) co
   std::size_t count = 0;
   for (std::size_t rank = 0; rank < rank_processes_.size(); ++rank) {
     const int other = rank_processes_[rank];
-    if (other == 0 || other == process_id) continue;
-    const std::vector<int> fds = open_descriptors(other);
-    const bool holds = std::any_of(fds.begin(), fds.end(), [&](int fd) {
-      return descriptor_link(other, static_cast<std::uint64_t>(fd)) == link;
-    });
-    if (!holds) continue;
+    if (other == 0 || other == process_id || !is_open_in(other, link)) continue;
     ranks += (count++ > 0 ? ", " : "") + std::to_string(rank);
   }
   if (count == 0) return {};
@@ -353,8 +355,12 @@ std::string OpenFiles::describe_socket(const std::string& link, int process_id) 
     if (!socket.path.empty()) return "the Unix socket " + socket.path;
     const std::uint32_t peer =
         unix_peer(static_cast<std::uint32_t>(std::strtoul(inode.c_str(), nullptr, 10)));
-    return "a Unix socket" +
-           (peer == 0 ? "" : holding_ranks("socket:[" + std::to_string(peer) + "]", process_id));
+    if (peer == 0) return "a Unix socket";
+    const std::string peer_link = "socket:[" + std::to_string(peer) + "]";
+    // The simulator is the ranks' process manager, and has no other socket to them.
+    if (is_open_in(getpid(), peer_link))
+      return "its process manager, as MPI_Init does until all ranks have begun it";
+    return "a Unix socket" + holding_ranks(peer_link, process_id);
   }
   return "a socket";
 }
