@@ -28,11 +28,11 @@ struct Owner {
 class Inbox;
 
 // How the payload of an eager message comes into the buffer of a receive. The payload of a rendezvous always
-// lands there.
+// goes there.
 enum class Landing : std::uint8_t {
-  copied,        // it lands in the library's memory, and the engine copies it
+  copied,        // it goes into the library's memory, and the engine copies it
   direct,        // the buffer is published to the card: copied only if the message came before the receive
-  copied_above,  // it lands in memory of the library above, which copies it and charges for that
+  copied_above,  // it goes into memory of the library above, which copies it and charges for that
 };
 
 // A receive that has been posted, until its completion. Matched once, except for a multi-receive, which stays

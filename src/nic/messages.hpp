@@ -107,7 +107,7 @@ class MessageTable {
 
   // Call each of these at the time at which the affected process can see it in its memory.
   void sent(MessageId id);
-  // Lands the payload and reports `arrived`, or `got` for a get, if requested. mailbox_packets: see
+  // Delivers the payload and reports `arrived`, or `got` for a get, if requested. mailbox_packets: see
   // Completion.
   void delivered(MessageId id, std::uint32_t mailbox_packets = 0);
   void remote_done(MessageId id);

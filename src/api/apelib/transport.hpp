@@ -23,7 +23,7 @@ enum class How : std::uint8_t {
   zero_copy,
   copied,
   // zero_copy, with memory that Transport::prepare() knows. The program has at most one such message under
-  // way for each receive, so that it needs no handshake: it lands in a spare buffer if the receive is late.
+  // way for each receive, so that it needs no handshake: it goes into a spare buffer if the receive is late.
   prepared,
 };
 

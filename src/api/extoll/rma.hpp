@@ -20,8 +20,9 @@ namespace apenet::extoll_api {
 // Every operation is a descriptor of the published format; post() checks it and makes the request. A
 // notification joins the queue when its event comes, and is charged when the program first sees it.
 //
-// Remote addresses are checked where the access lands: the request names the region by its number, which is
-// the key of the process's region table. What is refused there is reported to the origin by an error bit.
+// Remote addresses are checked where the access takes effect: the request names the region by its number,
+// which is the key of the process's region table. What is refused there is reported to the origin by an error
+// bit.
 class Rma {
  public:
   static constexpr std::uint32_t lock_count = 16384;

@@ -1,5 +1,5 @@
-// fi_mr_reg and its kin. Remote accesses are checked where they land: by the simulator for puts and gets, by
-// the provider for atomics.
+// fi_mr_reg and its kin. Remote accesses are checked where they take effect: by the simulator for puts and
+// gets, by the provider for atomics.
 #include <rdma/fi_errno.h>
 
 #include "api/gpu/apenet_gpu.h"

@@ -1,4 +1,4 @@
-// fi_write, fi_read and their kin. Keys and bounds are checked where the access lands.
+// fi_write, fi_read and their kin. Keys and bounds are checked where the access takes effect.
 #include <rdma/fi_errno.h>
 
 #include <algorithm>

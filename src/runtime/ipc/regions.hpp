@@ -1,5 +1,5 @@
 // Regions: the memory that a process has opened to others, by key. The process's provider writes the table;
-// the simulator reads it when a remote access lands.
+// the simulator reads it when a remote access takes effect.
 //
 // Owner: the process, while it runs. The simulator reads while the process waits. The content may be
 // arbitrary, so a search is bounded and works on copies.

@@ -116,7 +116,8 @@ void PendingRequests::spill(PendingRequest& pending, ProcessMemory& memory) {
     const std::optional<std::uint64_t> place = spilled_.keep(chunk);
     if (!place)
       throw RankError(pending.rank, "has put " + std::to_string(bytes) +
-                                        " bytes, which are held until they land, and " + SpillFile::folder() +
+                                        " bytes, which are held until they are delivered, and " +
+                                        SpillFile::folder() +
                                         " has no room for them: name another folder by TMPDIR");
     if (!pending.spilled_at) pending.spilled_at = place;
     pending.staged_bytes = done + chunk.size();
