@@ -62,6 +62,14 @@ def test_a_c_library_of_dlmopen_has_virtual_time(apenet, build):
 
 
 @needs_dispatch
+def test_processes_that_it_starts_are_named(apenet, build):
+    """They live in the host's time."""
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build(HERE / "namespace.c"), "system")
+    assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr
+    assert "rank 0: libc.so.6 starts processes by system calls of its own" in done.stderr
+
+
+@needs_dispatch
 def test_threads_of_clone_run_and_are_named(apenet, direct):
     done = apenet("run", "-n", "1", "--machine", "ape16", "--", direct, "threads")
     assert (done.returncode, done.stdout) == (0, "threads 2 0\n"), done.stderr

@@ -10,6 +10,7 @@ enum class UncaughtCall : std::uint32_t {
   all,         // the host has no syscall user dispatch, or refuses it
   clocks,      // the kernel's code for clocks in the process (vDSO) cannot be changed
   threads,     // the code has created a thread by clone()
+  processes,   // the code has started a process by fork(), vfork() or clone()
   rings,       // the program has asked for a ring of requests (io_uring), which is refused
   dispatch,    // the program uses syscall user dispatch itself, or has tried to
   namespaces,  // the loader does not show which libraries have come by dlmopen()

@@ -23,6 +23,8 @@ constexpr std::array<std::string_view, uncaught_kinds> reasons{
     "the process (mprotect of the vDSO): the clocks that it reads there are the host's",
     " starts threads by the system call clone: their clocks, sleeps and waits are the host's. Threads of "
     "pthread_create have virtual time",
+    " starts processes by system calls of its own: their clocks and sleeps are the host's, and a wait for "
+    "them takes no virtual time. Those of fork, posix_spawn and system of the program's C library have it",
     "io_uring_setup was refused (ENOSYS): requests in a ring have no virtual time. Expected a program that "
     "can do "
     "without, by poll, epoll or threads",
@@ -51,7 +53,8 @@ std::vector<std::string> direct_call_warnings(const RankTable& table) {
   std::vector<std::string> lines;
   for (const auto& [what, ranks] : ranks_of) {
     const auto& [kind, object] = what;
-    const bool may_repeat = kind == static_cast<std::uint32_t>(ipc::UncaughtCall::rings);
+    const bool may_repeat = kind == static_cast<std::uint32_t>(ipc::UncaughtCall::rings) ||
+                            kind == static_cast<std::uint32_t>(ipc::UncaughtCall::processes);
     lines.push_back(name_ranks(ranks) + ": " + object + std::string(reasons.at(kind)) +
                     (may_repeat ? "" : ". This run may not repeat"));
   }

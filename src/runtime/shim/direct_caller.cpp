@@ -62,7 +62,7 @@ namespace {
 // A child that uses its parent's stack must not use its memory: it would overwrite what the parent needs.
 // CLONE_NEWPID as in syscall().
 std::uint64_t started_flags(std::uint64_t flags, bool has_stack) {
-  if ((flags & CLONE_THREAD) != 0) note_uncaught(ipc::UncaughtCall::threads);
+  note_uncaught((flags & CLONE_THREAD) != 0 ? ipc::UncaughtCall::threads : ipc::UncaughtCall::processes);
   flags &= ~static_cast<std::uint64_t>(CLONE_NEWPID);
   return has_stack ? flags : flags & ~static_cast<std::uint64_t>(CLONE_VM);
 }
@@ -76,7 +76,11 @@ void DirectCaller::pass() {
 
 void DirectCaller::pass_start() {
   switch (number()) {
+    case SYS_fork:
+      note_uncaught(ipc::UncaughtCall::processes);
+      break;
     case SYS_vfork:
+      note_uncaught(ipc::UncaughtCall::processes);
       registers_[REG_RAX] = SYS_clone;
       registers_[REG_RDI] = CLONE_VFORK | SIGCHLD;
       registers_[REG_RSI] = 0;

@@ -1,11 +1,13 @@
 // Calls a C library that dlmopen() has loaded into a namespace of its own. A line: what, its result, and how
-// much of virtual time has passed since the beginning, in milliseconds.
+// much of virtual time has passed since the beginning, in milliseconds. With an argument: only its system(),
+// whose shell is a process that this C library starts itself.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,9 +22,15 @@ static void say(const char* what, long result) {
   printf("%s %ld %ld\n", what, result, (long)((MPI_Wtime() - begin_s) * 1e3));
 }
 
-int main(void) {
-  MPI_Init(NULL, NULL);
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
   library = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+  if (argc > 1) {
+    int (*system_there)(const char*) = (int (*)(const char*))find("system");
+    printf("%d\n", WEXITSTATUS(system_there("exit 5")));
+    MPI_Finalize();
+    return 0;
+  }
   int (*usleep_there)(unsigned) = (int (*)(unsigned))find("usleep");
   int (*nanosleep_there)(const struct timespec*, struct timespec*) =
       (int (*)(const struct timespec*, struct timespec*))find("nanosleep");
