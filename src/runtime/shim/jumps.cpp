@@ -39,10 +39,10 @@ void jump(RealFunction<Jump>& real, __jmp_buf_tag* target, int value) {
 
 }  // namespace
 
-#define APENET_JUMP(name, real)                                            \
-  APENET_EXPORT [[noreturn]] void name(__jmp_buf_tag* target, int value) { \
-    jump(real, target, value);                                             \
-    __builtin_unreachable();                                               \
+#define APENET_JUMP(name, real)                               \
+  APENET_EXPORT void name(__jmp_buf_tag* target, int value) { \
+    jump(real, target, value);                                \
+    __builtin_unreachable();                                  \
   }
 
 APENET_JUMP(longjmp, real_longjmp)
