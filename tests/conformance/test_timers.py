@@ -120,10 +120,11 @@ def test_timers_end_calls_in_the_host_and_outlive_exec(apenet, build, tmp_path, 
     assert (done.returncode, done.stdout) == (status, "passed\n"), done.stderr
 
 
+@pytest.mark.parametrize("stack", ["jump", "above"])
 @pytest.mark.parametrize("call", ["read", "poll", "mutex", "rwlock", "condition", "semaphore", "message"])
-def test_a_handler_leaves_a_wait_by_a_jump(apenet, build, call):
+def test_a_handler_leaves_a_wait_by_a_jump(apenet, build, call, stack):
     """The timer is due at its time, also the one of the next wait, and no signal comes a second time."""
-    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build(HERE / "timers" / "jumps.c"), call, "jump")
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build(HERE / "timers" / "jumps.c"), call, stack)
     assert (done.returncode, done.stdout) == (0, "30.00\n" * 3), done.stderr
     assert "warning" not in done.stderr
 

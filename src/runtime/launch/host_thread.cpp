@@ -11,12 +11,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <system_error>
 
 #include "runtime/ipc/old_calls.hpp"
+#include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/request_validation.hpp"
 
 namespace apenet {
@@ -30,12 +30,6 @@ std::string process_path(int process_id) {
 
 std::string task_path(int process_id, int thread_id) {
   return process_path(process_id) + "/task/" + std::to_string(thread_id);
-}
-
-// Not its first line: the name in a stat file may have an end of line in it.
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Returns the numeric entries of a /proc folder, sorted.
@@ -95,7 +89,7 @@ int status_number(int id, std::string_view key) {
 
 std::optional<ThreadState> thread_state(int process_id, int thread_id) {
   const std::string path = task_path(process_id, thread_id);
-  const std::string text = text_of(path + "/stat");
+  const std::string text = text_of_file(path + "/stat");
   ThreadState state;
   std::istringstream fields = stat_fields(text);
   if (!(fields >> state.state)) return std::nullopt;
@@ -105,7 +99,7 @@ std::optional<ThreadState> thread_state(int process_id, int thread_id) {
   std::uint64_t user = 0;
   std::uint64_t system = 0;
   fields >> user >> system;
-  std::istringstream precise(text_of(path + "/schedstat"));
+  std::istringstream precise(text_of_file(path + "/schedstat"));
   if (!(precise >> state.used_ns)) {
     state.used_ns = (user + system) * (1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK)));
   }
@@ -113,7 +107,7 @@ std::optional<ThreadState> thread_state(int process_id, int thread_id) {
 }
 
 std::chrono::nanoseconds runnable_time(int process_id, int thread_id) {
-  std::istringstream fields(text_of(task_path(process_id, thread_id) + "/schedstat"));
+  std::istringstream fields(text_of_file(task_path(process_id, thread_id) + "/schedstat"));
   std::int64_t ran_ns = 0;
   std::int64_t waited_ns = 0;
   fields >> ran_ns >> waited_ns;
@@ -121,7 +115,7 @@ std::chrono::nanoseconds runnable_time(int process_id, int thread_id) {
 }
 
 SystemCall system_call(int process_id, int thread_id) {
-  return ipc::parse_system_call(text_of(task_path(process_id, thread_id) + "/syscall"));
+  return ipc::parse_system_call(text_of_file(task_path(process_id, thread_id) + "/syscall"));
 }
 
 int tracer_of(int process_id) {
@@ -168,8 +162,9 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
       return call.arguments[0] <= last_standard ? "" : meeting_file(process_id, call.arguments[0]);
     case ipc::old_call::open:
     case SYS_openat:
-      return text_of(task_path(process_id, thread_id) + "/wchan") == "wait_for_partner" ? "a pipe or fifo"
-                                                                                        : "";
+      return text_of_file(task_path(process_id, thread_id) + "/wchan") == "wait_for_partner"
+                 ? "a pipe or fifo"
+                 : "";
     case ipc::old_call::poll:
     case SYS_ppoll:
       return call.arguments[1] == 1 && first_polled(process_id, call.arguments[0]) == STDIN_FILENO ? ""
@@ -184,7 +179,7 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
     case SYS_futex:
       return memory;
     case SYS_restart_syscall: {  // the kernel restarted a timed wait after a signal
-      const std::string where = text_of(task_path(process_id, thread_id) + "/wchan");
+      const std::string where = text_of_file(task_path(process_id, thread_id) + "/wchan");
       const bool polls = where.find("poll") != std::string::npos || where.find("select") != std::string::npos;
       return polls ? many : where.starts_with("futex") ? memory : "";
     }
@@ -242,14 +237,13 @@ std::vector<int> children_of(int process_id) {
 }
 
 std::string process_file(int process_id, const std::string& name) {
-  std::ifstream file(process_path(process_id) + "/" + name);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return text_of_file(process_path(process_id) + "/" + name);
 }
 
 std::vector<HostProcess> host_processes() {
   std::vector<HostProcess> processes;
   for (const int process_id : numbers_in("/proc")) {
-    std::istringstream fields = stat_fields(text_of(process_path(process_id) + "/stat"));
+    std::istringstream fields = stat_fields(text_of_file(process_path(process_id) + "/stat"));
     HostProcess process{.process_id = process_id};
     if (!(fields >> process.state >> process.parent_id >> process.group_id)) continue;
     skip_fields(fields, 6, 14);

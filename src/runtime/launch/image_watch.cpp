@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "runtime/ipc/unfollowed.hpp"
+#include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/request_validation.hpp"
 
 namespace apenet {
@@ -33,9 +32,8 @@ std::string in_quotes(const std::string& text) {
 bool may_use_mpi(const std::string& path) {
   constexpr std::array<std::string_view, 6> names = {"MPI_Init", "MPIR_CVAR_", "OMPI_MCA_",
                                                      "I_MPI_",   "PMI_RANK",   "PMIX_RANK"};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return true;
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string text = text_of_file(path);
+  if (text.empty()) return true;
   return std::any_of(names.begin(), names.end(),
                      [&text](std::string_view name) { return text.find(name) != std::string::npos; });
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -19,9 +18,8 @@ constexpr std::uint32_t most_process_id = 1U << 22;  // PID_MAX_LIMIT of Linux
 // The fields of /proc/PID/stat after the program name, the first of which is the state; empty if there is no
 // such process.
 std::string stat_after_name(std::uint32_t process_id) {
-  std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
   // Not by line: the name may have an end of line in it.
-  const std::string status{std::istreambuf_iterator<char>(file), {}};
+  const std::string status = text_of_file("/proc/" + std::to_string(process_id) + "/stat");
   const std::size_t name_end = status.rfind(')');
   return name_end + 2 < status.size() ? status.substr(name_end + 2) : "";
 }
@@ -66,6 +64,13 @@ Mapped await_mapped(std::uint32_t process_id, std::uint64_t inode) {
 }
 
 }  // namespace
+
+std::string text_of_file(const std::string& path) {
+  std::ostringstream text;
+  // Unlike an iterator over the file, this throws nothing if the process ends between open() and read().
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
 
 bool has_ended(std::uint32_t process_id) {
   const std::string stat = stat_after_name(process_id);

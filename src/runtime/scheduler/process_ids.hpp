@@ -12,6 +12,9 @@
 
 namespace apenet {
 
+// The contents of a file that may vanish, as those in /proc do: empty if it has.
+std::string text_of_file(const std::string& path);
+
 // Returns true also for a zombie, which nobody has waited for yet.
 bool has_ended(std::uint32_t process_id);
 

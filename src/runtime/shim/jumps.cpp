@@ -27,7 +27,7 @@ std::uintptr_t stack_pointer_after(const __jmp_buf_tag& target) {
 #else
 // The C library does not tell by what it has mangled it. A jump within a handler is taken for one out of it.
 std::uintptr_t stack_pointer_after(const __jmp_buf_tag& /*target*/) {
-  return UINTPTR_MAX;
+  return 0;
 }
 #endif
 

@@ -476,7 +476,13 @@ HostPace::~HostPace() {
 }
 
 void leave_pace_for(std::uintptr_t stack_end) {
-  if (stack_end <= own_pace->frame_) return;
+  stack_t alternate{};
+  sigaltstack(nullptr, &alternate);
+  const bool is_on_alternate = (alternate.ss_flags & SS_ONSTACK) != 0;
+  const auto begin = is_on_alternate ? reinterpret_cast<std::uintptr_t>(alternate.ss_sp)
+                                     : reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const std::uintptr_t end = is_on_alternate ? begin + alternate.ss_size : own_pace->frame_;
+  if (begin <= stack_end && stack_end <= end) return;  // within the handler
   const int error = errno;
   is_paced = false;
   VirtualTimers::of_process().end_pace(*own_pace->client_);

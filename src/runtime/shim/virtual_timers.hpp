@@ -180,7 +180,8 @@ inline ipc::Client* pacing_client() {
 // In a handler of a signal that has interrupted such a wait: sets the clock to the time of the signal.
 extern constinit thread_local bool is_paced __attribute__((tls_model("initial-exec")));
 void catch_up_pace(ipc::Client& client);
-// In such a handler, which jumps to a function whose stack ends there: the wait is over if the jump leaves it.
+// In such a handler, which jumps to a function whose stack ends there, perhaps one of its own: the wait is
+// over if the jump leaves it.
 void leave_pace_for(std::uintptr_t stack_end);
 
 }  // namespace apenet::shim

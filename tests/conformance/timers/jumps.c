@@ -1,5 +1,6 @@
 // The limit of a call that waits in the host: an alarm whose handler leaves it by a jump. Prints the virtual
-// time of each of three such calls, in ms. Arguments: the call; "jump", or "exit": the handler ends the process.
+// time of each of three such calls, in ms. Arguments: the call; "jump", "exit": the handler ends the process,
+// or "above": it runs on an alternate stack above that of the call.
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <poll.h>
@@ -65,9 +66,15 @@ static void wait_for_ever(const char* call) {
 }
 
 int main(int argc, char** argv) {
+  enum { stack_bytes = 65536 };
+  char stack[stack_bytes];
   MPI_Init(&argc, &argv);
   exits = strcmp(argv[2], "exit") == 0;
   signal(SIGALRM, leave);
+  if (strcmp(argv[2], "above") == 0) {
+    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = stack_bytes}, NULL);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = leave, .sa_flags = SA_ONSTACK}, NULL);
+  }
   for (int i = 0; i < 3; ++i) {
     const double began_s = MPI_Wtime();
     // The host is busy between the calls: that takes no virtual time.
