@@ -122,8 +122,9 @@ std::string find_bypass(SessionReport& report, std::uint64_t startup_messages) {
                                             "into it, and each rank is rank 0"
                                           : "";
     report.warnings.push_back(
-        std::string("no rank opened an endpoint: nothing crossed the simulated network, and the times that the "
-                    "program has read are the host's") +
+        std::string(
+            "no rank opened an endpoint: nothing crossed the simulated network, and the times that the "
+            "program has read are the host's") +
         may_have_stub);
   }
   return {};

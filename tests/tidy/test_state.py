@@ -51,6 +51,7 @@ ALLOWED = {
     ("src/runtime/shim/gpu.cpp", "heap"): "the device memory of the process: its own",
     ("src/runtime/shim/virtual_timers.cpp", "timers"): "a process has one set of timers",
     ("src/runtime/shim/virtual_timers.cpp", "is_paced"): "a thread is in a wait of the host",
+    ("src/runtime/shim/virtual_timers.cpp", "own_pace"): "which wait that is: its fact",
     ("src/runtime/shim/wait_interrupter.cpp", "value"): "a process has one handler of a signal",
     ("src/runtime/shim/library_process_ids.cpp", "rank_process"): "which process is the rank: its fact",
     ("src/runtime/shim/signal_gate.cpp", "first_thread_lets_in"): "a process has one first thread",

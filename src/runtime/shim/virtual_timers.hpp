@@ -161,7 +161,7 @@ class HostPace {
   friend void leave_pace_for(std::uintptr_t stack_end);
 
   ipc::Client* client_ = nullptr;  // client of a wait beside which timers run
-  std::uintptr_t frame_ = 0;       // of the wait
+  std::uintptr_t frame_ = 0;       // where the stack was when the wait began
 };
 
 // For HostPace; nullptr also if no timer runs.
