@@ -122,7 +122,10 @@ def _read(file: Path) -> tuple[_core.GoalSchedule, list[str]]:
     """A trace, and what it leaves open."""
     if is_foreign(file):
         with converted(file) as (goal, notes):
-            return _core.read_goal(goal, printable(file)), notes
+            try:
+                return _core.read_goal(goal, f"{printable(file)}, as GOAL"), notes
+            except ValueError as error:  # sizes and times beyond those of GOAL
+                raise from_core(error) from error
     try:
         with opened_file(file, MOST_UNPACKED_BYTES) as opened:
             return _core.read_goal(opened, printable(file)), []

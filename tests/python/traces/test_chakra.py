@@ -140,6 +140,15 @@ def test_files_of_all_ranks_are_needed(tmp_path):
         apenet.replay(other)
 
 
+def test_what_goal_cannot_hold_is_refused(tmp_path):
+    for large in (
+        node(1, COMPUTE, duration_us=2**62),
+        node(1, SEND, data=[], comm_dst=0, comm_size=2**62, comm_tag=1),
+    ):
+        with pytest.raises(apenet.InputError, match=r"t\.0\.et, as GOAL:"):
+            apenet.replay(write(tmp_path, [[large]]))
+
+
 def test_a_damaged_file_is_refused_wherever_it_ends(tmp_path):
     nodes = [node(1, COMPUTE, duration_us=1), node(2, SEND, data=[1], comm_dst=0, comm_size=8, comm_tag=1)]
     whole = write(tmp_path, [nodes]).read_bytes()
