@@ -54,7 +54,9 @@ void Failures::report(SessionReport& report) const {
   }
   for (const std::string& what : kinds) {
     std::sort(ranks[what].begin(), ranks[what].end());
-    report.message += "\n  then " + name_ranks(ranks[what]) + " " + what;
+    const bool are_several = ranks[what].size() > 1 && what.starts_with("was ");
+    report.message +=
+        "\n  then " + name_ranks(ranks[what]) + " " + (are_several ? "were " + what.substr(4) : what);
   }
 }
 
