@@ -10,7 +10,7 @@
 namespace apenet {
 namespace {
 
-constexpr std::size_t most_named = 4;  // sockets of one poll
+constexpr std::size_t most_named_waits = 4;  // sockets of one poll
 
 std::string text_of(ip::Endpoint endpoint) {
   std::string text;
@@ -49,7 +49,7 @@ std::string IpNetwork::wait_text(const Node& node, const Call& call) const {
       return "a call on " + socket_text(node, socket);
   }
   std::string text = "poll for ";
-  for (std::size_t i = 0; i < call.polled.size() && i < most_named; ++i) {
+  for (std::size_t i = 0; i < call.polled.size() && i < most_named_waits; ++i) {
     const ipc::SocketPoll& polled = call.polled[i];
     const bool listens = node.sockets->get(polled.socket, ip::SocketOption::is_listening) == 1;
     const char* const what = listens                          ? "connections"
@@ -59,7 +59,7 @@ std::string IpNetwork::wait_text(const Node& node, const Call& call) const {
     text += std::string(i > 0 ? "; " : "") + what + " on " + socket_text(node, polled.socket);
   }
   if (call.polled.empty()) return "poll of no simulated socket";
-  const std::size_t more = call.polled.size() - std::min(call.polled.size(), most_named);
+  const std::size_t more = call.polled.size() - std::min(call.polled.size(), most_named_waits);
   return more == 0 ? text : text + "; and " + std::to_string(more) + " more";
 }
 
