@@ -230,6 +230,14 @@ def test_a_run_that_a_thread_ends_repeats(apenet, build, how, status):
     assert "rank 3, thread 2: 10\n" not in runs[0].stdout
 
 
+@pytest.mark.parametrize("what", ["thread", "alarm"])
+def test_polls_go_on_until_another_thread_or_a_handler_acts(apenet, build, what):
+    """Also beyond the number of polls in a row that is a deadlock otherwise, a million here."""
+    program = build(HERE / "threads" / "polls_beside.c")
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--stall-timeout", "1", "--", program, what)
+    assert (done.returncode, done.stdout) == (0, "in time\n"), done.stderr
+
+
 def test_a_lock_that_its_owner_takes_again_is_named_with_the_owner(apenet, build):
     """The threads have slept before: what that has left on their stacks is not taken for the call."""
     done = apenet("run", "-n", "4", "--machine", "ape16", "--", build(HERE / "threads" / "failing.c"), "lock")

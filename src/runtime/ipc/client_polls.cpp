@@ -69,14 +69,19 @@ const Event* Client::test(bool spins, Time cost) {
   const std::int64_t now_ps = block_->clock.now_ps();
   Progress& progress = block_->progress;
   if (!spins) progress.begin_empty_polls(now_ps);
+  const EmptyPollLimits& limits = header_->empty_poll_limits;
+  const bool is_limit = spins && progress.polls_endlessly(limits, now_ps);
+  // Another thread, or a handler, may end it then.
+  const bool may_end = is_limit && std::min(next_other_ps(), timer_ps()) != never_ps;
+  if (may_end) progress.restart_empty_polls(now_ps);
   // Tell the simulator about endless polling: if all other processes wait, it has nothing to report.
-  const bool reports = spins && progress.reports_polling(header_->empty_poll_limits, now_ps);
+  const bool reports = is_limit && !may_end && progress.reports_polling(limits, now_ps);
   if (now_ps >= block_->clock.horizon_ps || reports) {
     wait(Wait::until, now_ps);
     if (const Event* event = visible()) return event;
   }
   charge(cost.ps());
-  return spins && cost == Time::zero() ? skip_ahead() : nullptr;
+  return may_end || (spins && cost == Time::zero()) ? skip_ahead() : nullptr;
 }
 
 // Tests that cost nothing would never reach what they wait for. Advances the clock to the next event, or to

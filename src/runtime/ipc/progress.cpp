@@ -7,11 +7,6 @@ namespace {
 // calls that only make progress poll up to four times.
 constexpr std::uint32_t polls_before_waiting = 16;
 
-// A program may wait in its own loop of calls that only make progress (a lock in a window). After this many
-// such calls in a row without any effect, they count as tests, so that time passes and other ranks get
-// a grant.
-constexpr std::uint32_t calls_before_testing = 64;
-
 constexpr std::int64_t spinning_read_ps = 50'000;  // what a read costs on most of the machines
 
 // When every process waits and the network is empty, each may poll this often before it waits again. What it

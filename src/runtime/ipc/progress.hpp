@@ -73,11 +73,21 @@ class CallProgress {
   void begin_empty_polls(std::int64_t clock_ps) {
     empty_since_ps_.store(clock_ps, std::memory_order_relaxed);
   }
+  // Likewise when another thread, or a timer, will act, and may end the row: it begins again, and still
+  // spins.
+  void restart_empty_polls(std::int64_t clock_ps) {
+    begin_empty_polls(clock_ps);
+    set(empty_calls_, calls_before_testing + 1);
+  }
   // Whether the row of empty polls is so long that only an event can end it.
   [[nodiscard]] bool polls_endlessly(const EmptyPollLimits& limits, std::int64_t clock_ps) const;
   void swap(CallProgress& other) noexcept;
 
  protected:
+  // A program may wait in its own loop of calls that only make progress (a lock in a window). After this many
+  // such calls in a row without any effect, they count as tests, so that time passes and other ranks get
+  // a grant.
+  static constexpr std::uint32_t calls_before_testing = 64;
   using Count = std::atomic<std::uint32_t>;
   static std::uint32_t get(const Count& count) { return count.load(std::memory_order_relaxed); }
   static void set(Count& count, std::uint32_t value) { count.store(value, std::memory_order_relaxed); }
