@@ -57,9 +57,9 @@ _MPI_ENVIRONMENT = {
 _DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "CCL_YIELD": "sched_yield"}
 
 # How long a waiting thread of OpenMP spins before it sleeps: turns of GCC's library, milliseconds of LLVM's and of
-# Intel's. The usual values where the threads of all ranks have a core each. Otherwise one that spins keeps the core
-# from one that works: HPCG with 4 ranks of 2 threads took 90 s on 2 cores, and takes 1.6 s. Of equal length, because
-# the length of the environment moves the stack.
+# Intel's. The usual values where the run uses all cores (--no-pin), and the threads of all ranks have one each.
+# Otherwise one that spins keeps the core from one that works: HPCG with 4 ranks of 2 threads took 90 s on 2 busy cores,
+# and takes 1.6 s. Of equal length, because the length of the environment moves the stack.
 _OPENMP_SPINS = {"GOMP_SPINCOUNT": "300000", "KMP_BLOCKTIME": "200"}
 _OPENMP_SLEEPS = {"GOMP_SPINCOUNT": "001000", "KMP_BLOCKTIME": "000"}
 

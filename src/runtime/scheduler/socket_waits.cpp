@@ -40,7 +40,7 @@ std::string IpNetwork::wait_text(const Node& node, const Call& call) const {
     case ipc::SocketVerb::connect:
       return "connect to " + text_of(target) + owner_text(node, node.sockets->local(socket), target);
     case ipc::SocketVerb::send:
-      return "send on " + socket_text(node, socket) + ", which has no room";
+      return "send on " + socket_text(node, socket) + ", whose buffer is full";
     case ipc::SocketVerb::receive:
       return "recv on " + socket_text(node, socket);
     case ipc::SocketVerb::poll:
@@ -53,9 +53,9 @@ std::string IpNetwork::wait_text(const Node& node, const Call& call) const {
     const ipc::SocketPoll& polled = call.polled[i];
     const bool listens = node.sockets->get(polled.socket, ip::SocketOption::is_listening) == 1;
     const char* const what = listens                          ? "connections"
-                             : (polled.events & POLLIN) == 0  ? "room"
+                             : (polled.events & POLLIN) == 0  ? "space"
                              : (polled.events & POLLOUT) == 0 ? "data"
-                                                              : "data or room";
+                                                              : "data or space";
     text += std::string(i > 0 ? "; " : "") + what + " on " + socket_text(node, polled.socket);
   }
   if (call.polled.empty()) return "poll of no simulated socket";
