@@ -19,6 +19,7 @@ constexpr std::array<std::string_view, kinds> names{"",
                                                     "a file",
                                                     "another answer of a program that it starts",
                                                     "shared memory, a semaphore or a queue",
+                                                    "another answer of a system call",
                                                     ""};
 
 // Kind 0 is none, and the last one no wait.

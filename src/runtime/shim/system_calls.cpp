@@ -85,7 +85,7 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   if (time != nullptr) {
     until_ps = order_deadline_ps(command == FUTEX_WAIT ? now_ps(*client) + to_ps(*time) : deadline_ps(*time));
   }
-  OrderedWait limited(time != nullptr ? client : nullptr);
+  OrderedWait limited(waits ? own : nullptr);
   for (;;) {
     if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<std::uint32_t>(value)) return -EAGAIN;
     switch (await_signal(*own, use.name(), until_ps, nullptr, time == nullptr)) {
@@ -97,6 +97,8 @@ std::optional<long> order_futex(long address, long operation, long value, const 
       case SignalWait::goes_on:
         continue;
       case SignalWait::woken:
+        limited.end();
+        return 0;
       case SignalWait::of_host:
         return 0;
     }
@@ -300,6 +302,9 @@ syscall:
     movq    8(%rsp), %r9
     nopl    0x6170656e(%rax)
     syscall
+    .globl  apenet_programs_call
+    .hidden apenet_programs_call
+apenet_programs_call:
     cmpq    $-4095, %rax
     jae     2f
     ret

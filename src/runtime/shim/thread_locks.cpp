@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "runtime/shim/memory_watchers.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/ordered_waits.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/shared_objects.hpp"
 #include "runtime/shim/virtual_timers.hpp"
@@ -288,10 +290,15 @@ APENET_EXPORT int mtx_unlock(mtx_t* mutex) {
 
 APENET_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   auto* const own = ordered_thread();
-  {
+  const auto wait_in_order = [&]() -> std::optional<int> {
     const ObjectUse use(own, condition);
-    if (use.is_of_order() && name_in_order(mutex) != nullptr)
-      return wait_ordered(*own, condition, mutex, without_limit);
+    if (!use.is_of_order() || name_in_order(mutex) == nullptr) return {};
+    return wait_ordered(*own, condition, mutex, without_limit);
+  };
+  OrderedWait beside(own);
+  if (const std::optional<int> error = wait_in_order()) {
+    beside.end();
+    return *error;
   }
   const HostConditionWait wait(condition, mutex);
   const HostPace pace(pacing_client(), HostPace::Ender::thread);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/ordered_threads.hpp"
@@ -146,14 +147,17 @@ int join_ordered(OrderedThread& own, pthread_t thread, void** result, std::int64
 
 APENET_EXPORT int sem_wait(sem_t* semaphore) {
   auto* const own = ordered_thread();
-  {
+  const auto wait_in_order = [&]() -> std::optional<int> {
     const ObjectUse use(own, semaphore);
-    if (use.is_of_order()) {
-      const int error = wait_ordered(*own, semaphore, without_limit);
-      if (error == 0) return 0;
-      errno = error;
-      return -1;
-    }
+    if (!use.is_of_order()) return {};
+    return wait_ordered(*own, semaphore, without_limit);
+  };
+  OrderedWait beside(own);
+  if (const std::optional<int> error = wait_in_order()) {
+    beside.end();
+    if (*error == 0) return 0;
+    errno = *error;
+    return -1;
   }
   const HostPace pace(pacing_client(), HostPace::Ender::thread);
   const OutsideOrder outside(own);
@@ -185,7 +189,11 @@ APENET_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
 
 APENET_EXPORT int pthread_join(pthread_t thread, void** result) {
   auto* const own = ordered_thread();
-  return own == nullptr ? real_join(thread, result) : join_ordered(*own, thread, result, without_limit);
+  if (own == nullptr) return real_join(thread, result);
+  OrderedWait beside(own);
+  const int error = join_ordered(*own, thread, result, without_limit);
+  beside.end();
+  return error;
 }
 
 APENET_EXPORT int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {
