@@ -223,8 +223,8 @@ std::optional<long> answer_caller(const DirectCaller& caller) {
 
 void set_dispatch_without_watch();
 
-// The call of a thread that watches its calls. Returns false if it is one of direct code.
-bool answer_watched_call(DirectCaller& caller, ucontext_t& context) {
+// The call of a thread that watches its calls.
+void answer_watched_call(DirectCaller& caller, ucontext_t& context) {
   const std::uint64_t place = caller.place();
   const bool is_programs = place == reinterpret_cast<std::uint64_t>(&apenet_programs_call);
   const bool is_librarys = catching.library.holds(place);
@@ -236,7 +236,7 @@ bool answer_watched_call(DirectCaller& caller, ucontext_t& context) {
     };
     caller.answer(change_mask(static_cast<int>(arguments[0]), pointer(arguments[1]), pointer(arguments[2]),
                               context.uc_sigmask));
-    return true;
+    return;
   }
   // The simulator's own calls are the C library's syscall() where direct calls are caught.
   constexpr std::uint64_t most_bytes = 64;
@@ -249,27 +249,33 @@ bool answer_watched_call(DirectCaller& caller, ucontext_t& context) {
   if (!is_own && (is_in_call() || host_calls > 0)) {
     set_dispatch_without_watch();
     caller.repeat();
-    return true;
+    return;
   }
   if (pauses_watch(call.number)) {
     if (is_caught) set_dispatch_without_watch();
     caller.repeat();
-    return true;
+    return;
   }
-  if (is_caught && !is_own && !is_programs && !is_librarys && !is_for_host(caller)) return false;
+  if (is_caught && !is_own && !is_programs && !is_librarys && !is_for_host(caller)) {
+    set_dispatch_without_watch();
+    caller.repeat();  // it is caught again, and answered as any direct call
+    return;
+  }
   const std::optional<long> result = is_own ? std::nullopt : note_watched(call);
   if (result) {
     caller.answer(*result);
   } else {
     caller.pass();
   }
-  return true;
 }
 
 bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
   if (info.si_code != caused_by_dispatch) return false;
   DirectCaller caller(context, catching.library.call, watching.is_on);
-  if (watching.is_on && answer_watched_call(caller, context)) return true;
+  if (watching.is_on) {
+    answer_watched_call(caller, context);
+    return true;
+  }
   if (is_of_simulator(caller.place())) {
     caller.pass();
     return true;
@@ -429,6 +435,7 @@ bool is_traced() {
 }  // namespace
 
 void watch_calls() {
+  if (is_on_answer_stack()) return;  // a direct call, as the thread's others
   const int error = errno;
   constexpr std::uint32_t watches_of_check = 64;
   prepare_to_answer();
@@ -440,10 +447,7 @@ void watch_calls() {
     watching.real_calls = real_calls;
     watching.is_on = has_answer_stack() && set_dispatch_of_watch();
     watching.is_possible = watching.is_on;
-    if (watching.is_on) {
-      apenet_catches_on = is_on_answer_stack();
-      apenet_catches_calls = apenet_catches_on ? 0 : 1;
-    }
+    if (watching.is_on) apenet_catches_calls = 1;
   }
   errno = error;
 }
