@@ -6,6 +6,7 @@ void apenet::shim::make_answer_stack() {}
 
 #else
 
+#include <limits.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -13,7 +14,7 @@ void apenet::shim::make_answer_stack() {}
 #include <cerrno>
 #include <cstddef>
 
-#include "runtime/ipc/client.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/held_signals.hpp"
 
 __asm__(R"(
@@ -64,16 +65,16 @@ namespace {
 constexpr std::size_t answer_bytes = std::size_t{128} << 10U;
 
 void free_answer_stack(void* memory) {
+  end_watch_of_calls();
   apenet_answer_stack = nullptr;
   munmap(memory, answer_bytes);
 }
 
+// PTHREAD_KEYS_MAX: the process has used all keys of threads' own data.
 pthread_key_t answer_stack_key() {
   static const pthread_key_t value = [] {
     pthread_key_t key{};
-    if (pthread_key_create(&key, free_answer_stack) != 0)
-      ipc::Client::refuse("the process has used all keys of threads' own data: expected a free one");
-    return key;
+    return pthread_key_create(&key, free_answer_stack) == 0 ? key : PTHREAD_KEYS_MAX;
   }();
   return value;
 }

@@ -47,8 +47,8 @@ int checked_open(int file, int result, const Status* status) {
   if (result != 0 || !S_ISREG(status->st_mode) || !counts_checks()) return result;
   const int error = errno;
   struct statfs system {};
-  const bool is_kernels =
-      ipc::host_call(SYS_fstatfs, file, &system) != 0 || system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC;
+  const bool is_kernels = ipc::host_call(SYS_fstatfs, file, &system) != 0 ||
+                          system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC;
   if (!is_kernels) note_descriptor(file, state_of(*status));
   forget_check();
   errno = error;
@@ -148,21 +148,21 @@ APENET_WAITING_CALL(int, lockf, (int file, int command, off_t bytes), , (file, c
 APENET_WAITING_CALL(int, lockf64, (int file, int command, off64_t bytes), , (file, command, bytes),
                     command == F_LOCK,
                     command == F_ULOCK ? done : locked(static_cast<std::uint64_t>(file) << 1U, done))
-#define APENET_FCNTL(name)                                                            \
-  APENET_EXPORT int name(int file, int command, ...) {                                \
-    static const auto real = next<int (*)(int, int, ...)>(#name);                     \
-    APENET_HOST_CALLER;                                                               \
-    va_list list;                                                                     \
-    va_start(list, command);                                                          \
-    void* const argument = va_arg(list, void*);                                       \
-    va_end(list);                                                                     \
-    const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;                \
-    const HostPace pace(waits ? pacing_client() : nullptr);                           \
-    const int result = real(file, command, argument);                                 \
-    const bool is_given = result >= 0 || errno != EFAULT;                             \
-    const bool asks = command == F_GETLK || command == F_OFD_GETLK;                   \
-    const bool locks = asks || command == F_SETLK || command == F_OFD_SETLK;          \
-    if (!locks || !is_given) return result;                                           \
+#define APENET_FCNTL(name)                                                                \
+  APENET_EXPORT int name(int file, int command, ...) {                                    \
+    static const auto real = next<int (*)(int, int, ...)>(#name);                         \
+    APENET_HOST_CALLER;                                                                   \
+    va_list list;                                                                         \
+    va_start(list, command);                                                              \
+    void* const argument = va_arg(list, void*);                                           \
+    va_end(list);                                                                         \
+    const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;                    \
+    const HostPace pace(waits ? pacing_client() : nullptr);                               \
+    const int result = real(file, command, argument);                                     \
+    const bool is_given = result >= 0 || errno != EFAULT;                                 \
+    const bool asks = command == F_GETLK || command == F_OFD_GETLK;                       \
+    const bool locks = asks || command == F_SETLK || command == F_OFD_SETLK;              \
+    if (!locks || !is_given) return result;                                               \
     return lock_checked(file, asks, *static_cast<const struct flock*>(argument), result); \
   }
 APENET_FCNTL(fcntl)

@@ -31,9 +31,9 @@ static_assert(sizeof(PassedCall) == 32);
 }  // namespace
 }  // namespace apenet::shim
 
-// The C library's instruction returns there, to the first if the thread is watched; in a child with a stack of
-// its own: to the last. The kernel has changed %rcx. Cancellation unwinds the stack through them, so each needs
-// an instruction before it.
+// The C library's instruction returns there, to the first if the thread is watched; in a child with a stack
+// of its own: to the last. The kernel has changed %rcx. Cancellation unwinds the stack through them, so each
+// needs an instruction before it.
 __asm__(R"(
     .text
     .type   apenet_watched_call, @function

@@ -301,7 +301,8 @@ bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
   const bool was_in_call = std::exchange(is_in_direct_call, true);
   std::optional<long> result = answer_caller(caller);
   is_in_direct_call = was_in_call;
-  if (!result && wants_looks()) result = note_watched({.number = caller.number(), .arguments = caller.arguments()});
+  if (!result && wants_possible_checks())
+    result = note_watched({.number = caller.number(), .arguments = caller.arguments()});
   if (result) {
     caller.answer(*result);
   } else {
@@ -351,7 +352,8 @@ int set_dispatch_of_thread(int mode) {
 // Only the return from a handler is not caught, and no call while the thread answers one.
 bool set_dispatch_of_watch() {
   constexpr std::uint64_t restorer_bytes = 10;  // to behind the instruction `syscall`
-  const auto* const bytes = reinterpret_cast<const void*>(restorer_bytes);  // NOLINT(performance-no-int-to-ptr)
+  const auto* const bytes =
+      reinterpret_cast<const void*>(restorer_bytes);  // NOLINT(performance-no-int-to-ptr)
   return ipc::host_call(SYS_prctl, set_dispatch, dispatch_on, catching.library.restorer, bytes,
                         reinterpret_cast<std::uint64_t>(&apenet_catches_calls)) == 0;
 }
@@ -440,7 +442,8 @@ void watch_calls() {
   constexpr std::uint32_t watches_of_check = 64;
   prepare_to_answer();
   const bool is_checked = watching.watches++ % watches_of_check == 0;
-  if (is_checked) watching.is_possible = catching.can_answer && catching.library.restorer != 0 && !is_traced();
+  if (is_checked)
+    watching.is_possible = catching.can_answer && catching.library.restorer != 0 && !is_traced();
   if (watching.is_possible && !catching.is_programs) {
     make_answer_stack();
     let_held_signals_in();
@@ -465,9 +468,10 @@ long call_unwatched(long number, ...) {
   va_end(list);
   const bool is_watched = std::exchange(apenet_catches_calls, char{0}) != 0;
   const auto [first, second, third, fourth, fifth, sixth] = arguments;
-  const int result = ipc::host_call(number, first, second, static_cast<std::uint64_t>(third),
-                                    reinterpret_cast<const void*>(fourth),  // NOLINT(performance-no-int-to-ptr)
-                                    static_cast<std::uint64_t>(fifth), static_cast<std::uint64_t>(sixth));
+  const int result =
+      ipc::host_call(number, first, second, static_cast<std::uint64_t>(third),
+                     reinterpret_cast<const void*>(fourth),  // NOLINT(performance-no-int-to-ptr)
+                     static_cast<std::uint64_t>(fifth), static_cast<std::uint64_t>(sixth));
   const int error = errno;
   // The mask may be one from before this signal was held.
   if (is_watched && number == SYS_rt_sigprocmask) let_held_signals_in();

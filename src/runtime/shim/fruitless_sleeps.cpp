@@ -8,16 +8,16 @@
 
 namespace apenet::shim {
 
-void FruitlessSleeps::note(const HostLook& look) {
-  if (watches_ && now_.count < most_looks) now_.all[now_.count++] = look;
+void FruitlessSleeps::note(const PossibleCheck& check) {
+  if (watches_ && now_.count < most_checks) now_.all[now_.count++] = check;
 }
 
-const HostLook* FruitlessSleeps::repeated(std::uint64_t work) const {
+const PossibleCheck* FruitlessSleeps::repeated(std::uint64_t work) const {
   if (work != work_before_) return nullptr;
   const std::span before(before_.all.data(), before_.count);
-  for (const HostLook& look : std::span(now_.all.data(), now_.count)) {
-    const auto is_same = [&look](const HostLook& other) { return other.key == look.key; };
-    if (std::any_of(before.begin(), before.end(), is_same)) return &look;
+  for (const PossibleCheck& check : std::span(now_.all.data(), now_.count)) {
+    const auto is_same = [&check](const PossibleCheck& other) { return other.key == check.key; };
+    if (std::any_of(before.begin(), before.end(), is_same)) return &check;
   }
   return nullptr;
 }
@@ -29,14 +29,14 @@ void FruitlessSleeps::begin_sleep() {
 void FruitlessSleeps::end_sleep(std::int64_t ps, std::uint64_t work, bool was_real) {
   const bool has_worked = std::exchange(work_before_, work) != work;
   const bool has_found = now_.count > 0;
-  const bool was_in_vain = watches_ && !has_found;
-  owed_ps_ = was_real || was_in_vain ? 0 : std::min(owed_ps_, ipc::end_of_time_ps - ps) + ps;
+  const bool found_nothing = watches_ && !has_found;
+  owed_ps_ = was_real || found_nothing ? 0 : std::min(owed_ps_, ipc::end_of_time_ps - ps) + ps;
   if (has_worked) {
     owed_ps_ = was_real ? 0 : ps;
     interval_ps_ = least_interval_ps;
     unwatched_ps_ = 0;
   }
-  if (was_in_vain) {
+  if (found_nothing) {
     interval_ps_ = std::min(2 * interval_ps_, most_interval_ps);
     unwatched_ps_ = 0;
   }

@@ -1,7 +1,7 @@
 // FruitlessSleeps: a thread's sleeps between which its rank has done nothing. Such a thread may wait for
 // something outside by calls of which the shim does not know what they ask. So between two such sleeps it
-// watches all system calls of the thread (direct_calls.hpp) and keeps those that may be a look at the host
-// (watched_calls.hpp).
+// watches all system calls of the thread (direct_calls.hpp) and keeps those that may be a check for something
+// outside (watched_calls.hpp).
 //
 // A watch costs some microseconds, and as much for each call. While it finds nothing, the next one comes
 // after twice as much virtual time.
@@ -17,23 +17,23 @@
 namespace apenet::shim {
 
 // A call that may ask for something outside.
-struct HostLook {
+struct PossibleCheck {
   ipc::OutsideCause what = ipc::OutsideCause::none;
   std::uint64_t key = 0;     // names what it asks, and the answer so far as it is known
-  std::uint32_t number = 0;  // of the system call
+  std::uint32_t number = 0;  // the system call's
 };
 
 // One per thread.
 class FruitlessSleeps {
  public:
-  // Whether looks are to be noted.
+  // Whether such checks are to be noted.
   [[nodiscard]] bool watches() const { return watches_; }
-  void note(const HostLook& look);
-  [[nodiscard]] bool has_looked() const { return now_.count > 0; }
-  // A look that the thread has made before this sleep and before the last one; nullptr: none. work: what the
+  void note(const PossibleCheck& check);
+  [[nodiscard]] bool has_asked() const { return now_.count > 0; }
+  // A check that the thread has made before this sleep and before the last one; nullptr: none. work: what the
   // rank has done.
-  [[nodiscard]] const HostLook* repeated(std::uint64_t work) const;
-  // Virtual time of the sleeps before this one in which the thread may have made that look already.
+  [[nodiscard]] const PossibleCheck* repeated(std::uint64_t work) const;
+  // Virtual time of the sleeps before this one in which the thread may have made that check already.
   [[nodiscard]] std::int64_t owed_ps() const { return owed_ps_; }
 
   void begin_sleep();
@@ -41,17 +41,17 @@ class FruitlessSleeps {
   void end_sleep(std::int64_t ps, std::uint64_t work, bool was_real);
 
  private:
-  static constexpr std::size_t most_looks = 8;
+  static constexpr std::size_t most_checks = 8;
   static constexpr std::int64_t least_interval_ps = 10'000'000;
   static constexpr std::int64_t most_interval_ps = 50'000'000'000;
 
-  struct Looks {
-    std::array<HostLook, most_looks> all{};
+  struct Checks {
+    std::array<PossibleCheck, most_checks> all{};
     std::size_t count = 0;
   };
 
-  Looks now_;
-  Looks before_;
+  Checks now_;
+  Checks before_;
   std::uint64_t work_before_ = 0;
   std::int64_t owed_ps_ = 0;
   std::int64_t unwatched_ps_ = 0;  // virtual time of sleeps since the last watch

@@ -58,6 +58,9 @@ struct OutsideChecks {
   std::uint64_t work_at_check = 0;     // what the rank had done by then
   std::int64_t folder_changed_ns = 0;  // if it was of a folder: when that has changed last
   bool sleeps_by_other = false;        // the last sleep was a wait for another thread or process that slept
+  bool waits_beside = false;           // in a wait without a limit for another thread
+  std::int64_t wait_began_ps = 0;      // that wait, in virtual time
+  std::int64_t wait_began_ns = 0;      // and in the host; 0: the thread had checked nothing
   std::int64_t owed_ps = 0;            // virtual time of sleeps whose real time has yet to pass
   std::int64_t interval_ps = least_interval_ps;
   std::array<char, kept_path_bytes> path{};  // the file that was last checked; empty if it is longer
@@ -67,7 +70,7 @@ constinit thread_local OutsideChecks outside_checks __attribute__((tls_model("in
 constinit thread_local FruitlessSleeps fruitless_sleeps __attribute__((tls_model("initial-exec")));
 
 bool has_checked() {
-  return outside_checks.certain != 0 || outside_checks.key != 0 || fruitless_sleeps.has_looked();
+  return outside_checks.certain != 0 || outside_checks.key != 0 || fruitless_sleeps.has_asked();
 }
 
 // Real time that guesses have taken since the state that they depend on has changed.
@@ -120,6 +123,18 @@ void watch_after_wait(ipc::Client& client, std::int64_t ps) {
   if (sleeps_itself && fruitless_sleeps.watches()) return;
   fruitless_sleeps.begin_sleep();
   fruitless_sleeps.end_sleep(ps, work_of(client), false);
+}
+
+// The end of a wait in the order of the threads. began_ns: in the host; 0: the thread had checked nothing.
+void end_wait_of_other(ipc::Client& client, std::int64_t ps, std::int64_t began_ns) {
+  const int error = errno;
+  if (began_ns != 0) {
+    OutsideWait(client, ps, began_ns).pass(0);
+    outside_checks.sleeps_by_other = true;
+  } else {
+    watch_after_wait(client, ps);
+  }
+  errno = error;
 }
 
 // The rank whose checks count, or nullptr.
@@ -258,12 +273,12 @@ void note_object_check(const char* name, bool is_found) {
   }
 }
 
-bool wants_looks() {
+bool wants_possible_checks() {
   return fruitless_sleeps.watches();
 }
 
-void note_look(const HostLook& look) {
-  if (checking_client() != nullptr) fruitless_sleeps.note(look);
+void note_possible_check(const PossibleCheck& check) {
+  if (checking_client() != nullptr) fruitless_sleeps.note(check);
 }
 
 void forget_check() {
@@ -312,9 +327,8 @@ OutsideWait::Reason OutsideWait::find_reason() const {
   }
   if (own.key != 0 && own.key == own.key_before && own.work_before == work_of(client_))
     return {.what = own.what, .is_guess = true, .subject = own.key};
-  const HostLook* const look = fruitless_sleeps.repeated(work_of(client_));
-  if (look != nullptr)
-    return {.what = look->what, .is_guess = true, .subject = look->key, .look = look};
+  const PossibleCheck* const check = fruitless_sleeps.repeated(work_of(client_));
+  if (check != nullptr) return {.what = check->what, .is_guess = true, .subject = check->key, .check = check};
   return {};
 }
 
@@ -330,7 +344,7 @@ bool OutsideWait::holds(Reason& reason) const {
     case OutsideCause::process:
       return host_call(SYS_kill, own.process, 0) == 0 || errno == EPERM;
     case OutsideCause::file:
-      return reason.look != nullptr || own.path[0] == '\0' || is_there(own.path.data()) == own.is_there;
+      return reason.check != nullptr || own.path[0] == '\0' || is_there(own.path.data()) == own.is_there;
     default:
       return true;
   }
@@ -340,9 +354,10 @@ bool OutsideWait::holds(Reason& reason) const {
 void OutsideWait::take(Reason reason) {
   OutsideChecks& own = outside_checks;
   ipc::OutsideNote& note = client_.block().outside;
-  if (reason.look != nullptr) {
-    if (reason.what == OutsideCause::call) note.call = reason.look->number;
-    own.owed_ps = std::max(own.owed_ps, std::min(fruitless_sleeps.owed_ps(), ipc::end_of_time_ps - ps_) + ps_);
+  if (reason.check != nullptr) {
+    if (reason.what == OutsideCause::call) note.call = reason.check->number;
+    own.owed_ps =
+        std::max(own.owed_ps, std::min(fruitless_sleeps.owed_ps(), ipc::end_of_time_ps - ps_) + ps_);
   }
   const std::int64_t owed_ns = own.owed_ps / ps_per_ns;
   std::int64_t slice_ns = first_slice_ns;
@@ -451,24 +466,30 @@ OrderedWait::OrderedWait(ipc::Client* client) : client_(client) {
   if (has_checked()) began_ns_ = host_now_ns();
 }
 
-OrderedWait::OrderedWait(const ipc::OrderedThread* own)
-    : OrderedWait(own == nullptr ? nullptr : checking_client()) {}
-
 void OrderedWait::expire() {
   if (client_ == nullptr || checking_client() != client_) return;
-  const int error = errno;
-  const std::int64_t ps = now_ps(*client_) - began_ps_;
-  if (began_ns_ != 0) {
-    OutsideWait(*client_, ps, began_ns_).pass(0);
-    outside_checks.sleeps_by_other = true;
-  } else {
-    watch_after_wait(*client_, ps);
-  }
-  errno = error;
+  end_wait_of_other(*client_, now_ps(*client_) - began_ps_, began_ns_);
 }
 
 void OrderedWait::end() {
   if (client_ != nullptr && now_ps(*client_) - began_ps_ >= least_sleep_of_other_ps) expire();
+}
+
+void begin_wait_beside(const ipc::OrderedThread* own) {
+  OutsideChecks& checks = outside_checks;
+  ipc::Client* const client = own == nullptr ? nullptr : checking_client();
+  checks.waits_beside = client != nullptr;
+  if (client == nullptr) return;
+  checks.wait_began_ps = now_ps(*client);
+  checks.wait_began_ns = has_checked() ? host_now_ns() : 0;
+}
+
+void end_wait_beside() {
+  OutsideChecks& checks = outside_checks;
+  ipc::Client* const client = std::exchange(checks.waits_beside, false) ? checking_client() : nullptr;
+  if (client == nullptr) return;
+  const std::int64_t ps = now_ps(*client) - checks.wait_began_ps;
+  if (ps >= least_sleep_of_other_ps) end_wait_of_other(*client, ps, checks.wait_began_ns);
 }
 
 ChildWait::ChildWait(ipc::Client* client) : client_(client) {

@@ -34,7 +34,7 @@
 namespace apenet::shim {
 
 using ipc::OutsideCause;
-struct HostLook;
+struct PossibleCheck;
 
 [[nodiscard]] std::int64_t host_now_ns();
 
@@ -60,9 +60,9 @@ void note_file_found(int folder, const char* path);
 void note_file_gone(int folder, const char* path);  // likewise: it was there
 // The result of opening shared memory, a semaphore or a queue that another process makes. Keeps errno.
 void note_object_check(const char* name, bool is_found);
-// The calling thread has made a call that may be such a check. Only while looks are wanted.
-[[nodiscard]] bool wants_looks();
-void note_look(const HostLook& look);
+// The calling thread has made a call that may be such a check. Only while they are wanted.
+[[nodiscard]] bool wants_possible_checks();
+void note_possible_check(const PossibleCheck& check);
 // What the thread checks next may have been changed by the rank itself.
 void forget_check();
 // What the thread has checked last was there, and is no reason to wait.
@@ -98,7 +98,7 @@ class OutsideWait {
     bool works = false;         // takes time of a processor: the time is not limited
     std::uint64_t subject = 0;  // what the guess is about
     std::uint64_t state = 0;    // changes when what the rank waits for does
-    const HostLook* look = nullptr;
+    const PossibleCheck* check = nullptr;
   };
   [[nodiscard]] Reason find_reason() const;
   [[nodiscard]] bool holds(Reason& reason) const;
@@ -116,8 +116,6 @@ class OrderedWait {
  public:
   // client: nullptr if the process has the host's time.
   explicit OrderedWait(ipc::Client* client);
-  // own: nullptr if the thread has no order.
-  explicit OrderedWait(const ipc::OrderedThread* own);
   // The limit has passed: takes the real time that is owed if the thread waits for something outside.
   void expire();
   // Another thread has ended the wait: likewise, if it has slept meanwhile.
@@ -128,6 +126,11 @@ class OrderedWait {
   std::int64_t began_ps_ = 0;
   std::int64_t began_ns_ = 0;  // 0: the thread has checked nothing
 };
+
+// The same around a wait without a limit. It has no object on the stack, by whose frames reports of deadlocks
+// name functions. own: nullptr if the thread has no order.
+void begin_wait_beside(const ipc::OrderedThread* own);
+void end_wait_beside();
 
 // A wait for a child. Make it before the wait.
 class ChildWait {

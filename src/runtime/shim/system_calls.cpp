@@ -85,7 +85,8 @@ std::optional<long> order_futex(long address, long operation, long value, const 
   if (time != nullptr) {
     until_ps = order_deadline_ps(command == FUTEX_WAIT ? now_ps(*client) + to_ps(*time) : deadline_ps(*time));
   }
-  OrderedWait limited(waits ? own : nullptr);
+  OrderedWait limited(time != nullptr ? client : nullptr);
+  begin_wait_beside(waits && time == nullptr ? own : nullptr);
   for (;;) {
     if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<std::uint32_t>(value)) return -EAGAIN;
     switch (await_signal(*own, use.name(), until_ps, nullptr, time == nullptr)) {
@@ -98,6 +99,7 @@ std::optional<long> order_futex(long address, long operation, long value, const 
         continue;
       case SignalWait::woken:
         limited.end();
+        end_wait_beside();
         return 0;
       case SignalWait::of_host:
         return 0;

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <optional>
 #include <type_traits>
 
 #include "runtime/shim/memory_watchers.hpp"
@@ -290,15 +289,16 @@ APENET_EXPORT int mtx_unlock(mtx_t* mutex) {
 
 APENET_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   auto* const own = ordered_thread();
-  const auto wait_in_order = [&]() -> std::optional<int> {
+  begin_wait_beside(own);
+  int error = waits_in_host;
+  {
     const ObjectUse use(own, condition);
-    if (!use.is_of_order() || name_in_order(mutex) == nullptr) return {};
-    return wait_ordered(*own, condition, mutex, without_limit);
-  };
-  OrderedWait beside(own);
-  if (const std::optional<int> error = wait_in_order()) {
-    beside.end();
-    return *error;
+    if (use.is_of_order() && name_in_order(mutex) != nullptr)
+      error = wait_ordered(*own, condition, mutex, without_limit);
+  }
+  if (error != waits_in_host) {
+    end_wait_beside();
+    return error;
   }
   const HostConditionWait wait(condition, mutex);
   const HostPace pace(pacing_client(), HostPace::Ender::thread);

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <optional>
 
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/ordered_threads.hpp"
@@ -147,16 +146,16 @@ int join_ordered(OrderedThread& own, pthread_t thread, void** result, std::int64
 
 APENET_EXPORT int sem_wait(sem_t* semaphore) {
   auto* const own = ordered_thread();
-  const auto wait_in_order = [&]() -> std::optional<int> {
+  begin_wait_beside(own);
+  int error = waits_in_host;
+  {
     const ObjectUse use(own, semaphore);
-    if (!use.is_of_order()) return {};
-    return wait_ordered(*own, semaphore, without_limit);
-  };
-  OrderedWait beside(own);
-  if (const std::optional<int> error = wait_in_order()) {
-    beside.end();
-    if (*error == 0) return 0;
-    errno = *error;
+    if (use.is_of_order()) error = wait_ordered(*own, semaphore, without_limit);
+  }
+  if (error != waits_in_host) {
+    end_wait_beside();
+    if (error == 0) return 0;
+    errno = error;
     return -1;
   }
   const HostPace pace(pacing_client(), HostPace::Ender::thread);
@@ -190,9 +189,9 @@ APENET_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
 APENET_EXPORT int pthread_join(pthread_t thread, void** result) {
   auto* const own = ordered_thread();
   if (own == nullptr) return real_join(thread, result);
-  OrderedWait beside(own);
+  begin_wait_beside(own);
   const int error = join_ordered(*own, thread, result, without_limit);
-  beside.end();
+  end_wait_beside();
   return error;
 }
 

@@ -201,11 +201,11 @@ constexpr auto asking_nothing = std::to_array<int>({
 
 // Waits, which the shim knows by their functions.
 constexpr auto waiting = std::to_array<int>({
-    SYS_poll,         SYS_select,           SYS_pause,           SYS_nanosleep,     SYS_accept,
-    SYS_wait4,        SYS_semop,            SYS_msgrcv,          SYS_futex,         SYS_rt_sigtimedwait,
-    SYS_rt_sigsuspend, SYS_semtimedop,      SYS_io_getevents,    SYS_epoll_wait,    SYS_clock_nanosleep,
-    SYS_mq_timedsend, SYS_mq_timedreceive,  SYS_waitid,          SYS_pselect6,      SYS_ppoll,
-    SYS_epoll_pwait,  SYS_accept4,          SYS_epoll_pwait2,    SYS_io_uring_enter,
+    SYS_poll,          SYS_select,          SYS_pause,        SYS_nanosleep,      SYS_accept,
+    SYS_wait4,         SYS_semop,           SYS_msgrcv,       SYS_futex,          SYS_rt_sigtimedwait,
+    SYS_rt_sigsuspend, SYS_semtimedop,      SYS_io_getevents, SYS_epoll_wait,     SYS_clock_nanosleep,
+    SYS_mq_timedsend,  SYS_mq_timedreceive, SYS_waitid,       SYS_pselect6,       SYS_ppoll,
+    SYS_epoll_pwait,   SYS_accept4,         SYS_epoll_pwait2, SYS_io_uring_enter,
 });
 
 // Calls with the name of a file. name: which argument it is. In the functions with "at" in their names the
@@ -286,12 +286,12 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-// Files of the system, which the C library also reads on its own behalf: time zones, hosts, users, processors.
+// Files of the system, which the C library also reads on its own behalf: time zones, hosts, users,
+// processors.
 bool is_of_system(std::string_view path) {
   constexpr std::string_view processes = "/proc/";
-  constexpr std::array<std::string_view, 8> folders{"/etc/",        "/usr/",         "/lib",
-                                                    "/sys/",         "/dev/log",
-                                                    "/dev/urandom", "/run/systemd/", "/var/run/nscd/"};
+  constexpr std::array<std::string_view, 8> folders{
+      "/etc/", "/usr/", "/lib", "/sys/", "/dev/log", "/dev/urandom", "/run/systemd/", "/var/run/nscd/"};
   // What the host shows of another process changes when that does.
   if (path.starts_with(processes)) {
     path.remove_prefix(processes.size());
@@ -312,9 +312,9 @@ int folder_of(const WatchedCall& call, const NamedFileCall& kind) {
 }
 
 void note(OutsideCause what, const WatchedCall& call, std::uint64_t key) {
-  note_look({.what = what,
-             .key = mixed(mixed(static_cast<std::uint64_t>(call.number), 1), key),
-             .number = static_cast<std::uint32_t>(call.number)});
+  note_possible_check({.what = what,
+                       .key = mixed(mixed(static_cast<std::uint64_t>(call.number), 1), key),
+                       .number = static_cast<std::uint32_t>(call.number)});
 }
 
 // error: of the call, or 0. A program that makes a file of a random name waits for its folder.
@@ -402,9 +402,9 @@ void note_reading(const WatchedCall& call) {
   ProcessText path;
   if (is_of_system(link_of(getpid(), static_cast<std::uint64_t>(file), path))) return;
   const std::uint64_t key = mixed(mixed(status.st_dev, status.st_ino), state_of(status));
-  note_look({.what = OutsideCause::descriptor,
-             .key = mixed(key, static_cast<std::uint64_t>(place)) | 1U,
-             .number = static_cast<std::uint32_t>(call.number)});
+  note_possible_check({.what = OutsideCause::descriptor,
+                       .key = mixed(key, static_cast<std::uint64_t>(place)) | 1U,
+                       .number = static_cast<std::uint32_t>(call.number)});
 }
 
 bool asks_device(long request) {
@@ -417,8 +417,8 @@ bool asks_device(long request) {
 }  // namespace
 
 bool pauses_watch(long number) {
-  constexpr auto numbers = std::to_array<int>({SYS_clone, SYS_clone3, SYS_fork, SYS_vfork, SYS_execve,
-                                               SYS_execveat, SYS_exit, SYS_exit_group});
+  constexpr auto numbers = std::to_array<int>(
+      {SYS_clone, SYS_clone3, SYS_fork, SYS_vfork, SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group});
   return is_among(numbers, number);
 }
 

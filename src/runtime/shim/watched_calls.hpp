@@ -1,5 +1,6 @@
 // Watched calls: the system calls that a thread makes between two sleeps in which its rank has done nothing
-// (fruitless_sleeps.hpp). A list names those that cannot be a look at the host; all others may be one.
+// (fruitless_sleeps.hpp). A list names those that cannot be a check for something outside; all others may be
+// one.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ struct WatchedCall {
 // Whether the call must find the thread as it is without a watch: it starts a process or thread, or ends one.
 [[nodiscard]] bool pauses_watch(long number);
 
-// Notes the call if it may be a look. Returns the kernel's result if the call had to be made to know;
+// Notes the call if it may be a check. Returns the kernel's result if the call had to be made to know;
 // nullopt: it is still to be made.
 std::optional<long> note_watched(const WatchedCall& call);
 
