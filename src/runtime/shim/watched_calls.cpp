@@ -200,7 +200,7 @@ constexpr auto asking_nothing = std::to_array<int>({
 });
 
 // Waits, which the shim knows by their functions.
-constexpr auto waiting = std::to_array<int>({
+constexpr auto calls_that_wait = std::to_array<int>({
     SYS_poll,          SYS_select,          SYS_pause,        SYS_nanosleep,      SYS_accept,
     SYS_wait4,         SYS_semop,           SYS_msgrcv,       SYS_futex,          SYS_rt_sigtimedwait,
     SYS_rt_sigsuspend, SYS_semtimedop,      SYS_io_getevents, SYS_epoll_wait,     SYS_clock_nanosleep,
@@ -276,7 +276,7 @@ bool is_among(const std::array<int, count>& numbers, long number) {
 }
 
 template <typename Type>
-Type* pointer(long word) {
+Type* as_pointer(long word) {
   return reinterpret_cast<Type*>(word);  // NOLINT(performance-no-int-to-ptr)
 }
 
@@ -304,7 +304,7 @@ bool is_of_system(std::string_view path) {
 
 // Requires a pointer that the kernel has read.
 std::string_view name_of(const WatchedCall& call, const NamedFileCall& kind) {
-  return pointer<const char>(call.arguments[kind.name]);
+  return as_pointer<const char>(call.arguments[kind.name]);
 }
 
 int folder_of(const WatchedCall& call, const NamedFileCall& kind) {
@@ -328,7 +328,7 @@ void note_file(const WatchedCall& call, const NamedFileCall& kind, int error) {
 std::optional<long> ask_for_file(const WatchedCall& call, const NamedFileCall& kind) {
   const auto& [first, second, third, fourth, fifth, sixth] = call.arguments;
   const int returned =
-      host_call(call.number, first, second, static_cast<std::uint64_t>(third), pointer<const void>(fourth),
+      host_call(call.number, first, second, static_cast<std::uint64_t>(third), as_pointer<const void>(fourth),
                 static_cast<std::uint64_t>(fifth), static_cast<std::uint64_t>(sixth));
   const int error = errno;
   if (returned < 0 && error == EFAULT) return -error;
@@ -345,14 +345,14 @@ std::optional<long> ask_for_file(const WatchedCall& call, const NamedFileCall& k
 void note_opening(const WatchedCall& call, const NamedFileCall& kind) {
   struct stat status {};
   const long name = call.arguments[kind.name];
-  const int error = host_call(SYS_newfstatat, folder_of(call, kind), pointer<const char>(name),
+  const int error = host_call(SYS_newfstatat, folder_of(call, kind), as_pointer<const char>(name),
                               reinterpret_cast<std::uint64_t>(&status)) == 0
                         ? 0
                         : errno;
   std::uint64_t flags = static_cast<std::uint64_t>(call.arguments[kind.name + std::size_t{1}]);
   if (call.number == SYS_creat) flags = O_CREAT;
   if (call.number == SYS_openat2 &&
-      !ipc::copy_in(&flags, pointer<const void>(call.arguments[2]), sizeof flags))
+      !ipc::copy_in(&flags, as_pointer<const void>(call.arguments[2]), sizeof flags))
     return;
   const bool makes = (flags & O_CREAT) != 0;
   const bool is_exclusive = makes && (flags & O_EXCL) != 0;
@@ -363,7 +363,7 @@ void note_opening(const WatchedCall& call, const NamedFileCall& kind) {
   } else if (error != 0 && !makes) {
     note_file(call, kind, error);
   } else if (error == 0 && !makes &&
-             host_call(SYS_faccessat, folder_of(call, kind), pointer<const char>(name),
+             host_call(SYS_faccessat, folder_of(call, kind), as_pointer<const char>(name),
                        (flags & O_ACCMODE) == O_RDONLY ? R_OK : W_OK) != 0) {
     note_file(call, kind, errno);
   } else if (makes && error == ENOENT) {
@@ -435,7 +435,8 @@ std::optional<long> note_watched(const WatchedCall& call) {
     default:
       break;
   }
-  if (call.is_judged || is_among(asking_nothing, call.number) || is_among(waiting, call.number)) return {};
+  if (call.is_judged || is_among(asking_nothing, call.number) || is_among(calls_that_wait, call.number))
+    return {};
   const auto* const kind = std::find_if(named_file_calls.begin(), named_file_calls.end(),
                                         [&](const NamedFileCall& one) { return one.number == call.number; });
   if (kind != named_file_calls.end()) {
