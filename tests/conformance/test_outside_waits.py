@@ -102,6 +102,27 @@ def test_a_rank_finds_what_a_process_makes_by_any_call_that_checks_for_it(apenet
     assert SLEPT in done.stderr
 
 
+def test_a_rank_finds_what_comes_from_outside_by_calls_that_the_shim_does_not_replace(apenet, build, tmp_path):
+    program = build(OUTSIDE / "any_call.c")
+    with subprocess.Popen([program, tmp_path, "all", "outside"]) as outside:
+        try:
+            done = apenet("run", "-n", "1", "--", program, tmp_path, "all")
+        finally:
+            outside.kill()
+    assert (done.returncode, done.stdout) == (0, "20 checks\n"), done.stderr
+    assert SLEPT in done.stderr
+
+
+BEATS = ["write", "append", "replace", "allocate", "print the date", "read the load", "read its size", "change a file"]
+
+
+@pytest.mark.parametrize("beat", BEATS)
+def test_a_loop_that_waits_for_nothing_takes_no_real_time(apenet, build, tmp_path, beat):
+    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "heartbeats.c"), tmp_path / "file", beat)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1000.000 s"), done.stderr
+    assert "real time" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("what", "cause"),
     [

@@ -16,6 +16,7 @@ enum class OutsideCause : std::uint32_t {
   file,        // a file that appears, vanishes or changes
   answer,      // another status of a program that the rank starts again and again
   object,      // shared memory, a semaphore or a queue that another process makes
+  call,        // another answer of a system call
   signal,      // nothing: a signal from outside has ended a sleep
   count,
 };
@@ -29,6 +30,7 @@ struct OutsideNote {
   std::atomic<std::uint32_t> changed{0};              // two checks without a sleep between them differed
   std::atomic<std::uint32_t> waited{0};               // sleeps have taken real time
   std::atomic<std::uint32_t> given_up{0};             // they took it for too long, and take none any more
+  std::atomic<std::uint32_t> call{0};                 // the last one's number, if for OutsideCause::call
   std::atomic<OutsideCause> now{OutsideCause::none};  // a sleep takes real time at this moment
   // As in ImageRecord.
   std::atomic<std::int64_t> alarm_ns{0};

@@ -16,6 +16,12 @@ bool is_shim(const std::string& file) {
   return std::string_view(file).substr(file.rfind('/') + 1) == "libapenet-shim.so";
 }
 
+// The other libraries of the simulator are no code of the program. What is left of their calls may lie in
+// memory that the program has not written yet.
+bool is_simulators(const std::string& file) {
+  return std::string_view(file).substr(file.rfind('/') + 1).starts_with("libapenet-") && !is_shim(file);
+}
+
 // Whether threads wait for each other in the function.
 bool is_meeting(std::string_view function) {
   static constexpr std::string_view parts[] = {"_lock",     "lockfile", "rdlock", "wrlock", "join", "_wait",
@@ -38,6 +44,7 @@ Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
   std::string likely;  // the first line that may be what remains of an earlier call
   for (const std::uint64_t address : places.calls_on_stack(call.stack, examined_bytes)) {
     const std::string file = places.file_of(address);
+    if (is_simulators(file)) continue;
     const bool is_of_c_library = is_c_library(file) || is_shim(file);
     if (!in_c_library && is_of_c_library && caller.deeper_meeting.empty()) {
       std::string name = places.function_of(address);

@@ -6,6 +6,7 @@ void apenet::shim::make_answer_stack() {}
 
 #else
 
+#include <limits.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -13,7 +14,7 @@ void apenet::shim::make_answer_stack() {}
 #include <cerrno>
 #include <cstddef>
 
-#include "runtime/ipc/client.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/held_signals.hpp"
 
 __asm__(R"(
@@ -53,6 +54,8 @@ extern "C" {
 // The end of the thread's stack for answers; nullptr: it has none, or is on it.
 constinit thread_local char* apenet_answer_stack
     __attribute__((tls_model("initial-exec"), visibility("hidden"), used)) = nullptr;
+constinit thread_local char apenet_catches_calls = 0;
+constinit thread_local bool apenet_catches_on = false;
 }
 
 namespace apenet::shim {
@@ -62,16 +65,16 @@ namespace {
 constexpr std::size_t answer_bytes = std::size_t{128} << 10U;
 
 void free_answer_stack(void* memory) {
+  end_watch_of_calls();
   apenet_answer_stack = nullptr;
   munmap(memory, answer_bytes);
 }
 
+// PTHREAD_KEYS_MAX: the process has used all keys of threads' own data.
 pthread_key_t answer_stack_key() {
   static const pthread_key_t value = [] {
     pthread_key_t key{};
-    if (pthread_key_create(&key, free_answer_stack) != 0)
-      ipc::Client::refuse("the process has used all keys of threads' own data: expected a free one");
-    return key;
+    return pthread_key_create(&key, free_answer_stack) == 0 ? key : PTHREAD_KEYS_MAX;
   }();
   return value;
 }
@@ -90,6 +93,16 @@ void make_answer_stack() {
   apenet_answer_stack = static_cast<char*>(memory) + answer_bytes;
 }
 
+bool has_answer_stack() {
+  return pthread_getspecific(answer_stack_key()) != nullptr;
+}
+
+bool is_on_answer_stack() {
+  const auto* const memory = static_cast<char*>(pthread_getspecific(answer_stack_key()));
+  const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
+  return memory != nullptr && here > memory && here < memory + answer_bytes;
+}
+
 }  // namespace apenet::shim
 
 // The stack is the one for signals meanwhile, so that those that come use it, too. The kernel restores the
@@ -99,9 +112,10 @@ extern "C" __attribute__((visibility("hidden"), used)) void apenet_answer_on_sta
                                                                                    siginfo_t* info,
                                                                                    void* context) {
   using apenet::shim::answer_bytes;
-  auto* const memory = static_cast<char*>(pthread_getspecific(apenet::shim::answer_stack_key()));
-  const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
-  if (memory != nullptr && here > memory && here < memory + answer_bytes) {
+  apenet_catches_calls = 0;
+  apenet_catches_on = false;
+  if (apenet::shim::is_on_answer_stack()) {
+    auto* const memory = static_cast<char*>(pthread_getspecific(apenet::shim::answer_stack_key()));
     const int error = errno;
     const stack_t own{.ss_sp = memory, .ss_flags = 0, .ss_size = answer_bytes};
     sigaltstack(&own, nullptr);
@@ -113,6 +127,7 @@ extern "C" __attribute__((visibility("hidden"), used)) void apenet_answer_on_sta
   apenet::shim::let_signals_in(static_cast<ucontext_t*>(context)->uc_sigmask);
   apenet::shim::answer_held_signal(number, info, context);
   apenet::shim::let_only_held_signals_in();
+  if (apenet_catches_on) apenet_catches_calls = 1;
 }
 
 #endif

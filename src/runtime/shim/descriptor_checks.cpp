@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/checked_calls.hpp"
 #include "runtime/shim/ordered_files.hpp"
 #include "runtime/shim/ordered_threads.hpp"
@@ -46,8 +47,8 @@ int checked_open(int file, int result, const Status* status) {
   if (result != 0 || !S_ISREG(status->st_mode) || !counts_checks()) return result;
   const int error = errno;
   struct statfs system {};
-  const bool is_kernels =
-      ::fstatfs(file, &system) != 0 || system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC;
+  const bool is_kernels = ipc::host_call(SYS_fstatfs, file, &system) != 0 ||
+                          system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC;
   if (!is_kernels) note_descriptor(file, state_of(*status));
   forget_check();
   errno = error;
@@ -100,6 +101,19 @@ int locked(std::uint64_t key, int result) {
   return result;
 }
 
+// lock: what fcntl() was given to take, or, if it only asks, what it has found.
+int lock_checked(int file, bool asks, const struct flock& lock, int result) {
+  const std::uint64_t key = static_cast<std::uint64_t>(file) << 1U;
+  if (!asks) return lock.l_type == F_UNLCK ? result : locked(key, result);
+  if (result < 0) return result;
+  if (lock.l_type == F_UNLCK) {
+    note_found(OutsideCause::lock, key | 1U);
+  } else {
+    note_check(OutsideCause::lock, key | 1U);
+  }
+  return result;
+}
+
 }  // namespace
 
 // The same of one that may wait, if `waits`.
@@ -134,21 +148,22 @@ APENET_WAITING_CALL(int, lockf, (int file, int command, off_t bytes), , (file, c
 APENET_WAITING_CALL(int, lockf64, (int file, int command, off64_t bytes), , (file, command, bytes),
                     command == F_LOCK,
                     command == F_ULOCK ? done : locked(static_cast<std::uint64_t>(file) << 1U, done))
-#define APENET_FCNTL(name)                                                            \
-  APENET_EXPORT int name(int file, int command, ...) {                                \
-    static const auto real = next<int (*)(int, int, ...)>(#name);                     \
-    APENET_HOST_CALLER;                                                               \
-    va_list list;                                                                     \
-    va_start(list, command);                                                          \
-    void* const argument = va_arg(list, void*);                                       \
-    va_end(list);                                                                     \
-    const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;                \
-    const HostPace pace(waits ? pacing_client() : nullptr);                           \
-    const int result = real(file, command, argument);                                 \
-    const bool is_given = result >= 0 || errno != EFAULT;                             \
-    const bool locks = is_given && (command == F_SETLK || command == F_OFD_SETLK) &&  \
-                       static_cast<const struct flock*>(argument)->l_type != F_UNLCK; \
-    return locks ? locked(static_cast<std::uint64_t>(file) << 1U, result) : result;   \
+#define APENET_FCNTL(name)                                                                \
+  APENET_EXPORT int name(int file, int command, ...) {                                    \
+    static const auto real = next<int (*)(int, int, ...)>(#name);                         \
+    APENET_HOST_CALLER;                                                                   \
+    va_list list;                                                                         \
+    va_start(list, command);                                                              \
+    void* const argument = va_arg(list, void*);                                           \
+    va_end(list);                                                                         \
+    const bool waits = command == F_SETLKW || command == F_OFD_SETLKW;                    \
+    const HostPace pace(waits ? pacing_client() : nullptr);                               \
+    const int result = real(file, command, argument);                                     \
+    const bool is_given = result >= 0 || errno != EFAULT;                                 \
+    const bool asks = command == F_GETLK || command == F_OFD_GETLK;                       \
+    const bool locks = asks || command == F_SETLK || command == F_OFD_SETLK;              \
+    if (!locks || !is_given) return result;                                               \
+    return lock_checked(file, asks, *static_cast<const struct flock*>(argument), result); \
   }
 APENET_FCNTL(fcntl)
 APENET_FCNTL(fcntl64)

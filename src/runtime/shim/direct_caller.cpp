@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "runtime/shim/answer_stack.hpp"
 #include "runtime/shim/direct_calls.hpp"
 
 namespace apenet::shim {
@@ -30,17 +31,33 @@ static_assert(sizeof(PassedCall) == 32);
 }  // namespace
 }  // namespace apenet::shim
 
-// The C library's instruction returns there; in a child with a stack of its own: to the second. The kernel
-// has changed %rcx.
+// The C library's instruction returns there, to the first if the thread is watched; in a child with a stack
+// of its own: to the last. The kernel has changed %rcx. Cancellation unwinds the stack through them, so each
+// needs an instruction before it.
 __asm__(R"(
     .text
+    .type   apenet_watched_call, @function
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 152
+    .cfi_offset %rip, -152
+    nop
+apenet_watched_call:
+    movq    apenet_catches_calls@gottpoff(%rip), %rcx
+    movb    $1, %fs:(%rcx)
+    .size   apenet_watched_call, .-apenet_watched_call
     .type   apenet_passed_call, @function
 apenet_passed_call:
     popq    %rcx
+    .cfi_def_cfa_offset 144
+    .cfi_register %rip, %rcx
     popq    %rdi
+    .cfi_def_cfa_offset 136
     popq    %rsi
+    .cfi_def_cfa_offset 128
     leaq    128(%rsp), %rsp
+    .cfi_def_cfa_offset 0
     jmp     *%rcx
+    .cfi_endproc
     .size   apenet_passed_call, .-apenet_passed_call
     .type   apenet_passed_child, @function
 apenet_passed_child:
@@ -52,6 +69,7 @@ apenet_passed_child:
 )");
 
 extern "C" {
+__attribute__((visibility("hidden"))) void apenet_watched_call();
 __attribute__((visibility("hidden"))) void apenet_passed_call();
 __attribute__((visibility("hidden"))) void apenet_passed_child();
 }
@@ -69,8 +87,19 @@ std::uint64_t started_flags(std::uint64_t flags, bool has_stack) {
 
 }  // namespace
 
+void DirectCaller::answer(long result) {
+  registers_[REG_RAX] = result;
+  apenet_catches_on = is_watched_;
+}
+
+void DirectCaller::repeat() {
+  constexpr greg_t instruction_bytes = 2;
+  registers_[REG_RIP] -= instruction_bytes;
+}
+
 void DirectCaller::pass() {
-  if (number() != SYS_rt_sigreturn) push(reinterpret_cast<std::uint64_t>(&apenet_passed_call), word(REG_RDI));
+  const auto back = reinterpret_cast<std::uint64_t>(is_watched_ ? &apenet_watched_call : &apenet_passed_call);
+  if (number() != SYS_rt_sigreturn) push(back, word(REG_RDI));
   registers_[REG_RIP] = static_cast<greg_t>(library_call_);
 }
 

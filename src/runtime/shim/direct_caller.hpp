@@ -12,9 +12,10 @@ namespace apenet::shim {
 // The registers of a thread that has made a call.
 class DirectCaller {
  public:
-  // `library_call` is the address of an instruction `syscall` of the C library that returns.
-  DirectCaller(ucontext_t& context, std::uint64_t library_call)
-      : registers_(context.uc_mcontext.gregs), library_call_(library_call) {}
+  // `library_call` is the address of an instruction `syscall` of the C library that returns. is_watched: the
+  // thread's calls are caught again once this one has been answered or made.
+  DirectCaller(ucontext_t& context, std::uint64_t library_call, bool is_watched = false)
+      : registers_(context.uc_mcontext.gregs), library_call_(library_call), is_watched_(is_watched) {}
 
   [[nodiscard]] long number() const { return registers_[REG_RAX]; }
   [[nodiscard]] std::uint64_t place() const { return word(REG_RIP); }
@@ -24,13 +25,15 @@ class DirectCaller {
   }
   // To where a function without a frame, as that of diverted clocks, returns.
   [[nodiscard]] std::uint64_t returns_to() const { return *at<std::uint64_t>(word(REG_RSP)); }
-  void answer(long result) { registers_[REG_RAX] = result; }
+  void answer(long result);
 
   // The thread makes the call itself once the handler has returned, so that it may wait, and be interrupted,
   // as any.
   void pass();
   // The same for a call that starts a thread or process.
   void pass_start();
+  // The thread makes the call again, where it was caught. Requires that it is not caught there any more.
+  void repeat();
 
  private:
   template <typename Type>
@@ -47,6 +50,7 @@ class DirectCaller {
 
   gregset_t& registers_;
   std::uint64_t library_call_;
+  bool is_watched_;
 };
 
 }  // namespace apenet::shim

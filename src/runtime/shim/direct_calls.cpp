@@ -8,6 +8,7 @@
 
 #include "runtime/ipc/client.hpp"
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/answer_stack.hpp"
 #include "runtime/shim/direct_code.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -37,7 +38,15 @@ void publish_uncaught() {
 
 }  // namespace
 
+#if defined(__x86_64__)
+long call_unwatched(long number, ...);
+#endif
+
 APENET_EXPORT ApenetSystemCall apenet_uncaught_call() {
+#if defined(__x86_64__)
+  if (apenet_catches_calls != 0) [[unlikely]]
+    return call_unwatched;
+#endif
   return uncaught_call.load(std::memory_order_relaxed);
 }
 
@@ -65,15 +74,23 @@ void note_uncaught(ipc::UncaughtCall what) {
 #include <span>
 #include <utility>
 
-#include "runtime/shim/answer_stack.hpp"
+#include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/computation.hpp"
 #include "runtime/shim/direct_caller.hpp"
 #include "runtime/shim/held_signals.hpp"
 #include "runtime/shim/kernel_clocks.hpp"
 #include "runtime/shim/ordered_threads.hpp"
+#include "runtime/shim/outside_waits.hpp"
+#include "runtime/shim/process_files.hpp"
 #include "runtime/shim/process_images.hpp"
 #include "runtime/shim/system_calls.hpp"
+#include "runtime/shim/watched_calls.hpp"
+
+extern "C" {
+// Behind the instruction by which the program makes a call by syscall() (system_calls.cpp).
+extern __attribute__((visibility("hidden"))) const char apenet_programs_call;
+}
 
 namespace apenet::shim {
 namespace {
@@ -99,11 +116,22 @@ struct Catching {
   LibraryCode library;
   std::atomic<bool> has_begun{false};
   std::atomic<bool> is_on{false};
+  std::atomic<bool> can_answer{false};
   std::atomic<bool> is_programs{false};  // the program uses syscall user dispatch itself
 };
 
 constinit Catching catching;
 constinit thread_local bool is_caught __attribute__((tls_model("initial-exec"))) = false;
+
+// How the thread watches its calls.
+struct Watching {
+  bool is_on = false;
+  std::uint32_t real_calls = 0;  // in so many of the shim's functions it was when it began
+  bool is_possible = false;
+  std::uint32_t watches = 0;
+};
+
+constinit thread_local Watching watching __attribute__((tls_model("initial-exec")));
 
 bool is_of_simulator(std::uint64_t place) {
   constexpr std::array<std::uint8_t, 9> code{0x0f, 0x1f, 0x80, 0x6e, 0x65,
@@ -193,9 +221,61 @@ std::optional<long> answer_caller(const DirectCaller& caller) {
   }
 }
 
+void set_dispatch_without_watch();
+
+// The call of a thread that watches its calls.
+void answer_watched_call(DirectCaller& caller, ucontext_t& context) {
+  const std::uint64_t place = caller.place();
+  const bool is_programs = place == reinterpret_cast<std::uint64_t>(&apenet_programs_call);
+  const bool is_librarys = catching.library.holds(place);
+  constexpr long set_bytes = 8;
+  const std::array<long, 6> arguments = caller.arguments();
+  if (caller.number() == SYS_rt_sigprocmask && arguments[3] == set_bytes) {
+    const auto pointer = [](long word) {
+      return reinterpret_cast<void*>(word);  // NOLINT(performance-no-int-to-ptr)
+    };
+    caller.answer(change_mask(static_cast<int>(arguments[0]), pointer(arguments[1]), pointer(arguments[2]),
+                              context.uc_sigmask));
+    return;
+  }
+  // The simulator's own calls are the C library's syscall() where direct calls are caught.
+  constexpr std::uint64_t most_bytes = 64;
+  const bool is_own = (!is_programs && is_of_simulator(place)) ||
+                      place - reinterpret_cast<std::uint64_t>(uncaught_call.load()) < most_bytes;
+  const WatchedCall call{.number = caller.number(),
+                         .arguments = arguments,
+                         .is_librarys = is_librarys,
+                         .is_judged = real_calls > watching.real_calls};
+  if (!is_own && (is_in_call() || host_calls > 0)) {
+    set_dispatch_without_watch();
+    caller.repeat();
+    return;
+  }
+  if (pauses_watch(call.number)) {
+    if (is_caught) set_dispatch_without_watch();
+    caller.repeat();
+    return;
+  }
+  if (is_caught && !is_own && !is_programs && !is_librarys && !is_for_host(caller)) {
+    set_dispatch_without_watch();
+    caller.repeat();  // it is caught again, and answered as any direct call
+    return;
+  }
+  const std::optional<long> result = is_own ? std::nullopt : note_watched(call);
+  if (result) {
+    caller.answer(*result);
+  } else {
+    caller.pass();
+  }
+}
+
 bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
   if (info.si_code != caused_by_dispatch) return false;
-  DirectCaller caller(context, catching.library.call);
+  DirectCaller caller(context, catching.library.call, watching.is_on);
+  if (watching.is_on) {
+    answer_watched_call(caller, context);
+    return true;
+  }
   if (is_of_simulator(caller.place())) {
     caller.pass();
     return true;
@@ -219,8 +299,10 @@ bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
       "syscall", Callee::time);
   // A handler of a signal that comes meanwhile may call, too.
   const bool was_in_call = std::exchange(is_in_direct_call, true);
-  const std::optional<long> result = answer_caller(caller);
+  std::optional<long> result = answer_caller(caller);
   is_in_direct_call = was_in_call;
+  if (!result && wants_possible_checks())
+    result = note_watched({.number = caller.number(), .arguments = caller.arguments()});
   if (result) {
     caller.answer(*result);
   } else {
@@ -267,6 +349,21 @@ int set_dispatch_of_thread(int mode) {
   return ipc::host_call(SYS_prctl, set_dispatch, dispatch_on, catching.library.begin, bytes);
 }
 
+// Only the return from a handler is not caught, and no call while the thread answers one.
+bool set_dispatch_of_watch() {
+  constexpr std::uint64_t restorer_bytes = 10;  // to behind the instruction `syscall`
+  const auto* const bytes =
+      reinterpret_cast<const void*>(restorer_bytes);  // NOLINT(performance-no-int-to-ptr)
+  return ipc::host_call(SYS_prctl, set_dispatch, dispatch_on, catching.library.restorer, bytes,
+                        reinterpret_cast<std::uint64_t>(&apenet_catches_calls)) == 0;
+}
+
+void set_dispatch_without_watch() {
+  apenet_catches_calls = 0;
+  watching.is_on = false;
+  set_dispatch_of_thread(is_caught ? dispatch_on : dispatch_off);
+}
+
 // Valgrind runs the process on its own calls, which dispatch would turn into signals. The instructions have
 // no effect elsewhere.
 bool is_in_valgrind() {
@@ -285,14 +382,26 @@ bool is_in_valgrind() {
   return answer != 0;
 }
 
+// Once for a process, whether it catches direct calls or a thread watches its calls.
+void prepare_to_answer() {
+  static const bool is_done = [] {
+    catching.library = find_library_code();
+    if (catching.library.bytes == 0 || catching.is_programs || is_in_valgrind()) return false;
+    make_answer_stack();
+    hold_signal(SIGSYS, answer_direct_call,
+                {.entry = apenet_enter_answer, .restorer = catching.library.restorer});
+    pthread_atfork(nullptr, resume_watch_of_calls, [] { watching = Watching{}; });
+    return true;
+  }();
+  catching.can_answer = is_done;
+}
+
 void begin_to_catch() {
   if (catching.has_begun.exchange(true)) return;
-  catching.library = find_library_code();
-  if (catching.is_programs || catching.library.bytes == 0 || is_in_valgrind())
-    return note_uncaught(ipc::UncaughtCall::all);
+  prepare_to_answer();
+  if (!catching.can_answer || catching.is_programs) return note_uncaught(ipc::UncaughtCall::all);
   make_answer_stack();
-  hold_signal(SIGSYS, answer_direct_call,
-              {.entry = apenet_enter_answer, .restorer = catching.library.restorer});
+  let_held_signals_in();
   if (set_dispatch_of_thread(dispatch_on) != 0) return note_uncaught(ipc::UncaughtCall::all);
   is_caught = true;
   catching.is_on = true;
@@ -314,7 +423,72 @@ void catch_direct_calls() {
   is_caught = set_dispatch_of_thread(dispatch_on) == 0;
 }
 
+namespace {
+
+// Whether a debugger follows the process: it would stop at each caught call.
+bool is_traced() {
+  ProcessText buffer;
+  constexpr std::string_view key = "TracerPid:\t";
+  const std::string_view status = read_of(getpid(), getpid(), "status", buffer);
+  const std::size_t at = status.find(key);
+  return at == std::string_view::npos || status.substr(at + key.size(), 1) != "0";
+}
+
+}  // namespace
+
+void watch_calls() {
+  if (is_on_answer_stack()) return;  // a direct call, as the thread's others
+  const int error = errno;
+  constexpr std::uint32_t watches_of_check = 64;
+  prepare_to_answer();
+  const bool is_checked = watching.watches++ % watches_of_check == 0;
+  if (is_checked)
+    watching.is_possible = catching.can_answer && catching.library.restorer != 0 && !is_traced();
+  if (watching.is_possible && !catching.is_programs) {
+    make_answer_stack();
+    let_held_signals_in();
+    watching.real_calls = real_calls;
+    watching.is_on = has_answer_stack() && set_dispatch_of_watch();
+    watching.is_possible = watching.is_on;
+    if (watching.is_on) apenet_catches_calls = 1;
+  }
+  errno = error;
+}
+
+void resume_watch_of_calls() {
+  if (watching.is_on && !is_on_answer_stack()) apenet_catches_calls = 1;
+}
+
+// A call of the simulator's own by a thread that watches its calls.
+long call_unwatched(long number, ...) {
+  std::array<long, 6> arguments{};
+  va_list list;
+  va_start(list, number);
+  for (long& word : arguments) word = va_arg(list, long);
+  va_end(list);
+  const bool is_watched = std::exchange(apenet_catches_calls, char{0}) != 0;
+  const auto [first, second, third, fourth, fifth, sixth] = arguments;
+  const int result =
+      ipc::host_call(number, first, second, static_cast<std::uint64_t>(third),
+                     reinterpret_cast<const void*>(fourth),  // NOLINT(performance-no-int-to-ptr)
+                     static_cast<std::uint64_t>(fifth), static_cast<std::uint64_t>(sixth));
+  const int error = errno;
+  // The mask may be one from before this signal was held.
+  if (is_watched && number == SYS_rt_sigprocmask) let_held_signals_in();
+  if (is_watched) apenet_catches_calls = 1;
+  errno = error;
+  return result;
+}
+
+void end_watch_of_calls() {
+  if (!watching.is_on) return;
+  const int error = errno;
+  set_dispatch_without_watch();
+  errno = error;
+}
+
 void let_direct_calls_pass() {
+  end_watch_of_calls();
   if (!is_caught) return;
   set_dispatch_of_thread(dispatch_off);
   is_caught = false;
@@ -356,6 +530,9 @@ void begin_to_catch() {
 
 void catch_direct_calls() {}
 void let_direct_calls_pass() {}
+void watch_calls() {}
+void resume_watch_of_calls() {}
+void end_watch_of_calls() {}
 
 }  // namespace apenet::shim
 

@@ -32,6 +32,14 @@ void catch_direct_calls();
 // catches its calls again by catch_direct_calls().
 void let_direct_calls_pass();
 
+// From now on all system calls of this thread are caught, also those of the C library, and noted if they may
+// be checks for something outside (watched_calls.hpp), until the watch is ended, or the thread calls MPI. A
+// start of a process or thread pauses the watch. Keep errno. Without effect where the host cannot catch
+// calls, and under a debugger, which would stop at each.
+void watch_calls();
+void resume_watch_of_calls();
+void end_watch_of_calls();
+
 // The program does something by which its calls get past the shim.
 void note_uncaught(ipc::UncaughtCall what);
 

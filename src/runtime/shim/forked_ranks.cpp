@@ -335,7 +335,7 @@ using StartMain = int (*)(Main, int, char**, Hook, Hook, Hook, void*);
 // The program's first function calls it when the loader has run the initialisers of all libraries.
 APENET_EXPORT int __libc_start_main(  // NOLINT(bugprone-reserved-identifier): the C library's name
     Main main, int count, char** arguments, Hook begin, Hook end, Hook unload, void* stack_end) {
-  const auto real = next<StartMain>("__libc_start_main");
+  const auto real = next<StartMain>("__libc_start_main").get();
   if (const char* plan = std::getenv(plan_variable)) serve(plan);
   void* const gap = alloca(bytes_above_main(__builtin_frame_address(0)));
   reserve_below_main(gap);

@@ -118,7 +118,7 @@ Function found(std::atomic<Function>& real, const char* name, Function meanwhile
   Function function = real.load(std::memory_order_relaxed);
   if (function == nullptr) [[unlikely]] {
     real.store(meanwhile, std::memory_order_relaxed);
-    function = next<Function>(name);
+    function = next<Function>(name).get();
     real.store(function, std::memory_order_relaxed);
   }
   return function;

@@ -73,7 +73,7 @@ using FindCodeObject = int (*)(void*, CodeObject*);
 constinit FindCodeObject find_code_object = nullptr;
 
 __attribute__((constructor)) void look_up_find_code_object() {
-  find_code_object = next<FindCodeObject>("_dl_find_object");
+  find_code_object = next<FindCodeObject>("_dl_find_object").get();
 }
 
 // The path of the object with the handler; nullptr: it is in none. A program may set handlers in handlers,

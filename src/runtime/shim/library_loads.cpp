@@ -50,7 +50,7 @@ __attribute__((visibility("hidden"), used)) void* apenet_begin_dlopen(const char
     }
     errno = error;
   }
-  return reinterpret_cast<void*>(real);
+  return reinterpret_cast<void*>(real.get());
 }
 __attribute__((visibility("hidden"), used)) void* apenet_begin_dlmopen(Lmid_t /*space*/, const char* name,
                                                                        int flags) {

@@ -13,6 +13,7 @@ namespace apenet::shim {
 
 inline constexpr std::int64_t without_limit = ipc::OrderedThread::no_deadline_ps;
 inline constexpr std::uint32_t every_thread = UINT32_MAX;
+inline constexpr int waits_in_host = -1;  // no error number: the object is of no order
 
 // Within an action. When the deadline ends the wait, the process has come there, too. The timers of a process
 // with one thread are due meanwhile: after their handlers the result is Woken::interrupted, and the caller

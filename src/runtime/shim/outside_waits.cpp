@@ -15,7 +15,9 @@
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/direct_calls.hpp"
 #include "runtime/shim/family.hpp"
+#include "runtime/shim/fruitless_sleeps.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/signal_gate.hpp"
@@ -36,8 +38,9 @@ constexpr std::int64_t most_interval_ps = 10'000'000'000;
 constexpr std::int64_t first_slice_ns = 200'000;
 constexpr std::int64_t most_slice_ns = 10'000'000;
 
-// Virtual time that must pass in a wait for a child to make it a sleep. Reads of the clock take less.
-constexpr std::int64_t least_child_sleep_ps = 1'000'000'000;
+// Virtual time that must pass in a wait for a child or thread to make it a sleep. Reads of the clock take
+// less.
+constexpr std::int64_t least_sleep_of_other_ps = 1'000'000'000;
 
 constexpr std::size_t kept_path_bytes = 256;
 
@@ -54,12 +57,21 @@ struct OutsideChecks {
   bool has_missed = false;             // that check has not found it
   std::uint64_t work_at_check = 0;     // what the rank had done by then
   std::int64_t folder_changed_ns = 0;  // if it was of a folder: when that has changed last
+  bool sleeps_by_other = false;        // the last sleep was a wait for another thread or process that slept
+  bool waits_beside = false;           // in a wait without a limit for another thread
+  std::int64_t wait_began_ps = 0;      // that wait, in virtual time
+  std::int64_t wait_began_ns = 0;      // and in the host; 0: the thread had checked nothing
   std::int64_t owed_ps = 0;            // virtual time of sleeps whose real time has yet to pass
   std::int64_t interval_ps = least_interval_ps;
   std::array<char, kept_path_bytes> path{};  // the file that was last checked; empty if it is longer
 };
 
 constinit thread_local OutsideChecks outside_checks __attribute__((tls_model("initial-exec")));
+constinit thread_local FruitlessSleeps fruitless_sleeps __attribute__((tls_model("initial-exec")));
+
+bool has_checked() {
+  return outside_checks.certain != 0 || outside_checks.key != 0 || fruitless_sleeps.has_asked();
+}
 
 // Real time that guesses have taken since the state that they depend on has changed.
 struct Patience {
@@ -102,6 +114,27 @@ bool sleep_in_host(std::int64_t ns) {
 // do not repeat.
 void note_host_decides(const ipc::Client& client) {
   if (client.is_own_block()) ipc::Client::order_table()->has_overtaken = true;
+}
+
+// A wait in which another has slept, without a check before it. Beside sleeps of its own, a thread that
+// checks does so before these.
+void watch_after_wait(ipc::Client& client, std::int64_t ps) {
+  const bool sleeps_itself = !std::exchange(outside_checks.sleeps_by_other, true);
+  if (sleeps_itself && fruitless_sleeps.watches()) return;
+  fruitless_sleeps.begin_sleep();
+  fruitless_sleeps.end_sleep(ps, work_of(client), false);
+}
+
+// The end of a wait in the order of the threads. began_ns: in the host; 0: the thread had checked nothing.
+void end_wait_of_other(ipc::Client& client, std::int64_t ps, std::int64_t began_ns) {
+  const int error = errno;
+  if (began_ns != 0) {
+    OutsideWait(client, ps, began_ns).pass(0);
+    outside_checks.sleeps_by_other = true;
+  } else {
+    watch_after_wait(client, ps);
+  }
+  errno = error;
 }
 
 // The rank whose checks count, or nullptr.
@@ -240,6 +273,14 @@ void note_object_check(const char* name, bool is_found) {
   }
 }
 
+bool wants_possible_checks() {
+  return fruitless_sleeps.watches();
+}
+
+void note_possible_check(const PossibleCheck& check) {
+  if (checking_client() != nullptr) fruitless_sleeps.note(check);
+}
+
 void forget_check() {
   outside_checks.subject = 0;
 }
@@ -249,13 +290,14 @@ void drop_check() {
 }
 
 OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client), ps_(ps) {
+  fruitless_sleeps.begin_sleep();
   OutsideChecks& own = outside_checks;
   own.owed_ps = std::min(own.owed_ps, ipc::end_of_time_ps - ps) + ps;
-  const bool has_checked = own.certain != 0 || own.key != 0;
-  if ((!has_checked && own.owed_ps < own.interval_ps) || client.progress().leaves()) return;
+  const bool checks = has_checked();
+  if ((!checks && own.owed_ps < own.interval_ps) || client.progress().leaves()) return;
   has_children_ = has_children();
   // Most ranks have no children, and check nothing.
-  if (has_checked || has_children_) {
+  if (checks || has_children_) {
     began_ns_ = host_now_ns();
   } else {
     own.owed_ps = 0;
@@ -264,6 +306,7 @@ OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client)
 
 OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps, std::int64_t began_ns)
     : client_(client), ps_(ps), began_ns_(client.progress().leaves() ? 0 : began_ns) {
+  fruitless_sleeps.begin_sleep();
   OutsideChecks& own = outside_checks;
   own.owed_ps = std::min(own.owed_ps, ipc::end_of_time_ps - ps) + ps;
 }
@@ -284,6 +327,8 @@ OutsideWait::Reason OutsideWait::find_reason() const {
   }
   if (own.key != 0 && own.key == own.key_before && own.work_before == work_of(client_))
     return {.what = own.what, .is_guess = true, .subject = own.key};
+  const PossibleCheck* const check = fruitless_sleeps.repeated(work_of(client_));
+  if (check != nullptr) return {.what = check->what, .is_guess = true, .subject = check->key, .check = check};
   return {};
 }
 
@@ -299,7 +344,7 @@ bool OutsideWait::holds(Reason& reason) const {
     case OutsideCause::process:
       return host_call(SYS_kill, own.process, 0) == 0 || errno == EPERM;
     case OutsideCause::file:
-      return own.path[0] == '\0' || is_there(own.path.data()) == own.is_there;
+      return reason.check != nullptr || own.path[0] == '\0' || is_there(own.path.data()) == own.is_there;
     default:
       return true;
   }
@@ -309,6 +354,11 @@ bool OutsideWait::holds(Reason& reason) const {
 void OutsideWait::take(Reason reason) {
   OutsideChecks& own = outside_checks;
   ipc::OutsideNote& note = client_.block().outside;
+  if (reason.check != nullptr) {
+    if (reason.what == OutsideCause::call) note.call = reason.check->number;
+    own.owed_ps =
+        std::max(own.owed_ps, std::min(fruitless_sleeps.owed_ps(), ipc::end_of_time_ps - ps_) + ps_);
+  }
   const std::int64_t owed_ns = own.owed_ps / ps_per_ns;
   std::int64_t slice_ns = first_slice_ns;
   bool has_changed = false;
@@ -375,9 +425,7 @@ std::optional<std::int64_t> OutsideWait::sleep_beside_children() {
   if (!is_interrupted) slept_ps = ps_ - (slept_ps < ps_ ? client_.sleep(ps_ - slept_ps) : 0);
   own.owed_ps = 0;
   own.interval_ps = least_interval_ps;
-  own.certain = 0;
-  own.key_before = std::exchange(own.key, 0);
-  own.work_before = work_of(client_);
+  end_checks(true);
   return ps_ - slept_ps;
 }
 
@@ -385,39 +433,67 @@ void OutsideWait::pass(std::int64_t left_ps) {
   OutsideChecks& own = outside_checks;
   ps_ -= left_ps;
   own.owed_ps = std::max<std::int64_t>(own.owed_ps - left_ps, 0);
+  bool was_real = false;
+  const int error = errno;
   if (began_ns_ != 0) {
-    const int error = errno;
     if (const Reason reason = find_reason(); reason.what != OutsideCause::none) {
       turn_patience_to(reason.is_guess ? reason.subject : 0);
       take(reason);
+      was_real = true;
       own.interval_ps = least_interval_ps;
     } else {
       const bool may_repeat = own.key != 0;
       own.owed_ps = may_repeat ? ps_ : 0;
       own.interval_ps = std::min(2 * own.interval_ps, most_interval_ps);
     }
-    errno = error;
   }
+  own.sleeps_by_other = false;
+  end_checks(was_real);
+  errno = error;
+}
+
+void OutsideWait::end_checks(bool was_real) {
+  OutsideChecks& own = outside_checks;
   own.certain = 0;
   own.key_before = std::exchange(own.key, 0);
   own.work_before = work_of(client_);
+  fruitless_sleeps.end_sleep(ps_, own.work_before, was_real);
 }
 
-OrderedWait::OrderedWait(ipc::Client* client)
-    : client_(outside_checks.certain != 0 || outside_checks.key != 0 ? client : nullptr) {
+OrderedWait::OrderedWait(ipc::Client* client) : client_(client) {
   if (client_ == nullptr) return;
   began_ps_ = now_ps(*client_);
-  began_ns_ = host_now_ns();
+  if (has_checked()) began_ns_ = host_now_ns();
 }
 
 void OrderedWait::expire() {
   if (client_ == nullptr || checking_client() != client_) return;
-  const int error = errno;
-  OutsideWait(*client_, now_ps(*client_) - began_ps_, began_ns_).pass(0);
-  errno = error;
+  end_wait_of_other(*client_, now_ps(*client_) - began_ps_, began_ns_);
+}
+
+void OrderedWait::end() {
+  if (client_ != nullptr && now_ps(*client_) - began_ps_ >= least_sleep_of_other_ps) expire();
+}
+
+void begin_wait_beside(const ipc::OrderedThread* own) {
+  OutsideChecks& checks = outside_checks;
+  ipc::Client* const client = own == nullptr ? nullptr : checking_client();
+  checks.waits_beside = client != nullptr;
+  if (client == nullptr) return;
+  checks.wait_began_ps = now_ps(*client);
+  checks.wait_began_ns = has_checked() ? host_now_ns() : 0;
+}
+
+void end_wait_beside() {
+  OutsideChecks& checks = outside_checks;
+  ipc::Client* const client = std::exchange(checks.waits_beside, false) ? checking_client() : nullptr;
+  if (client == nullptr) return;
+  const std::int64_t ps = now_ps(*client) - checks.wait_began_ps;
+  if (ps >= least_sleep_of_other_ps) end_wait_of_other(*client, ps, checks.wait_began_ns);
 }
 
 ChildWait::ChildWait(ipc::Client* client) : client_(client) {
+  resume_watch_of_calls();
   if (client_ == nullptr) return;
   began_ps_ = now_ps(*client_);
   began_ns_ = host_now_ns();
@@ -428,11 +504,13 @@ void ChildWait::end(int failure) {
   const int error = errno;
   OutsideChecks& own = outside_checks;
   const std::int64_t ps = now_ps(*client_) - began_ps_;
-  if (ps >= least_child_sleep_ps) {
-    if (own.certain != 0 || own.key != 0) {
+  if (ps >= least_sleep_of_other_ps) {
+    if (has_checked()) {
       OutsideWait(*client_, ps, began_ns_).pass(0);
+      own.sleeps_by_other = true;
     } else {
       own.key_before = 0;
+      watch_after_wait(*client_, ps);
     }
   }
   if (failure != 0) {

@@ -13,6 +13,7 @@
 //   Nor do two between which the rank has sent or received messages, or computed: it works, and asks whether
 //   it should stop. The sleep between the two checks is then made up for;
 // - the same for a program that it starts and that fails again;
+// - the same for a system call of which the shim does not know what it asks (fruitless_sleeps.hpp);
 // - other threads of the rank compute, without a call of the libraries that the simulator knows.
 //
 // A wait for a child in which virtual time passes is such a sleep, too: a shell sleeps by starting `sleep`.
@@ -33,6 +34,7 @@
 namespace apenet::shim {
 
 using ipc::OutsideCause;
+struct PossibleCheck;
 
 [[nodiscard]] std::int64_t host_now_ns();
 
@@ -58,6 +60,9 @@ void note_file_found(int folder, const char* path);
 void note_file_gone(int folder, const char* path);  // likewise: it was there
 // The result of opening shared memory, a semaphore or a queue that another process makes. Keeps errno.
 void note_object_check(const char* name, bool is_found);
+// The calling thread has made a call that may be such a check. Only while they are wanted.
+[[nodiscard]] bool wants_possible_checks();
+void note_possible_check(const PossibleCheck& check);
 // What the thread checks next may have been changed by the rank itself.
 void forget_check();
 // What the thread has checked last was there, and is no reason to wait.
@@ -93,10 +98,12 @@ class OutsideWait {
     bool works = false;         // takes time of a processor: the time is not limited
     std::uint64_t subject = 0;  // what the guess is about
     std::uint64_t state = 0;    // changes when what the rank waits for does
+    const PossibleCheck* check = nullptr;
   };
   [[nodiscard]] Reason find_reason() const;
   [[nodiscard]] bool holds(Reason& reason) const;
   void take(Reason reason);
+  void end_checks(bool was_real);
 
   ipc::Client& client_;
   std::int64_t ps_;
@@ -104,19 +111,26 @@ class OutsideWait {
   bool has_children_ = false;
 };
 
-// A wait with a limit in the order of the threads, which takes no real time. Make it before the wait.
+// A wait in the order of the threads, which takes no real time. Make it before the wait.
 class OrderedWait {
  public:
   // client: nullptr if the process has the host's time.
   explicit OrderedWait(ipc::Client* client);
   // The limit has passed: takes the real time that is owed if the thread waits for something outside.
   void expire();
+  // Another thread has ended the wait: likewise, if it has slept meanwhile.
+  void end();
 
  private:
-  ipc::Client* client_;  // nullptr: the thread has checked nothing
+  ipc::Client* client_;
   std::int64_t began_ps_ = 0;
-  std::int64_t began_ns_ = 0;
+  std::int64_t began_ns_ = 0;  // 0: the thread has checked nothing
 };
+
+// The same around a wait without a limit. It has no object on the stack, by whose frames reports of deadlocks
+// name functions. own: nullptr if the thread has no order.
+void begin_wait_beside(const ipc::OrderedThread* own);
+void end_wait_beside();
 
 // A wait for a child. Make it before the wait.
 class ChildWait {

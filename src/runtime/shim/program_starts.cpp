@@ -65,7 +65,7 @@ struct Real {
  private:
   template <typename Function>
   static void find_one(Function& function, const char* name) {
-    function = next<Function>(name);
+    function = next<Function>(name).get();
   }
 };
 

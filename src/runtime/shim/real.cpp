@@ -18,6 +18,7 @@ __attribute__((visibility("hidden"), used)) void apenet_find_dlsym() {
 namespace apenet::shim {
 
 constinit thread_local int host_calls = 0;
+constinit thread_local std::uint32_t real_calls = 0;
 
 void* next_symbol(const char* name) {
   return dlsym(RTLD_NEXT, name);

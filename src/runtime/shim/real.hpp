@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "runtime/ipc/client.hpp"
 
@@ -16,9 +17,37 @@ void* host_symbol(void* library, const char* name);
 // As next_symbol(), of this version, if it has it.
 void* next_symbol_of(const char* name, const char* version);
 
+// The functions that the shim replaces and in whose originals this thread is: the shim judges their results,
+// whatever calls of the kernel they make (watched_calls.hpp).
+extern constinit thread_local std::uint32_t real_calls __attribute__((tls_model("initial-exec")));
+
+class RealCall {
+ public:
+  RealCall() { ++real_calls; }
+  ~RealCall() { --real_calls; }
+  RealCall(const RealCall&) = delete;
+  RealCall& operator=(const RealCall&) = delete;
+};
+
+// The original of a function that the shim replaces.
 template <typename Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(next_symbol(name));
+class NextFunction {
+ public:
+  constexpr explicit NextFunction(Function function) : function_(function) {}
+  template <typename... Arguments>
+  [[gnu::always_inline]] auto operator()(Arguments... arguments) const {
+    const RealCall call;
+    return function_(arguments...);
+  }
+  [[nodiscard]] Function get() const { return function_; }
+
+ private:
+  Function function_;
+};
+
+template <typename Function>
+NextFunction<Function> next(const char* name) {
+  return NextFunction<Function>(reinterpret_cast<Function>(next_symbol(name)));
 }
 
 // A function of the C library, looked up at its first call, without a lock: for functions that are called
@@ -36,6 +65,7 @@ class RealFunction {
                                                                 : next_symbol_of(name_, version_));
       function_.store(function, std::memory_order_relaxed);
     }
+    const RealCall call;
     return function(arguments...);
   }
 

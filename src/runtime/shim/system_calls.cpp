@@ -86,6 +86,7 @@ std::optional<long> order_futex(long address, long operation, long value, const 
     until_ps = order_deadline_ps(command == FUTEX_WAIT ? now_ps(*client) + to_ps(*time) : deadline_ps(*time));
   }
   OrderedWait limited(time != nullptr ? client : nullptr);
+  begin_wait_beside(waits && time == nullptr ? own : nullptr);
   for (;;) {
     if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != static_cast<std::uint32_t>(value)) return -EAGAIN;
     switch (await_signal(*own, use.name(), until_ps, nullptr, time == nullptr)) {
@@ -97,6 +98,9 @@ std::optional<long> order_futex(long address, long operation, long value, const 
       case SignalWait::goes_on:
         continue;
       case SignalWait::woken:
+        limited.end();
+        end_wait_beside();
+        return 0;
       case SignalWait::of_host:
         return 0;
     }
@@ -300,6 +304,9 @@ syscall:
     movq    8(%rsp), %r9
     nopl    0x6170656e(%rax)
     syscall
+    .globl  apenet_programs_call
+    .hidden apenet_programs_call
+apenet_programs_call:
     cmpq    $-4095, %rax
     jae     2f
     ret

@@ -11,6 +11,7 @@
 #include "runtime/shim/memory_watchers.hpp"
 #include "runtime/shim/ordered_threads.hpp"
 #include "runtime/shim/ordered_waits.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/shared_objects.hpp"
 #include "runtime/shim/virtual_timers.hpp"
@@ -288,10 +289,16 @@ APENET_EXPORT int mtx_unlock(mtx_t* mutex) {
 
 APENET_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   auto* const own = ordered_thread();
+  begin_wait_beside(own);
+  int error = waits_in_host;
   {
     const ObjectUse use(own, condition);
     if (use.is_of_order() && name_in_order(mutex) != nullptr)
-      return wait_ordered(*own, condition, mutex, without_limit);
+      error = wait_ordered(*own, condition, mutex, without_limit);
+  }
+  if (error != waits_in_host) {
+    end_wait_beside();
+    return error;
   }
   const HostConditionWait wait(condition, mutex);
   const HostPace pace(pacing_client(), HostPace::Ender::thread);

@@ -146,14 +146,17 @@ int join_ordered(OrderedThread& own, pthread_t thread, void** result, std::int64
 
 APENET_EXPORT int sem_wait(sem_t* semaphore) {
   auto* const own = ordered_thread();
+  begin_wait_beside(own);
+  int error = waits_in_host;
   {
     const ObjectUse use(own, semaphore);
-    if (use.is_of_order()) {
-      const int error = wait_ordered(*own, semaphore, without_limit);
-      if (error == 0) return 0;
-      errno = error;
-      return -1;
-    }
+    if (use.is_of_order()) error = wait_ordered(*own, semaphore, without_limit);
+  }
+  if (error != waits_in_host) {
+    end_wait_beside();
+    if (error == 0) return 0;
+    errno = error;
+    return -1;
   }
   const HostPace pace(pacing_client(), HostPace::Ender::thread);
   const OutsideOrder outside(own);
@@ -185,7 +188,11 @@ APENET_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
 
 APENET_EXPORT int pthread_join(pthread_t thread, void** result) {
   auto* const own = ordered_thread();
-  return own == nullptr ? real_join(thread, result) : join_ordered(*own, thread, result, without_limit);
+  if (own == nullptr) return real_join(thread, result);
+  begin_wait_beside(own);
+  const int error = join_ordered(*own, thread, result, without_limit);
+  end_wait_beside();
+  return error;
 }
 
 APENET_EXPORT int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {

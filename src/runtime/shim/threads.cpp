@@ -191,6 +191,7 @@ int create_thread(const pthread_t* thread, const void* creator, const std::optio
     auto beginning = std::make_unique<Beginning<Result>>(
         Beginning<Result>{routine, argument, entry, serves, cores, has_cores});
     const int failed = create(begin<Result>, beginning.get());
+    resume_watch_of_calls();
     if (failed == 0) {
       static_cast<void>(beginning.release());                                  // the thread's now
       while (has_cores && !*has_cores) ipc::host_call(SYS_sched_yield, 0, 0);  // the creator may ask for them

@@ -65,6 +65,7 @@ bool would_block(int result) {
       OrderedWait limited(client);                                                                       \
       const std::optional<int> error = ordered(*own, order_deadline_ps(deadline_ps(*deadline)));         \
       if (error == ETIMEDOUT) limited.expire();                                                          \
+      if (error == 0) limited.end();                                                                     \
       if (error) return *error;                                                                          \
     }                                                                                                    \
     [[maybe_unused]] const Host host(APENET_UNPACK arguments);                                           \
@@ -152,6 +153,7 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
     OrderedWait limited(client);
     const int error = wait_ordered(*own, semaphore, order_deadline_ps(deadline_ps(*deadline)));
     if (error == ETIMEDOUT) limited.expire();
+    if (error == 0) limited.end();
     return error;
   };
   std::optional<int> error = wait_in_order();
