@@ -100,11 +100,13 @@ class OncesInProgress {
     return nullptr;
   }
 
+  static constinit OncesInProgress in_progress;
+
  private:
   std::array<Entry, 64> entries_{};
 };
 
-constinit OncesInProgress onces_in_progress;
+constinit OncesInProgress OncesInProgress::in_progress;
 
 // The call of pthread_once that initialises: other threads are blocked until it has ended, also by an
 // exception. A thread that finds it done might have found so before it called, so this is no action.
@@ -112,7 +114,7 @@ class Initialisation {
  public:
   Initialisation(OrderedThread* own, const pthread_once_t* once) : once_(once) {
     if (own == nullptr) {
-      entry_ = onces_in_progress.add(once_);
+      entry_ = OncesInProgress::in_progress.add(once_);
       return;
     }
     OrderedAction action(*own);
@@ -120,7 +122,7 @@ class Initialisation {
     if (is_done(once_))
       action.leave_no_trace();
     else if (!is_begun(once_))
-      entry_ = onces_in_progress.add(once_);
+      entry_ = OncesInProgress::in_progress.add(once_);
   }
   ~Initialisation() {
     if (entry_ == nullptr) return;
@@ -143,7 +145,7 @@ class Initialisation {
  private:
   // Not inlined: in a larger frame of its caller, reports of deadlocks would find addresses of earlier calls.
   [[gnu::noinline]] void await_others(OrderedThread& own) const {
-    while (onces_in_progress.find(once_) != nullptr)
+    while (OncesInProgress::in_progress.find(once_) != nullptr)
       block(own, once_, without_limit, nullptr, WaitEnds::by_thread);
   }
 
@@ -253,8 +255,9 @@ APENET_EXPORT int pthread_once(pthread_once_t* once, void (*initialise)()) {
   if (is_done(once)) return real_once(once, initialise);
   auto* const own = ordered_thread();
   if (own == nullptr && (is_unordered || thread_order().in_use())) return real_once(once, initialise);
-  if (own == nullptr && onces_in_progress.find(once) != nullptr) {
-    const HostPace pace(pacing_client(), HostPace::Ender::thread);  // of itself
+  if (own == nullptr && OncesInProgress::in_progress.find(once) != nullptr) {
+    // For itself: only the process's timers go on.
+    const HostPace pace(pacing_client(), HostPace::Ender::thread);
     return real_once(once, initialise);
   }
   const Initialisation initialisation(own, once);
