@@ -121,6 +121,9 @@ def read_trace(trace: str | Path) -> _core.GoalSchedule:
 
 def _read(file: Path) -> tuple[_core.GoalSchedule, list[str]]:
     """A trace, and what it leaves open."""
+    anchor = file / "traces.otf2"
+    if anchor.is_file():
+        raise InputError("trace", str(file), f"a file: {printable(anchor)} is the anchor file of an OTF2 trace")
     if is_foreign(file):
         with converted(file) as (goal, notes):
             try:
