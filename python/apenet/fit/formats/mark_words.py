@@ -263,6 +263,8 @@ HARMLESS = {
     "repetitions",
     "reps",
     "row",
+    "run",
+    "runs",
     "sample",
     "samples",
     "sd",

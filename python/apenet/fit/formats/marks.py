@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from apenet.fit.formats import mark_words as words
 from apenet.fit.formats import quantities
@@ -137,16 +138,14 @@ def notes_on_unread(
     `rows` have the name of each row's place, and its cells by column; `whole` are names of what is told of all rows.
     """
     # Dictionaries, not sets: the order is that of the file.
-    of_rows = [
-        name
-        for name in dict.fromkeys(name for _, cells in rows for name in cells)
-        if is_unread(name) and not _is_known(name, rows)
-    ]
+    unread = [name for name in dict.fromkeys(name for _, cells in rows for name in cells) if is_unread(name)]
+    columns = {name: Counter(cells.get(name, "") for _, cells in rows) for name in unread}
+    of_rows = [name for name in unread if not _is_known(columns[name])]
     names = list(dict.fromkeys((*of_rows, *filter(is_unread, whole))))
     if not names:
         return
-    apart = [note for name in of_rows if (note := _set_apart(name, rows)) is not None]
-    yield from apart[:_SHOWN_COLUMNS]
+    apart = (note for name in of_rows if (note := _set_apart(name, columns[name], rows)) is not None)
+    yield from islice(apart, _SHOWN_COLUMNS)
     shown = ", ".join(_shown(name) or "one without a name" for name in names[:_SHOWN_COLUMNS])
     more = f" and {len(names) - _SHOWN_COLUMNS} more" if len(names) > _SHOWN_COLUMNS else ""
     one = len(names) == 1
@@ -156,36 +155,39 @@ def notes_on_unread(
     )
 
 
-def _is_known(name: str, rows: Sequence[tuple[str, Mapping[str, str]]]) -> bool:
+def _is_known(cells: Counter[str]) -> bool:
     """Whether a column says nothing of these rows, or that all are good: the others are left out already."""
-    found = {cells.get(name, "").strip().strip('"').lower() for _, cells in rows}
+    found = {cell.strip().strip('"').lower() for cell in cells}
     return found <= words.GOOD or found <= words.NOTHING
 
 
-def _set_apart(name: str, rows: Sequence[tuple[str, Mapping[str, str]]]) -> str | None:
+def _set_apart(name: str, cells: Counter[str], rows: Sequence[tuple[str, Mapping[str, str]]]) -> str | None:
     """A note on the few rows in which a column differs from what it has in most."""
-    cells = [cells.get(name, "").strip() for _, cells in rows]
-    ((common, count),) = Counter(_same(cell) for cell in cells).most_common(1)
-    if len(rows) < _LEAST_ROWS or count == len(rows) or 2 * count <= len(rows):
+    alike: dict[str, int] = {}
+    usual: dict[str, str] = {}
+    for cell, times in cells.items():
+        alike[_same(cell)] = alike.get(_same(cell), 0) + times
+        usual.setdefault(_same(cell), cell)
+    common = max(alike, key=lambda value: alike[value])
+    if len(rows) < _LEAST_ROWS or len(alike) == 1 or 2 * alike[common] <= len(rows):
         return None
-    others = [(place, cell) for (place, _), cell in zip(rows, cells, strict=True) if _same(cell) != common]
+    others = [(place, of_row.get(name, "")) for place, of_row in rows if _same(of_row.get(name, "")) != common]
     places = ", ".join(place for place, _ in others[:_SHOWN_LINES])
     more = f" and {len(others) - _SHOWN_LINES} more" if len(others) > _SHOWN_LINES else ""
     verb, subject, are = ("has", "this row", "is") if len(others) == 1 else ("have", "these rows", "are")
-    usual = next(cell for cell in cells if _same(cell) == common)
     return (
-        f"{places}{more} {verb} {_value(others[0][1])} in {_shown(name)}, most rows have {_value(usual)}: "
+        f"{places}{more} {verb} {_value(others[0][1])} in {_shown(name)}, most rows have {_value(usual[common])}: "
         f"{subject} may be invalid, but {are} fitted"
     )
 
 
 def _value(cell: str) -> str:
-    return _shown(cell) or "nothing"
+    return _shown(cell.strip()) or "nothing"
 
 
 def _same(cell: str) -> str:
     """A form that equal values share: 0, 0.0 and 0.00."""
-    text = cell.strip('"').lower()
+    text = cell.strip().strip('"').lower()
     try:
         return f"{float(text):g}"
     except ValueError:
