@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernel/one_line.hpp"
 #include "kernel/time.hpp"
 
 namespace apenet {
@@ -21,11 +22,7 @@ namespace apenet {
 
 // Text of the user's for a message: quoted, on one line, shortened, without control characters.
 [[nodiscard]] inline std::string quoted(std::string_view text, std::size_t most) {
-  std::string result;
-  for (const char c : text.substr(0, most)) {
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return '"' + result + (text.size() > most ? "...\"" : "\"");
+  return '"' + one_line(text.substr(0, most)) + (text.size() > most ? "...\"" : "\"");
 }
 
 // Runs what refuses values, and completes their keys: `section` comes before them.

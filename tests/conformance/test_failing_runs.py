@@ -354,10 +354,10 @@ def test_open_mpi_starts_where_tmpdir_does_not_serve(start_apenet, surroundings,
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("\x1b[2Jnothing\n", '.*sent the process manager the line "\\?\\[2Jnothing": expected cmd=NAME'),
+        ("\x1b[2Jnothing\n", '.*sent the process manager the line "\\\\x1b\\[2Jnothing": expected cmd=NAME'),
         (f"cmd={'x?' * 200}\n", '.*sent the process manager the line "[^"]{80}\\.\\.\\.": expected cmd=NAME'),
         ("cmd=get_maxes\n", '.*on the connection of PMI_FD, which only MPI may use, is an answer .*: "cmd=maxes .*"'),
-        ("\xff\xff", '.*sent the process manager the line "\\?\\?\\?\\?cmd=.*": expected cmd=NAME'),
+        ("\xff\xff", '.*sent the process manager the line "ÿÿcmd=.*": expected cmd=NAME'),
     ],
 )
 def test_a_line_that_is_not_mpi_s_is_named(apenet, build, when, line, said):

@@ -353,3 +353,23 @@ def test_a_folder_that_cannot_be_preloaded_from_is_recognised():
     assert inherited.separates(Path("/a folder/libapenet-shim.so"))
     assert inherited.separates(Path("/a:b/libapenet-shim.so"))
     assert not inherited.separates(SHIM)
+
+
+@pytest.mark.parametrize("wrapper", [("sh", "-c", '"$0"; exit $?'), ("sh", "-c", 'exec "$0"'), ("env",)])
+def test_a_program_that_the_loader_refuses_has_started_nothing(apenet, tmp_path, wrapper):
+    """The loader ends it with status 1 if a library has not the version that it needs, before the shim acts."""
+    library, program = tmp_path / "libversioned.so", tmp_path / "program"
+    (tmp_path / "library.c").write_text("int f(void) { return 0; }\n")
+    (tmp_path / "program.c").write_text("int f(void);\nint main(void) { return f(); }\n")
+    for version in ("NEW", "OLD"):
+        (tmp_path / "versions").write_text(f"{version} {{ global: f; }};\n")
+        options = ["-shared", "-fPIC", f"-Wl,--version-script={tmp_path}/versions"]
+        subprocess.run(["gcc", *options, tmp_path / "library.c", "-o", library], check=True)
+        if version == "NEW":
+            found = [library, f"-Wl,-rpath,{tmp_path}"]
+            subprocess.run(["gcc", tmp_path / "program.c", *found, "-o", program], check=True)
+    done = apenet("run", "-n", "2", "--", *wrapper, program)
+    assert done.returncode == 1
+    assert "version `NEW' not found" in done.stderr
+    assert "system call" not in done.stderr
+    assert "failed: rank 0 exited with status 1" in done.stderr

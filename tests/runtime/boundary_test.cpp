@@ -406,8 +406,8 @@ TEST(Boundary, TheNameOfALibraryIsBoundedAndPrintable) {
   identity.library[1] = '\n';
   identity.library[2] = '\x1b';
   const std::string name = validation::library(identity);
-  EXPECT_EQ(name.substr(0, 4), "x??x");
-  EXPECT_EQ(name.size(), sizeof identity.library);
+  EXPECT_EQ(name.substr(0, 8), "x\\n\\x1bx");
+  EXPECT_EQ(name.size(), sizeof identity.library - 2 + 2 + 4);
 }
 
 TEST(Boundary, PollsThatBeganAtTheSmallestTimeCountAsEndless) {

@@ -25,7 +25,7 @@ class InputError(ApenetError):
     """An invalid option or argument: its name, its value, and what was expected."""
 
     def __init__(self, name: str, value: object, expected: str) -> None:
-        super().__init__(f"{_named(name)} = {shown(value)}: expected {expected}")
+        super().__init__(f"{_named(name)} = {shown(value)}: expected {escape_line(expected)}")
         self.name = name
         self.value = value
         self.expected = expected
@@ -114,8 +114,8 @@ class Problem:
 
     def __str__(self) -> str:
         if self.value is ABSENT:
-            return f"{_named(self.key)} is missing: expected {self.expected}"
-        return f"{_named(self.key)} = {shown(self.value)}: expected {self.expected}"
+            return f"{_named(self.key)} is missing: expected {escape_line(self.expected)}"
+        return f"{_named(self.key)} = {shown(self.value)}: expected {escape_line(self.expected)}"
 
 
 class MachineError(ApenetError):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from apenet.base.errors import InputError
+from apenet.base.infiles import printable
 from apenet.base.outfiles import keep_apart
 from apenet.cli.common import JsonOption, output, path_of, print_json, print_tables, progress_bar
 from apenet.cli.difference import content_of, table_of
@@ -98,7 +99,7 @@ def explain(
     if as_json:
         print_json(content)
     else:
-        output().print(f"{content['verdict']['text']}\n{target}", markup=False)
+        output().print(f"{content['verdict']['text']}\n{printable(target)}", markup=False)
 
 
 def _compare(run: Path, other: Path, report: Path | None, *, as_json: bool) -> None:
@@ -130,7 +131,7 @@ def _explain_measured(file: Path, report: Path | None, recording: Path | None, *
     if as_json:
         print_json(content)
     else:
-        output().print(f"{content['verdict']['text']}\n{target}", markup=False)
+        output().print(f"{content['verdict']['text']}\n{printable(target)}", markup=False)
 
 
 def _measured(file: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import typer
 
 from apenet import fit as fits
 from apenet.base.errors import InputError, NotWrittenError
+from apenet.base.infiles import printable
 from apenet.cli.common import JsonOption, ToMachineOption, messages, path_of, print_json, print_tables, progress_bar
 from apenet.fit.machine_file import check_machine_file
 from apenet.fit.plot import check_plot_file, plot
@@ -82,7 +83,7 @@ def fit(
         try:
             if plot_file is not None:
                 plot(fitted, plot_file)
-                messages().print(f"wrote {plot_file}", markup=False)
+                messages().print(f"wrote {printable(plot_file)}", markup=False)
         except NotWrittenError as error:
             failures.append(error)
     if as_json:

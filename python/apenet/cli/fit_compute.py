@@ -9,6 +9,8 @@ import typer
 from rich.console import Group
 from rich.table import Table
 
+from apenet.base.escape import escape_line
+from apenet.base.infiles import printable
 from apenet.base.outfiles import OutFile, keep_apart
 from apenet.cli.common import JsonOption, messages, output, path_of, print_json, print_tables, progress_bar
 from apenet.compute.combining import Combined
@@ -63,14 +65,14 @@ def fit_compute(
         with OutFile("--to-profile", to_profile, IS_PROFILE) as file:
             file.write(fit.profile.to_bytes())
             file.keep()
-        messages().print(f"wrote {to_profile}", markup=False)
+        messages().print(f"wrote {printable(to_profile)}", markup=False)
 
 
 def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
     profile = fit.profile
     console = output()
     known = f"{len(profile.recorded)} sizes" if profile.is_fitted else "one size, for which alone the profile holds"
-    console.print(f"{profile.program}: {len(profile.regions)} regions, {known}", markup=False)
+    console.print(f"{escape_line(profile.program)}: {len(profile.regions)} regions, {known}", markup=False)
     combined = [*fit.combined, *(part.combined for part in comparisons)]
     if any(each.recordings > 1 for each in combined):
         print_tables(Group(_disturbance(combined)))

@@ -11,6 +11,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from apenet.base.errors import ApenetError, InputError
+from apenet.base.escape import escape_line
+from apenet.base.infiles import printable
 from apenet.base.outfiles import OutFile, begins_with, keep_apart
 from apenet.base.tempfolder import temporary_folder
 from apenet.cli.common import path_of
@@ -106,15 +108,15 @@ def _update(context: typer.Context, runs: list[GateRun], path: Path, summary: Pa
         judgements = _simulate(planned, None)
         failed = [judgement for judgement in judgements if judgement.problem]
         for judgement in failed:
-            say(f"gate: {judgement.name}: {judgement.problem}")
+            say(f"gate: {escape_line(judgement.name)}: {judgement.problem}")
         if failed:
-            say(f"gate: {path} is as it was, because not every run has values")
+            say(f"gate: {printable(path)} is as it was, because not every run has values")
             raise typer.Exit(NOT_COMPARED)
         accepted = {judgement.name: judgement.accepted for judgement in judgements if judgement.accepted is not None}
         write_base(file, accepted)
     for name, one in accepted.items():
         values = ", ".join(f"{metric} {METRICS[metric].shown(value)}" for metric, value in one.values.items())
-        say(f"gate: accepted {name}: {values}")
+        say(f"gate: accepted {escape_line(name)}: {values}")
     raise typer.Exit(0)
 
 
@@ -172,7 +174,7 @@ def _simulate(planned: list[_Planned], base: Base | None) -> list[Judgement]:
     """Runs all, one after another; one that cannot run does not keep the others from it."""
     judgements = []
     for one in planned:
-        say(f"gate: {one.run.name}: {' '.join(one.run.words)}")
+        say(f"gate: {escape_line(one.run.name)}: {escape_line(' '.join(one.run.words))}")
         with temporary_folder() as locked:
             folder = locked / "run"
             one.context.params["out"] = folder

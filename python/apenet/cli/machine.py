@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from apenet.base.errors import InputError
+from apenet.base.escape import escape_line
 from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import JsonOption, RailOption, SetOption, output, path_of, print_json, print_tables
 from apenet.fit.data_sheet import BASES, Sheet, new_machine, stream_gb_s
@@ -115,7 +116,7 @@ def check(
     traits = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
     if len(machine.rails) > 1:
         traits += f"; rails {', '.join(machine.rails)}"
-    output().print(f"{file}: {machine.name} is a machine that can be run: {traits}", markup=False)
+    output().print(f"{escape_line(str(file))}: {machine.name} is a machine that can be run: {traits}", markup=False)
     for line in _arrangement(machine):
         output().print(line, markup=False, highlight=False)
     if partitions:
@@ -173,7 +174,8 @@ def new(
     machine = new_machine(file, Sheet(nodes or "", topology or "", link, latency, bus, leaf, uplinks))
     classes = Counter(quantity.origin for _, quantity in quantities(machine.file))
     counts = ", ".join(f"{classes[name]} {name}" for name in ("derived", "fitted", "assumed") if classes[name])
-    output().print(f"{file}: {machine.shape}, {topology}; {counts} (apenet machine show {file})", markup=False)
+    written = escape_line(str(file))
+    output().print(f"{written}: {machine.shape}, {topology}; {counts} (apenet machine show {written})", markup=False)
     output().print(f"a stream between neighbours carries {stream_gb_s(machine):.4g} GB/s", markup=False)
 
 

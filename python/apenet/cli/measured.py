@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from apenet.base.infiles import printable
 from apenet.base.outfiles import Held
 from apenet.cli.common import messages
 from apenet.explain.measurement import measurement
@@ -26,6 +27,6 @@ class MeasurementPage(Held):
 
     def keep(self, content: object, *, command: str = "", axes: Sequence[str] = ()) -> None:
         """Writes the page of what `--json` would print, and says where. Raises NotWrittenError."""
-        if self._file is not None:
+        if self._file is not None and self._path is not None:
             self._file.keep(measurement(content, command=command, axes=axes))
-            messages().print(f"{self._path}", markup=False)
+            messages().print(printable(self._path), markup=False)

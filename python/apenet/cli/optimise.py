@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from apenet.base.errors import InputError, Interrupted
+from apenet.base.infiles import printable
 from apenet.cli.captured import prepare, simulate
 from apenet.cli.common import JsonOption, messages, output, print_json, print_tables, progress_bar
 from apenet.cli.study import shown_value
@@ -118,7 +119,9 @@ def _run(plan: Plan, goal: Goal, file: Path, chosen: Workers, simulate_one: Simu
                 plan, goal, file, chosen, simulate_one, lambda done: progress.update(task, completed=done), say
             )
         except (Interrupted, KeyboardInterrupt):
-            messages().print(f"{file} has the points that are done; the same command computes the others", markup=False)
+            messages().print(
+                f"{printable(file)} has the points that are done; the same command computes the others", markup=False
+            )
             raise
 
 

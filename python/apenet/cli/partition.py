@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from apenet.base.infiles import printable
 from apenet.base.pictures import check_picture_file, write_picture
 from apenet.cli.commands import HelpfulCommand
 from apenet.cli.common import (
@@ -125,7 +126,7 @@ def draw(
     partitions = chosen_partitions(chosen, file, box)
     checked = check_partitions(chosen, partitions)
     write_picture("--out", out, lambda plt: drawn_partitions(checked, plt))
-    messages().print(f"wrote {out}", markup=False)
+    messages().print(f"wrote {printable(out)}", markup=False)
 
 
 @app.command("filter", cls=HelpfulCommand)

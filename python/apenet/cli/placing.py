@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from apenet.base.escape import escape_line
 from apenet.base.outfiles import OutFile, begins_with
 from apenet.base.pictures import FIGURE, check_picture_file
 from apenet.cli.common import (
@@ -87,7 +88,10 @@ def place(
 def _print(result: PlacementResult) -> None:
     allocation = result.machine.allocation
     shape = "" if allocation.shape in allocation.name else f", {allocation.shape}"
-    output().print(f"# {result.traffic.source}: {result.traffic.ranks} ranks on {allocation.name}{shape}", markup=False)
+    output().print(
+        f"# {escape_line(result.traffic.source)}: {result.traffic.ranks} ranks on {allocation.name}{shape}",
+        markup=False,
+    )
     table = Table(box=None, pad_edge=False)
     for title in ("", "hop-bytes", "mean dilation", "largest", "to non-neighbours", "busiest link", ""):
         table.add_column(title, justify="right" if title else "left")

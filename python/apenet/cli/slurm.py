@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from apenet.base.errors import HostError
+from apenet.base.infiles import printable
 from apenet.cli.common import MachineOption, SetOption, messages, path_of, progress_bar
 from apenet.cluster.jobs_file import too_large
 from apenet.live.simulator import Simulator
@@ -53,7 +54,7 @@ def up(
             shares_network=shared_network,
         )
     nodes = f"{len(cluster.nodes)} nodes, {cluster.nodes[0]} to {cluster.nodes[-1]}"
-    messages().print(f"{chosen.name}: {nodes}. In a shell: . {folder / 'env.sh'}", markup=False)
+    messages().print(f"{chosen.name}: {nodes}. In a shell: . {printable(folder / 'env.sh')}", markup=False)
 
 
 def network(folder: DirOption = _FOLDER) -> None:

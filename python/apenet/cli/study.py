@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from apenet.base.errors import InputError
+from apenet.base.infiles import printable
 from apenet.base.outfiles import OutFile, begins_with
 from apenet.base.pictures import FIGURE, check_picture_file
 from apenet.cli.commands import HelpfulCommand
@@ -128,7 +129,7 @@ def export(
     with place, Study(file) as study:
         place.write(_csv(list(study.rows())) if suffix == ".csv" else _parquet(study))
         place.keep()
-    messages().print(f"wrote {out}", markup=False)
+    messages().print(f"wrote {printable(out)}", markup=False)
 
 
 def _csv(rows: Sequence[Row]) -> bytes:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from apenet.base.errors import InputError, Interrupted
+from apenet.base.infiles import printable
 from apenet.base.outfiles import keep_apart
 from apenet.cli.captured import USAGE_ERROR, prepare, simulate
 from apenet.cli.common import JsonOption, MeasurementReportOption, messages, path_of, print_json, progress_bar
@@ -183,7 +184,9 @@ def _run(plan: Plan, file: Path, chosen: Workers, simulate_one: Simulate) -> Swe
             say = partial(progress.console.print, markup=False)
             return run_sweep(plan, file, chosen, simulate_one, lambda done: progress.update(task, completed=done), say)
         except (Interrupted, KeyboardInterrupt):
-            messages().print(f"{file} has the points that are done; the same command computes the others", markup=False)
+            messages().print(
+                f"{printable(file)} has the points that are done; the same command computes the others", markup=False
+            )
             raise
 
 
@@ -196,4 +199,7 @@ def _say_failures(kept: Study, result: SweepResult, file: Path) -> None:
         for axes, reason in kept.reasons(state, _MOST_REASONS):
             say(f"  {axes}: {reason}", markup=False)
         if number > _MOST_REASONS:
-            say(f"  and {number - _MOST_REASONS} more (apenet study show --state {state} {file})", markup=False)
+            say(
+                f"  and {number - _MOST_REASONS} more (apenet study show --state {state} {printable(file)})",
+                markup=False,
+            )

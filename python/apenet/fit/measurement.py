@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apenet.base.errors import InputError
+from apenet.base.escape import escape_line
 from apenet.fit.text import Line, MeasurementError, Quoted
 
 PINGPONG = "pingpong"
@@ -151,7 +152,7 @@ def checked(section: Section, test: str | None) -> Measurement:
         times_us=np.array([point.time_us for point in ordered], dtype=np.float64),
         channels=np.array([point.channels for point in ordered], dtype=np.int64),
         resolutions_us=np.array([point.resolution_us for point in ordered], dtype=np.float64),
-        notes=tuple(notes),
+        notes=tuple(escape_line(note) for note in notes),
         overheads_us=section.overheads_us,
     )
 

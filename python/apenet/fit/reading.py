@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from apenet.base.errors import InputError
 from apenet.fit.formats import csvtable, fabtests, imb, jsonfile, osu, perftest
+from apenet.fit.formats.table import failure_note
 from apenet.fit.measurement import Measurement, Section, checked
 from apenet.fit.text import Line, MeasurementError, Quoted, lines_of, read_lines
 
@@ -43,15 +44,17 @@ def sections(lines: list[Line]) -> list[Section]:
         forms = " and ".join(suite.form for suite in suites)
         raise MeasurementError(lines[0].file, None, Quoted(f"output of {forms}"), "the output of one suite in a file")
     if suites:
-        return _with_note_of_end(suites[0], lines)
+        return _with_notes_of_ends(suites[0], lines)
     return csvtable.read(lines)
 
 
-def _with_note_of_end(suite: _Suite, lines: list[Line]) -> list[Section]:
-    """The tables of a suite's output, the last with a note if the output seems to be cut off."""
+def _with_notes_of_ends(suite: _Suite, lines: list[Line]) -> list[Section]:
+    """The tables of a suite's output, with notes of a failure told above the first, and of output that is cut off."""
     found = suite.read(lines)
     if not found or suite.form == jsonfile.FORM:
         return found
+    above = tuple(failure_note(lines[: found[0].line.number - 1]))
+    found = [replace(section, notes=(*above, *section.notes)) for section in found]
     note = None
     if lines[-1].text:
         note = f"the output ends within line {lines[-1].number}: its last row may be cut off"

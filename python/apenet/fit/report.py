@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from apenet.base.escape import escape_line
 from apenet.fit.curvefit import CurveFit
 from apenet.fit.loggp import FORMULA as LOGGP_FORMULA
 from apenet.fit.loggp import LogGpFit
@@ -91,7 +92,11 @@ def report(fit: Fit) -> RenderableType:
 def machine_report(written: WrittenMachine) -> RenderableType:
     """The written machine file, and its agreement with the measurements."""
     what = f"{written.protocols} protocols" if written.protocols > 1 else f"{written.paths} paths"
-    parts = [Text.assemble("\n", ("machine    ", "bold"), f"{written.path} ({what.replace('1 paths', '1 path')})")]
+    parts = [
+        Text.assemble(
+            "\n", ("machine    ", "bold"), f"{escape_line(str(written.path))} ({what.replace('1 paths', '1 path')})"
+        )
+    ]
     parts += [
         Text(
             f"           its {one.test} agrees with the file within {abs(one.worst_percent):.2f} % at all {one.points} "
@@ -108,7 +113,9 @@ def _input(measurements: list[Measurement] | tuple[Measurement, ...], model: str
         sizes = measurement.sizes_bytes
         span = f"{size_text(int(sizes.min()))} to {size_text(int(sizes.max()))}"
         channels = ", ".join(map(str, measurement.distinct_channels()))
-        yield Text.assemble(("data       ", "bold"), f"{measurement.file} ({measurement.form}, {measurement.section})")
+        yield Text.assemble(
+            ("data       ", "bold"), f"{escape_line(measurement.file)} ({measurement.form}, {measurement.section})"
+        )
         yield Text(f"           {len(measurement)} points, {span}, Nvc {channels}")
         yield Text(f"           {measurement.test}: {measurement.definition}")
     yield Text.assemble(("model      ", "bold"), f"{model}   {formula}")

@@ -33,7 +33,9 @@ class MeasurementError(ApenetError):
 
     def __init__(self, file: str, line: int | None, value: object, expected: str) -> None:
         place = escape_line(file if line is None else f"{file}:{line}")
-        super().__init__(f"{place}: {value if isinstance(value, Quoted) else shown(value)}: expected {expected}")
+        super().__init__(
+            f"{place}: {escape_line(value) if isinstance(value, Quoted) else shown(value)}: expected {expected}"
+        )
         self.file = file
         self.line = line
         self.value = value

@@ -10,6 +10,7 @@ from typing import Any
 
 from apenet import _core
 from apenet.base.errors import ApenetError, InputError, from_core, texts
+from apenet.base.escape import escape_line
 from apenet.base.foreign import GOAL_TRACE, recognise_text
 from apenet.base.infiles import TooLargeError, UnreadableError, opened_file, printable, read_text
 from apenet.base.numbers import checked_seed
@@ -120,6 +121,9 @@ def read_trace(trace: str | Path) -> _core.GoalSchedule:
 
 def _read(file: Path) -> tuple[_core.GoalSchedule, list[str]]:
     """A trace, and what it leaves open."""
+    anchor = file / "traces.otf2"
+    if anchor.is_file():
+        raise InputError("trace", str(file), f"a file: {printable(anchor)} is the anchor file of an OTF2 trace")
     if is_foreign(file):
         with converted(file) as (goal, notes):
             try:
@@ -179,7 +183,7 @@ def summary(result: ReplayResult) -> str:
         )
     )
     lines = [
-        f"{result.trace} on {result.where}, {len(result.finish_us)} ranks: "
+        f"{escape_line(str(result.trace))} on {result.where}, {len(result.finish_us)} ranks: "
         f"{show_time(result.virtual_time_us)} of virtual time",
         f"ranks end: {ends}",
         f"{result.operations} operations, {result.messages} messages, {show_size(result.bytes)}; "

@@ -25,6 +25,7 @@ enum class ImageState : std::uint32_t {
   unfollowed,  // the shim has started it, but cannot be loaded into it
   outside,     // belongs to no run on purpose
   starts_raw,  // as ended, but it has waited for children that the C library has not started
+  starting,    // the process becomes it; if it ends so, the loader has refused it
 };
 
 struct ImageRecord {

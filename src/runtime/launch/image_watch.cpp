@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "kernel/one_line.hpp"
 #include "runtime/ipc/unfollowed.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/request_validation.hpp"
@@ -25,7 +26,12 @@ std::string name_of(std::string_view path) {
 }
 
 std::string in_quotes(const std::string& text) {
-  return "'" + text + "'";
+  return "'" + one_line(text) + "'";
+}
+
+template <std::size_t size>
+std::string raw(const char (&bytes)[size]) {
+  return std::string(bytes, strnlen(bytes, size));
 }
 
 // A program that is linked against MPI statically names the variables by which a launcher speaks to it.
@@ -48,7 +54,7 @@ std::string describe_unfollowed(const std::string& path) {
 
 void ImageWatch::note_raw(std::uint32_t rank, const ImageRecord& image, const std::string& became) {
   if (rank >= shared_.process_count()) return;
-  std::string text = in_quotes(validation::text(image.path)) + " has ";
+  std::string text = in_quotes(raw(image.path)) + " has ";
   text += became.empty() ? "started a program by a system call of its own"
                          : "become " + in_quotes(became) + " by a system call of its own";
   raw_.try_emplace(rank, std::move(text));
@@ -62,19 +68,19 @@ void ImageWatch::note_end(const supervisor::Notice& notice, std::optional<std::u
   constexpr int not_found = 127;
   if (!WIFEXITED(notice.status) || WEXITSTATUS(notice.status) == not_found) return;
   const ImageRecord image = shared_.image(process_id);
-  const std::string name = validation::text(notice.name);
+  const std::string name = raw(notice.name);
   const std::uint32_t rank = leader_of.value_or(image.rank);
   const bool is_unknown = image.state == ImageState::unknown;
   const bool is_unfollowed =
       is_unknown ? leader_of && !unfollowed_.empty() : image.state == ImageState::unfollowed;
   if (is_unfollowed) {
-    const std::string path = is_unknown ? program_ : validation::text(image.path);
+    const std::string path = is_unknown ? program_ : raw(image.path);
     if (leader_of && name == name_of(path) && notice.child_faults <= image.child_faults) alone_[rank] = path;
   } else if (is_unknown) {
     has_strangers_ = has_strangers_ || !leader_of;
   } else if (image.state == ImageState::starts_raw) {
     note_raw(rank, image, {});
-  } else if (image.state == ImageState::followed && name != validation::text(image.name)) {
+  } else if (image.state == ImageState::followed && name != raw(image.name)) {
     note_raw(rank, image, name);
   }
 }
@@ -85,7 +91,7 @@ void ImageWatch::find_vanished(const ProcessTree& tree) {
                           !tree.holds(static_cast<int>(image.process_id));
     if (has_gone && image.rank < shared_.process_count())
       vanished_.try_emplace(image.rank,
-                            in_quotes(validation::text(image.path)) +
+                            in_quotes(raw(image.path)) +
                                 " has ended unseen, or has become another program by a system call "
                                 "of its own");
   }
@@ -105,14 +111,14 @@ void ImageWatch::report(SessionReport& report) const {
   for (std::uint32_t rank = 0; rank < report.ranks.size(); ++rank) {
     RankReport& own = report.ranks[rank];
     const StartFinding finding = shared_.start_finding(rank);
-    const std::string path = validation::text(finding.path);
+    const std::string path = raw(finding.path);
     if (const auto raw = raw_.find(rank); raw != raw_.end()) {
       own.started_raw = raw->second;
     } else if (finding.kind == StartFindingKind::raw) {
       own.started_raw = in_quotes(path) + " has started a program by a system call of its own";
     }
     if (const auto gone = vanished_.find(rank); gone != vanished_.end()) own.vanished = gone->second;
-    if (finding.kind == StartFindingKind::own_mpi) own.own_mpi = path;
+    if (finding.kind == StartFindingKind::own_mpi) own.own_mpi = one_line(path);
     if (finding.kind == StartFindingKind::unfollowed) own.started_unfollowed = describe_unfollowed(path);
     const auto alone = alone_.find(rank);
     const bool is_alone =

@@ -71,6 +71,8 @@ void Output::read(std::uint32_t rank, int stream, std::int64_t time_ps) {
     // Only the first line can be too long. It is cut at a fixed place, not where the pipe happened to end.
     const std::size_t first_end = std::min(unfinished.find('\n', before), unfinished.size());
     if (first_end >= most_unfinished_bytes) take(rank, stream, time_ps, most_unfinished_bytes);
+    // What was there before has no end of line: it is not searched again for each part of a long line.
+    if (text.find('\n') == std::string_view::npos) continue;
     if (stream == 1) {
       take_refusals(ranks_[rank], unfinished, ipc::refusal_mark, {});
       take_refusals(ranks_[rank], unfinished, older_refusal, of_older_refusal);

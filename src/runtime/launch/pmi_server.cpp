@@ -54,7 +54,7 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
 // The text as a message shows it.
 std::string shown(std::string_view text) {
   constexpr std::size_t most_shown = 80;
-  return quoted(validation::printable(std::string(text.substr(0, most_shown + 1))), most_shown);
+  return quoted(text, most_shown);
 }
 
 // Clamps the code to the range of an int.

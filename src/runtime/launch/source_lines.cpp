@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <csignal>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
 
+#include "kernel/one_line.hpp"
 #include "runtime/ipc/code_files.hpp"
 
 namespace apenet {
@@ -67,10 +67,7 @@ std::string short_line(const std::string& line) {
   const bool is_number = !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
   if (!is_number || number == "0") return {};
   place.erase(0, place.rfind('/') + 1);
-  // The name is the program's; the report is line-oriented text.
-  std::replace_if(
-      place.begin(), place.end(), [](unsigned char letter) { return std::isprint(letter) == 0; }, '?');
-  return place;
+  return one_line(place);
 }
 
 // A rank may have loaded a file that is a device or a pipe by now, and the lines of an MPI library serve

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/one_line.hpp"
 #include "runtime/ipc/unfollowed.hpp"
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/open_files.hpp"
@@ -64,11 +64,9 @@ Mapped mapped_by(int process_id) {
 std::string command_of(int process_id) {
   constexpr std::size_t longest = 200;
   std::string text = process_file(process_id, "cmdline");
-  for (char& letter : text) {
-    if (std::iscntrl(static_cast<unsigned char>(letter)) != 0) letter = ' ';
-  }
+  std::replace(text.begin(), text.end(), '\0', ' ');
   text.erase(text.find_last_not_of(' ') + 1);
-  return text.size() > longest ? text.substr(0, longest) + "..." : text;
+  return one_line(text.substr(0, longest)) + (text.size() > longest ? "..." : "");
 }
 
 // The variables of a program that refuses itself (ipc::Client::require_shim()), or belongs to no run on
@@ -110,7 +108,7 @@ std::vector<Descendant> descendants(int root) {
 }
 
 std::string describe(const Descendant& process, const std::string& library, int root) {
-  std::string text = "'" + command_of(process.process_id) + "' uses " + library +
+  std::string text = "'" + command_of(process.process_id) + "' uses " + one_line(library) +
                      " without libapenet-shim.so: it runs by itself, past the simulated network. ";
   if (process.parent_id == root) {
     text += "What has started it has become it, or has ended";

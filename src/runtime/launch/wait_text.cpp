@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernel/one_line.hpp"
 #include "runtime/ipc/code_symbols.hpp"
 #include "runtime/ipc/old_calls.hpp"
 #include "runtime/ipc/thread_order.hpp"
@@ -361,7 +362,7 @@ std::string describe_wait(int process_id, int thread_id, const std::vector<int>&
   const OpenFiles files(rank_processes, {}, {});
   const Caller caller = caller_of(process_id, call, lines);
   const std::string text = describe_call(process_id, call, files, caller, rank_processes);
-  return text + (caller.line.empty() ? "" : " (" + caller.line + ")");
+  return one_line(text) + (caller.line.empty() ? "" : " (" + caller.line + ")");
 }
 
 std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t rank, SourceLines& lines) {

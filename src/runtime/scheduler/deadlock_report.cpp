@@ -269,9 +269,14 @@ std::string Report::missing() const {
       text += "all its ranks are in it, but messages that they have sent were not received\n";
       continue;
     }
-    text += outside.empty() ? "all its ranks are in it, but their arguments or earlier calls do not match\n"
-                            : name_ranks(inside) + are(inside) + " in it, " + name_ranks(outside) +
-                                  are(outside) + " not\n";
+    if (!outside.empty()) {
+      text += name_ranks(inside) + are(inside) + " in it, " + name_ranks(outside) + are(outside) + " not\n";
+      continue;
+    }
+    // MPICH exchanges messages for ever while it finds no number for the new communicator.
+    const bool makes_one = name_of(operation.call).starts_with("MPI_Comm_");
+    text += "all its ranks are in it, but their arguments or earlier calls do not match";
+    text += makes_one ? ", or MPI has no room for another communicator and tries again\n" : "\n";
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "kernel/one_line.hpp"
 #include "runtime/ipc/mpi_call_table.hpp"
 #include "runtime/ipc/program_tags.hpp"
 
@@ -57,9 +58,9 @@ ObjectSnapshot Reader::object(const ipc::ObjectNote& note) const {
   for (const ipc::NoteField<char>& field : note.name) {
     const char letter = field.get();
     if (letter == '\0') break;
-    // The report is line-oriented text, so it must not contain control characters.
-    snapshot.name += std::isprint(static_cast<unsigned char>(letter)) != 0 ? letter : '?';
+    snapshot.name += letter;
   }
+  snapshot.name = one_line(snapshot.name);
   return snapshot;
 }
 

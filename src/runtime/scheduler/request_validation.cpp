@@ -1,4 +1,5 @@
 #include "runtime/scheduler/request_validation.hpp"
+#include "kernel/one_line.hpp"
 
 #include <array>
 #include <atomic>
@@ -238,12 +239,14 @@ Returned returned(std::uint32_t rank, const std::uint32_t (&shared)[2], std::uin
   return slot;
 }
 
-std::string printable(std::string text, bool has_lines) {
-  for (char& c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if ((code < 0x20 || code > 0x7e) && !(has_lines && c == '\n')) c = '?';
+std::string printable(std::string_view text, bool has_lines) {
+  if (!has_lines) return one_line(text);
+  std::string lines;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    lines += one_line(text.substr(0, end)) + '\n';
+    text.remove_prefix(end + 1);
   }
-  return text;
+  return lines + one_line(text);
 }
 
 std::string library(const ipc::Identity& identity) {

@@ -63,12 +63,12 @@ struct Returned {
 };
 Returned returned(std::uint32_t rank, const std::uint32_t (&shared)[2], std::uint32_t process_count);
 
-// The text, with unprintable characters replaced; lines stay if it has them.
-std::string printable(std::string text, bool has_lines = false);
+// The text, fit for a message (one_line()); lines stay if it has them.
+std::string printable(std::string_view text, bool has_lines = false);
 // The text in the bytes, up to the first zero, likewise.
 template <std::size_t size>
 std::string text(const char (&bytes)[size]) {
-  return printable(std::string(bytes, strnlen(bytes, size)));
+  return printable(std::string_view(bytes, strnlen(bytes, size)));
 }
 // Returns the name of the process's MPI library, with unprintable characters replaced.
 std::string library(const ipc::Identity& identity);

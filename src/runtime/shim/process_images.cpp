@@ -224,7 +224,9 @@ void record_image(ImageRecord& image, std::uint32_t process_id, ImageState state
   image.state = state;
   image.process_id = process_id;
   image.rank = own_rank();
-  image.child_faults = process_id == ipc::own_process_id() ? ipc::child_faults() : 0;
+  const bool is_own = process_id == ipc::own_process_id();
+  image.child_faults = is_own ? ipc::child_faults() : 0;
+  image.alarm_ns = is_own ? host_alarm_ns() : 0;
   records.write(image);
   errno = before;
 }
@@ -244,6 +246,13 @@ bool has_recorded_alarm() {
 void record_own_image() {
   if (!records.is_found()) return;
   own_process = ipc::host_call(SYS_getpid, 0, 0);
+  const int before = errno;
+  records.write(own_record(ImageState::followed));
+  errno = before;
+}
+
+void restore_own_image() {
+  if (!records.is_found()) return;
   const int before = errno;
   records.write(own_record(ImageState::followed));
   errno = before;
@@ -293,6 +302,7 @@ void note_reaped(pid_t child, int flags, bool has_exited) {
       break;
     case ImageState::ended:
     case ImageState::outside:
+    case ImageState::starting:
       break;
   }
   const std::uint32_t rank = own_rank();

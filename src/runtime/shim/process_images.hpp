@@ -24,6 +24,8 @@ void record_image(ipc::ImageRecord& image, std::uint32_t process_id, ipc::ImageS
 void note_tracer(const ipc::ImageRecord& image);
 // This process goes on as it is.
 void record_own_image();
+// The same after it could not become another program; also in the child of a vfork.
+void restore_own_image();
 // Whether the record says that the timer of alarm() runs in the host.
 [[nodiscard]] bool has_recorded_alarm();
 // This process brings an MPI of its own (own_mpi.hpp).

@@ -142,7 +142,7 @@ class StartNote {
     if (!is_written_ && !is_recorded_) return;
     const int error = errno;
     if (is_written_) write(nullptr, nullptr);
-    if (is_recorded_) record_own_image();
+    if (is_recorded_) restore_own_image();
     errno = error;
   }
   StartNote(const StartNote&) = delete;
@@ -155,7 +155,11 @@ class StartNote {
   // Call before this process becomes the program.
   void record(const RunEnvironment& environment, Arguments arguments) {
     if (!is_followed(environment)) leave_order_for_program();
-    is_recorded_ = record_of(ipc::own_process_id(), environment, arguments);
+    const std::uint32_t process_id = ipc::own_process_id();
+    is_recorded_ = record_of(process_id, environment, arguments);
+    if (is_recorded_ || !is_followed(environment) || !is_found_) return;
+    record_image(image_, process_id, ipc::ImageState::starting);
+    is_recorded_ = true;
   }
   // Call when another process, child, has been started as it if result is 0.
   int keep(int result, pid_t child, const RunEnvironment& environment, Arguments arguments) {
@@ -180,12 +184,13 @@ class StartNote {
   [[gnu::noinline]] void check_file(const char* path) {
     if (is_null(path) || kept_value(ipc::mapping_variable) == nullptr) return;
     const int error = errno;
+    image_ = describe_image(path);
+    is_found_ = true;
     const bool is_child = clock_client() != nullptr;
     if (const char* why = is_child ? ipc::why_unfollowed_child(path) : ipc::why_unfollowed(path)) {
       is_tracer_ = ipc::is_tracer(path);
       if (!is_tracer_) write(path, why);
       is_written_ = true;
-      image_ = describe_image(path);
     }
     errno = error;
   }
@@ -211,6 +216,7 @@ class StartNote {
 
   bool is_written_ = false;
   bool is_recorded_ = false;
+  bool is_found_ = false;  // the program, whose image is described
   bool is_tracer_ = false;
   ipc::ImageRecord image_;
 };

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <threads.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -44,7 +45,7 @@ struct BarrierLayout {
 const BarrierLayout& layout_of(const pthread_barrier_t* barrier) {
   return *reinterpret_cast<const BarrierLayout*>(barrier);
 }
-constexpr int once_is_done = 2;
+constexpr int once_is_begun = 1, once_is_done = 2;
 
 // A process that the order did not know may come to post it.
 class SemaphoreReadiness final : public ipc::HostReadiness {
@@ -65,45 +66,92 @@ class SemaphoreReadiness final : public ipc::HostReadiness {
 bool is_done(const pthread_once_t* once) {
   return __atomic_load_n(once, __ATOMIC_ACQUIRE) == once_is_done;
 }
+// A thread initialises, of this process or, before a fork, of its parent.
+bool is_begun(const pthread_once_t* once) {
+  return (__atomic_load_n(once, __ATOMIC_ACQUIRE) & once_is_begun) != 0;
+}
+
+// The initialisations by pthread_once that threads of the order have begun, also a thread that was the only
+// one of the process then: the thread that it starts may wait for it. Those of others are unknown, and so are
+// more at a time than fit: waits for them are in the host.
+class OncesInProgress {
+ public:
+  struct Entry {
+    std::atomic<const pthread_once_t*> once{nullptr};
+    std::atomic<pid_t> process{0};  // a child of fork() begins anew what a thread of its parent had begun
+  };
+
+  [[nodiscard]] Entry* find(const pthread_once_t* once) {
+    const pid_t process = getpid();
+    const auto* const end = entries_.end();
+    auto* const found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return entry.once == once && entry.process == process;
+    });
+    return found == end ? nullptr : found;
+  }
+  // nullptr if there is no space.
+  [[nodiscard]] Entry* add(const pthread_once_t* once) {
+    for (Entry& entry : entries_) {
+      const pthread_once_t* none = nullptr;
+      if (!entry.once.compare_exchange_strong(none, once)) continue;
+      entry.process = getpid();
+      return &entry;
+    }
+    return nullptr;
+  }
+
+  static constinit OncesInProgress in_progress;
+
+ private:
+  std::array<Entry, 64> entries_{};
+};
+
+constinit OncesInProgress OncesInProgress::in_progress;
 
 // The call of pthread_once that initialises: other threads are blocked until it has ended, also by an
 // exception. A thread that finds it done might have found so before it called, so this is no action.
 class Initialisation {
  public:
-  Initialisation(OrderedThread& own, const pthread_once_t* once) : own_(own), once_(once) {
-    OrderedAction action(own_);
-    const auto is_ours = [this](const std::atomic<const pthread_once_t*>& entry) { return entry == once_; };
-    while (std::any_of(in_progress.begin(), in_progress.end(), is_ours))
-      thread_order().block(own_, once_, without_limit, nullptr, WaitEnds::by_thread);
-    initialises_ = !is_done(once_);
-    if (!initialises_) {
-      action.leave_no_trace();
+  Initialisation(OrderedThread* own, const pthread_once_t* once) : once_(once) {
+    if (own == nullptr) {
+      entry_ = OncesInProgress::in_progress.add(once_);
       return;
     }
-    entry_ = std::find(in_progress.begin(), in_progress.end(), nullptr);
-    if (entry_ != in_progress.end()) *entry_ = once_;
+    OrderedAction action(*own);
+    await_others(*own);
+    if (is_done(once_))
+      action.leave_no_trace();
+    else if (!is_begun(once_))
+      entry_ = OncesInProgress::in_progress.add(once_);
   }
   ~Initialisation() {
-    if (!initialises_) return;
-    const OrderedAction action(own_);
-    if (entry_ != in_progress.end()) *entry_ = nullptr;
-    thread_order().wake(once_, every_thread, &own_);
+    if (entry_ == nullptr) return;
+    OrderedThread* const own = ordered_thread();  // it may have started another thread
+    if (own == nullptr) {
+      entry_->once = nullptr;
+      return;
+    }
+    const OrderedAction action(*own);
+    entry_->once = nullptr;
+    wake(once_, every_thread, own);
   }
   Initialisation(const Initialisation&) = delete;
   Initialisation& operator=(const Initialisation&) = delete;
 
+  // Whether the calling thread initialises, or finds it done: it does not wait in the host for a thread of
+  // which the order knows nothing.
+  [[nodiscard]] bool is_known() const { return entry_ != nullptr || !is_begun(once_); }
+
  private:
-  // More at a time wait for each other in the host.
-  using InProgress = std::array<std::atomic<const pthread_once_t*>, 64>;
-  static constinit InProgress in_progress;
+  // Not inlined: in a larger frame of its caller, reports of deadlocks would find addresses of earlier calls.
+  [[gnu::noinline]] void await_others(OrderedThread& own) const {
+    while (OncesInProgress::in_progress.find(once_) != nullptr)
+      block(own, once_, without_limit, nullptr, WaitEnds::by_thread);
+  }
 
-  OrderedThread& own_;
   const pthread_once_t* once_;
-  bool initialises_ = false;
-  InProgress::iterator entry_ = in_progress.end();
+  OncesInProgress::Entry* entry_ = nullptr;
 };
-
-constinit Initialisation::InProgress Initialisation::in_progress{};
 
 }  // namespace
 
@@ -211,9 +259,16 @@ APENET_EXPORT int thrd_join(thrd_t thread, int* result) {
 }
 
 APENET_EXPORT int pthread_once(pthread_once_t* once, void (*initialise)()) {
+  if (is_done(once)) return real_once(once, initialise);
   auto* const own = ordered_thread();
-  if (own == nullptr || is_done(once)) return real_once(once, initialise);
-  const Initialisation initialisation(*own, once);
+  if (own == nullptr && (is_unordered || thread_order().in_use())) return real_once(once, initialise);
+  if (own == nullptr && OncesInProgress::in_progress.find(once) != nullptr) {
+    // For itself: only the process's timers go on.
+    const HostPace pace(pacing_client(), HostPace::Ender::thread);
+    return real_once(once, initialise);
+  }
+  const Initialisation initialisation(own, once);
+  const OutsideOrder outside(initialisation.is_known() ? nullptr : own);
   return real_once(once, initialise);
 }
 

@@ -14,6 +14,7 @@ import pytest
 
 import apenet as package
 from apenet.base import tomltext
+from apenet.base.foreign import recognise_text
 from apenet.base.infiles import TooLargeError, UnreadableError, read_bytes, read_text
 from apenet.compute.profile import read_profile
 from apenet.fit import read
@@ -62,6 +63,12 @@ FOREIGN = {
     "otf2": (b"\x03BOTF2\0\3\2\3\0\2\0\0\x10\0", "an OTF2 trace", "apenet replay"),
     "chakra": (b"\7\x0a\x050.0.4\x0a\x08\0\x12\2ab", "Chakra", "apenet replay"),
     "pcap": (struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1), "(pcap)", "tshark"),
+    "pcap with nanoseconds, big-endian": (bytes.fromhex("a1b23c4d0002000400000000"), "(pcap)", "tshark"),
+    "pcap with nanoseconds, little-endian": (bytes.fromhex("4d3cb2a10200040000000000"), "(pcap)", "tshark"),
+    "clog2": (b"CLOG-02.44" + bytes(100), "a trace of MPE (CLOG-2)", "GOAL"),
+    "slog2": (b"\0\x0aSLOG 2.0.6" + bytes(100), "a trace of Jumpshot (SLOG-2)", "GOAL"),
+    "darshan": (struct.pack("<8sq", b"3.21", 6567223) + bytes(64), "a log of Darshan", "darshan-parser"),
+    "darshan, big-endian": (struct.pack(">8sq", b"3.10", 6567223) + bytes(64), "a log of Darshan", "darshan-parser"),
     "xz": (lzma.compress(MACHINE.encode()), "compressed by xz", "xz -d"),
     "bzip2": (bz2.compress(MACHINE.encode()), "compressed by bzip2", "bzip2 -d"),
     "zstd": (b"\x28\xb5\x2f\xfd\4\0abc", "compressed by zstd", "zstd -d"),
@@ -92,6 +99,8 @@ FOREIGN = {
 
 
 TEXT_TRACES = {
+    "a trace in the format of Paje": "#This file was generated\n%EventDef PajeDefineContainerType 0\n%  Alias string\n",
+    "the file .meta of a DUMPI trace": "hostname=n1\nnumprocs=4\nusername=u\nstartime=1\nfileprefix=d\nversion=1\n",
     "a DUMPI trace as dumpi2ascii shows it": "MPI_Init entering at walltime 1709.2, cputime 0.01 seconds.\n",
     "a time-independent trace of SimGrid": "0 init\n0 compute 1e6\n0 send 1 0 1000 6\n1 recv 0 0 1000 6\n0 finalize\n",
 }
@@ -103,6 +112,18 @@ def test_a_trace_in_the_text_of_another_tool_is_named(tmp_path, name):
     path.write_text(TEXT_TRACES[name], encoding="ascii")
     with pytest.raises(package.ApenetError, match=name):
         READERS["trace"][0](path)
+
+
+@pytest.mark.parametrize("text", ["\n" * 60 + "x y", "//  \n" * 60 + "x y", "/* */ " * 60 + "x y", "# \n" * 60 + "[x"])
+def test_a_text_of_no_known_format_is_refused_at_once(text):
+    """Blank lines and comments could be divided among the parts of a pattern in 2^60 ways."""
+    assert recognise_text(text) is None
+
+
+def test_a_folder_of_score_p_is_refused_with_the_file_to_give(tmp_path):
+    (tmp_path / "traces.otf2").write_bytes(FOREIGN["otf2"][0])
+    with pytest.raises(package.InputError, match=r"a file: .*traces\.otf2 is the anchor file of an OTF2 trace"):
+        read_trace(tmp_path)
 
 
 CONVERTED = ("otf2", "chakra")
@@ -163,6 +184,15 @@ def test_damaged_packed_files_are_refused(tmp_path, reader, content, name):
         ("machine", '{"machine": {"name": "x"}}', "it is JSON"),
         ("machine", "machine:\n  name: x\n", "it is YAML"),
         ("machine", "topology = torus;\nk = 8;\nn = 2;\n", "a configuration of BookSim"),
+        ("machine", 'LPGROUPS\n{\n  MODELNET_GRP\n  {\n    repetitions="36";\n  }\n}\n', "a configuration of CODES"),
+        ("trace", 'PARAMS { packet_size="512"; }\nLPGROUPS {\n}\n', "a configuration of CODES"),
+        ("machine", "# a tree\nNodes 16\nTiers 2\nPodsize 4\n\nTier 0\nRadix_Down 4\n", "a topology of htsim"),
+        ("machine", '/* x */\n#include "ns3/core-module.h"\nint main() {}\n', "a program of ns-3 (C++)"),
+        ("machine", "#include <mpi.h>\nint main() {}\n", "the source of a program in C or C++; apenet run --"),
+        ("machine", "import sst\nrouter = sst.Component('a', 'merlin.hr_router')\n", "a script of SST (Python)"),
+        ("machine", "[General]\nnetwork = Tree\nsim-time-limit = 1s\n", "a configuration of OMNeT++"),
+        ("machine", "package x;\n\nnetwork Tree extends Base\n{\n    submodules:\n}\n", "a network of OMNeT++ (NED)"),
+        ("trace", "simple Source\n{\n    gates:\n        output out;\n}\n", "a network of OMNeT++ (NED)"),
         ("machine", GOAL, "it is a GOAL trace; apenet replay reads it"),
         ("trace", '{"nodes": [], "schema": "1.0"}', "a trace of a profiler in JSON"),
         ("trace", MACHINE, "it is TOML"),

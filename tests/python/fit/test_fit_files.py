@@ -332,6 +332,29 @@ FABTESTS_HEADER = "bytes   #sent   #ack     total       time     MB/sec    usec/
             [1, 4],
             "points[1]: error true",
         ),
+        ("size_bytes,latency_us,corrupted\n1,1,0\n2,9,1\n4,1.1,0\n", [1, 4], "my.txt:3 (corrupted 1)"),
+        ("size_bytes,latency_us,#wrong\n1,1,0\n2,9,3\n4,1.1,0\n", [1, 4], "my.txt:3 (#wrong 3)"),
+        ("size_bytes,latency_us,exitstatus\n1,1,0\n2,9,-11\n4,1.1,0\n", [1, 4], "my.txt:3 (exitstatus -11)"),
+        ("size_bytes,latency_us,retCode\n1,1,0\n2,9,1\n4,1.1,0\n", [1, 4], "my.txt:3 (retCode 1)"),
+        ("size_bytes,latency_us,nerr\n1,1,N/A\n2,9,1\n4,1.1,0\n", [1, 4], "my.txt:3 (nerr 1)"),
+        ("size_bytes,latency_us,Errors (count)\n1,1,none\n2,9,1\n4,1.1,no errors\n", [1, 4], "(Errors (count) 1)"),
+        ("size_bytes,latency_us,result\n1,1,OK\n2,9,KO\n4,1.1,OK\n", [1, 4], "my.txt:3 (result KO)"),
+        ("size_bytes,latency_us,what\n1,1,\n2,9,not valid\n4,1.1,not bad\n", [1, 4], "my.txt:3 (what not valid)"),
+        ("size_bytes,latency_us,state\n1,1,done\n2,9,NODE_FAIL\n4,1.1,done\n", [1, 4], "my.txt:3 (state NODE_FAIL)"),
+        ("size_bytes,latency_us,status\n1,1,DONE\n2,9,OUT_OF_MEMORY\n4,1.1,done\n", [1, 4], "(status OUT_OF_MEMORY)"),
+        (
+            IMB_HEADER
+            + "1 10 1.05 0.95 0.00\n1: Error PingPong,size = 2,sample #0\nProcess 1: Got invalid buffer:\n"
+            + "Buffer entry: 0.500000\n2 10 9.06 1.9 0.00\n4 10 1.1 3.6 0.00\n"
+            + IMB_END,
+            [1, 4],
+            'my.txt:8 (line 5: "1: Error PingPong,size = 2,sample #0")',
+        ),
+        (
+            osu("1 1.0 Pass\n2 9.1 Pass\nDATA VALIDATION ERROR: osu_latency exited with status 1 on message size 2.\n"),
+            [1],
+            "my.txt:4 (line 5:",
+        ),
         (
             '[{"size_bytes": 1, "latency_us": 1}, {"size_bytes": 2, "latency_us": 9, "result": {"ok": false}}, '
             '{"size_bytes": 4, "latency_us": 1.1, "result": {"ok": true}}]',
@@ -409,6 +432,9 @@ def test_words_that_tell_of_no_failure_leave_a_row_in(cell):
             'in the column "errors"',
         ),
         ('{"test": "pingpong", "points": [{"size_bytes": 1, "time_us": 1, "disturbed": true}]}', "1 of 1 rows"),
+        ('{"meta": {"valid": false}, "points": [{"size_bytes": 1, "latency_us": 1}]}', "with meta.valid false"),
+        ('{"runs": [{"status": {"code": 3}}], "points": [{"size_bytes": 1, "latency_us": 1}]}', "status.code 3"),
+        ('{"valid": false, "sweeps": [{"points": [{"size_bytes": 1, "latency_us": 1}]}]}', "with valid false"),
         (IMB_HEADER + "1 10 1.05 0.95 0\n" + osu("1 1.0 Pass\n2 1.1 Pass\n"), "output of OSU and IMB"),
         (IMB_HEADER + "1 10 1 1 0\n" + IMB_HEADER + "1 10 2 1 0\n", "2 tables: expected --section"),
     ],
@@ -432,6 +458,66 @@ def test_measurements_that_are_invalid_as_a_whole_are_refused(content, named):
 )
 def test_doubtful_measurements_are_noted(content, note):
     assert any(note in one for one in parse("my.txt", content.encode(), test="pingpong").notes)
+
+
+ROWS_APART = "size_bytes,latency_us,{}\n1,1.000,{}\n2,2.000,{}\n4,4.000,{}\n8,8.000,{}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "notes"),
+    [
+        (
+            ROWS_APART.format("validiert", "ja", "ja", "nein", "ja"),
+            [
+                "my.csv:4 has nein in validiert, most rows have ja: this row may be invalid, but is fitted",
+                "validiert; if it",
+            ],
+        ),
+        (ROWS_APART.format("retransmissions", 0, 7, "0.0", 0), ["my.csv:3 has 7 in retransmissions, most rows have 0"]),
+        (ROWS_APART.format("有效", 1, 1, 0, 1), ["my.csv:4 has 0 in 有效, most rows have 1"]),
+        (ROWS_APART.format("verdict", "OK", "OK", "", "OK"), ["my.csv:4 has nothing in verdict, most rows have OK"]),
+        (
+            ROWS_APART.format("", 0, 0, 5, 0),
+            ["my.csv:4 has 5 in", "my.csv: column not read: one without a name; if it"],
+        ),
+        (
+            ROWS_APART.format("host,x", "a,0", "b,1", "c,2", "d,3"),
+            ["my.csv: columns not read: host, x; if one of them"],
+        ),
+        ("# run aborted\nsize_bytes,latency_us\n1,1\n2,2\n", ["my.csv:1 tells of a failure"]),
+        (
+            '{"host": {"name": "a"}, "points": [{"size_bytes": 1, "latency_us": 1, "c": {"k": true}}, '
+            '{"size_bytes": 2, "latency_us": 2, "c": {"k": false}}, '
+            '{"size_bytes": 4, "latency_us": 4, "c": {"k": true}}]}',
+            [
+                "my.csv: points[1] has false in c.k, most rows have true",
+                "my.csv: fields not read: c.k, host.name; if one",
+            ],
+        ),
+    ],
+)
+def test_columns_that_are_not_read_are_named_with_the_rows_that_they_set_apart(content, notes):
+    found = csv(content).notes
+    for note in notes:
+        assert any(note in one for one in found), found
+
+
+@pytest.mark.parametrize("name", ["iterations", "stddev_us", "p99 (us)", "result", "min_us", "Date"])
+def test_columns_that_are_known_as_harmless_give_no_note(name):
+    assert csv(ROWS_APART.format(name, "OK", "OK", "OK", "OK")).notes == ()
+
+
+def test_settings_and_states_of_other_things_do_not_refuse_a_measurement():
+    text = (
+        '{"options": {"validation": false}, "host": {"status": "up"}, "points": [{"size_bytes": 1, "latency_us": 1}]}'
+    )
+    assert len(csv(text)) == 1
+
+
+def test_notes_show_no_control_characters_of_the_file():
+    (apart, named) = csv(ROWS_APART.format("a\x1b[2Jb", 0, 0, 1, 0)).notes
+    assert "a\\x1b[2Jb" in apart
+    assert "a\\x1b[2Jb" in named
 
 
 @pytest.mark.parametrize("banner", ["[node07:1234] WARNING: no device", "[0] MPI startup(): tcp", "[1,0]<stderr>: [x]"])

@@ -174,7 +174,7 @@ TEST(Goal, SaysWhereWhatIsWrongAndWhatWasExpected) {
        "t.goal:4 = \"l9\": expected a label of an operation of this rank"},
       {head + "l1: calc 5\nl1 requires\n}", "t.goal:4 = \"the end of the line\": expected a label"},
       {head + "l1: calc 5 /* for ever\n}", "t.goal:3 = \"/*\": expected a comment that ends with */"},
-      {head + "\x01\x02\n}", "t.goal:3 = \"??\": expected send, recv, calc, a label or }"},
+      {head + "\x01\x02\n}", "t.goal:3 = \"\\x01\\x02\": expected send, recv, calc, a label or }"},
       {head + "l1: calc 5\nl1 requires l1\n}",
        "t.goal:4 = \"l1 requires l1\": expected operations that do not wait for each other: l1 (line 3) "
        "waits "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 
-from apenet.fit.formats import quantities
+from apenet.fit.formats import marks, quantities
+from apenet.fit.formats.table import failure_note
 from apenet.fit.measurement import Section
 from apenet.fit.text import Line
 
@@ -21,21 +22,24 @@ def read(lines: Sequence[Line]) -> list[Section]:
     delimiter = next((mark for mark in ("\t", ";", ",") if mark in header.text), None)
     names = _cells(header, delimiter)
     columns = quantities.choose(header, names)
-    marks = quantities.marks(names)
+    marking = marks.marks(names)
     read_rows, rejected = [], []
     for line in rows[1:]:
         cells = _cells(line, delimiter)
         if len(cells) != len(names):
             hint = ": a comma is between columns, never inside a number" if delimiter == "," else ""
             raise line.error(line.text.strip(), f"{len(names)} columns as in the header, not {len(cells)}{hint}")
-        found = quantities.first_mark(marks, line, cells)
+        found = marks.first_mark(marking, line, cells)
         if found is not None:
             rejected.append(found)
         else:
             read_rows.append((line, cells, quantities.point(line, columns, cells)))
     quantities.check_units(columns, read_rows)
     points = tuple(row[2] for row in read_rows)
-    return [Section("table", FORM, columns.test, points, header, rejected=tuple(rejected))]
+    comments = [line for line in lines if line.text.lstrip().startswith("#")]
+    placed = [(f"{line.file}:{line.number}", dict(zip(names, cells, strict=True))) for line, cells, _ in read_rows]
+    notes = (*failure_note(comments), *marks.notes_on_unread("column", placed, header.file))
+    return [Section("table", FORM, columns.test, points, header, notes, rejected=tuple(rejected))]
 
 
 def _cells(line: Line, delimiter: str | None) -> list[str]:

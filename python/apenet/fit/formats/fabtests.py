@@ -52,7 +52,8 @@ def _section(lines: Sequence[Line]) -> Section:
             passed.add(line)
     name = "fi_pingpong" if is_pingpong else "fabtests"
     test = PINGPONG if is_pingpong else None
-    return Section(name, FORM, test, tuple(points), header, tuple(passed.notes()), rejected=tuple(passed.rejected))
+    valid = passed.without_failed(points)
+    return Section(name, FORM, test, valid, header, tuple(passed.notes()), rejected=tuple(passed.rejected))
 
 
 def _unacknowledged(line: Line, row: dict[str, str]) -> Rejected | None:

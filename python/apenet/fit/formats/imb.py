@@ -16,6 +16,8 @@ from apenet.fit.text import Line, number, positive, printed_resolution, whole
 FORM = "IMB"
 END_MARK = "All processes entering MPI_Finalize"
 _TITLE = re.compile(r"#\s*Benchmarking\s+(?P<name>\S+)")
+_ERROR = re.compile(r"[0-9]+:\s*Error\b")
+"""What a process prints whose check of the received data fails: "1: Error PingPong,size = 4096,sample #0"."""
 _PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]+)")
 
 
@@ -65,6 +67,8 @@ def _section(lines: Sequence[Line]) -> Section:
             section = f"{name}-{processes[1]}"
         elif "#repetitions" in text:
             header = line
+        elif _ERROR.match(text) is not None:
+            passed.add(line)
         elif is_row(text) and known is not None:
             if header is None:
                 raise line.error(text, 'a line "#bytes #repetitions ..." above the first row')
@@ -77,8 +81,9 @@ def _section(lines: Sequence[Line]) -> Section:
             passed.add(line)
     if known is None:
         return Section(section, FORM, None, (), title, (f"{name} is not a test between two processes",))
+    valid = passed.without_failed(points)
     notes = tuple(passed.notes())
-    return Section(section, FORM, known.test, tuple(points), title, notes, rejected=tuple(passed.rejected))
+    return Section(section, FORM, known.test, valid, title, notes, rejected=tuple(passed.rejected))
 
 
 def _failed(line: Line, header: Line) -> Rejected | None:

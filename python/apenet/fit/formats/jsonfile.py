@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
-from apenet.fit.formats import quantities
+from apenet.fit.formats import marks, quantities
 from apenet.fit.measurement import PINGPONG, TESTS, Point, Rejected, Section
 from apenet.fit.text import Line, MeasurementError, Quoted
 
@@ -20,6 +20,9 @@ OWN = "apenet bench"
 # Tests of `apenet bench` between two nodes, and the corresponding tests here.
 _OWN_TESTS = {**{name: name for name in TESTS}, "roundtrip": PINGPONG}
 _ROUND_TRIP = "roundtrip"
+_Row = tuple[int, dict[str, Any]]
+"""A point, and its place in the list."""
+_READ = ("test", "channels", "notes", "overheads", "points")
 _EXPECTED = '{"test": "pingpong", "points": [{"size_bytes": 64, "time_us": 1.5}, ...]}'
 
 
@@ -80,6 +83,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _sections(line: Line, content: object) -> Iterator[Section]:
     if isinstance(content, dict) and isinstance(content.get("sweeps"), list):
+        _refuse_failed(line, {key: value for key, value in content.items() if key != "sweeps"})
         for sweep in content["sweeps"]:
             yield _section(line, sweep)
         return
@@ -93,8 +97,8 @@ def _section(line: Line, content: object) -> Section:
         _refuse(line, content)
     own = "machine" in content and "layer" in content
     test, name = _test(line, content)
-    _refuse_failed(line, content)
-    rows, rejected = _unmarked(line, _rows(line, content))
+    told = _refuse_failed(line, content)
+    rows, rejected = _unmarked(line, list(enumerate(_rows(line, content))))
     factor = 0.5 if name == _ROUND_TRIP else 1.0
     points, implied = _points(line, rows, _channels(line, content), factor) if rows else ((), None)
     return Section(
@@ -103,34 +107,53 @@ def _section(line: Line, content: object) -> Section:
         test or implied,
         points,
         line,
-        tuple(note for note in content.get("notes", ()) if isinstance(note, str)),
+        (*_notes(content), *(() if own else _notes_on_unread(line, told, rows))),
         _overheads(line, content),
         tuple(rejected),
     )
 
 
-def _refuse_failed(line: Line, content: dict[str, Any]) -> None:
-    """Refuses a measurement that says of itself that it has failed. Lists are columns if there are no points."""
-    cells = {
-        key: "" if value is None else _text(value)
+def _refuse_failed(line: Line, content: dict[str, Any]) -> dict[str, str]:
+    """What the measurement says as a whole, also in objects in it. Refuses one that says of itself that it has failed.
+
+    Lists are columns if there are no points.
+    """
+    whole = {
+        key: value
         for key, value in content.items()
-        if (quantities.is_mark(key) and not (isinstance(value, list) and "points" not in content))
-        or (isinstance(value, str) and quantities.is_bad(value))
+        if key not in _READ and not (isinstance(value, list) and "points" not in content)
     }
-    found = quantities.first_mark(quantities.marks(list(cells)), line, list(cells.values()))
+    told = dict(_cells(whole))
+    cells = {
+        name: cell
+        for name, cell in told.items()
+        if (marks.is_mark(name) and not ("." in name and marks.is_unclear(name, line, cell))) or marks.is_bad(cell)
+    }
+    found = marks.first_mark(marks.marks(list(cells)), line, list(cells.values()))
     if found is not None:
         raise line.error(Quoted(f"a measurement with {found.reason}"), "one that is valid: measure again")
+    return told
 
 
-def _unmarked(line: Line, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Rejected]]:
+def _notes(content: dict[str, Any]) -> Iterator[str]:
+    given = content.get("notes")
+    yield from (note for note in (given if isinstance(given, list) else ()) if isinstance(note, str))
+
+
+def _notes_on_unread(line: Line, told: dict[str, str], rows: list[_Row]) -> Iterator[str]:
+    placed = [(f"{line.file}: points[{index}]", dict(_cells(row))) for index, row in rows]
+    yield from marks.notes_on_unread("field", placed, line.file, told)
+
+
+def _unmarked(line: Line, rows: list[_Row]) -> tuple[list[_Row], list[Rejected]]:
     """The points without those that are marked as invalid, as `apenet calibrate` marks disturbed ones; and these."""
     left, rejected = [], []
-    for index, row in enumerate(rows):
+    for index, row in rows:
         cells_of = dict(_cells(row))
         names, cells = list(cells_of), list(cells_of.values())
-        found = quantities.first_mark(quantities.marks(names), line, cells)
+        found = marks.first_mark(marks.marks(names), line, cells)
         if found is None:
-            left.append(row)
+            left.append((index, row))
         else:
             rejected.append(Rejected(line, f"points[{index}]: {found.reason}"))
     return left, rejected
@@ -141,6 +164,9 @@ def _cells(row: dict[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
     for name, value in row.items():
         if isinstance(value, dict) and value:
             yield from _cells(value, f"{within}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            for index, item in enumerate(value):
+                yield from _cells(item, f"{within}{name}[{index}].")
         else:
             yield within + name, "" if value is None else _text(value)
 
@@ -179,13 +205,11 @@ def _rows(line: Line, content: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _points(
-    line: Line, rows: list[dict[str, Any]], channels: int, factor: float
-) -> tuple[tuple[Point, ...], str | None]:
-    names = list(rows[0])
+def _points(line: Line, rows: list[_Row], channels: int, factor: float) -> tuple[tuple[Point, ...], str | None]:
+    names = list(rows[0][1])
     columns = quantities.choose(line, names)
     read = []
-    for index, row in enumerate(rows):
+    for index, row in rows:
         for known in (columns.size, columns.time, columns.bandwidth, columns.channels):
             if known is not None and known.name not in row:
                 raise line.error(Quoted(f"points[{index}] without {known.name}"), "the same keys in every point")

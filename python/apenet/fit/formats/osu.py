@@ -69,8 +69,9 @@ def _section(lines: Sequence[Line]) -> Section:
                 points.append(_point(line, header, known, pairs))
         elif text and not text.startswith("#"):
             passed.add(line)
+    valid = passed.without_failed(points)
     notes = tuple(passed.notes())
-    return Section(known.program, FORM, known.test, tuple(points), title, notes, rejected=tuple(passed.rejected))
+    return Section(known.program, FORM, known.test, valid, title, notes, rejected=tuple(passed.rejected))
 
 
 def _failed(line: Line, header: Line) -> Rejected | None:

@@ -66,10 +66,11 @@ def _directions(title: Line | None) -> int:
 def _finished(title: Line | None, side: str | None, header: Line, points: list[Point], passed: PassedOver) -> Section:
     name = title.text.strip() if title is not None else "perftest"
     notes = list(passed.notes())
+    valid = passed.without_failed(points)
     rejected = tuple(passed.rejected)
     if title is None:
         # The columns do not distinguish a bidirectional test from a unidirectional one, or a read from a write.
-        return Section(name, FORM, None, tuple(points), header, tuple(notes), rejected=rejected)
+        return Section(name, FORM, None, valid, header, tuple(notes), rejected=rejected)
     if "Latency" in name:
         # The program halves round trips, except for reads and atomics, which are one request and one answer.
         test = "read" if name.startswith(("RDMA_Read", "Atomic")) else PINGPONG
@@ -77,8 +78,8 @@ def _finished(title: Line | None, side: str | None, header: Line, points: list[P
         test = "bidirectional" if _directions(title) > 1 else "unidirectional"
         notes.append("MB is 2^20 bytes, as perftest counts")
     if side is not None:
-        return Section(f"{name}, {side} results", FORM, test, tuple(points), header, tuple(notes), rejected=rejected)
-    return Section(name, FORM, test, tuple(points), title, tuple(notes), rejected=rejected)
+        return Section(f"{name}, {side} results", FORM, test, valid, header, tuple(notes), rejected=rejected)
+    return Section(name, FORM, test, valid, title, tuple(notes), rejected=rejected)
 
 
 def _point(line: Line, header: Line, directions: int) -> Point:

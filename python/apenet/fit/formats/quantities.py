@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from apenet.fit.measurement import PINGPONG, Point, Rejected
+from apenet.fit.measurement import PINGPONG, Point
 from apenet.fit.text import Line, Quoted, positive, printed_resolution, whole
 
 SIZE, TIME, BANDWIDTH, CHANNELS = "size", "time", "bandwidth", "channels"
@@ -73,100 +73,6 @@ _TESTS = {
     "rtt": PINGPONG,
     "gap": "oneway",
 }
-# Columns in which a measurement marks its own rows, by the words of their names: `is_valid`, `nerrors`, `exitCode`.
-# A status and an exit code of zero are success.
-_VALID_NAMES = {
-    "complete",
-    "completed",
-    "correct",
-    "good",
-    "ok",
-    "pass",
-    "passed",
-    "reliable",
-    "success",
-    "successful",
-    "usable",
-    "valid",
-    "validation",
-    "verified",
-}
-_INVALID_NAMES = {
-    "aborted",
-    "bad",
-    "cancelled",
-    "crashed",
-    "defect",
-    "defects",
-    "discard",
-    "discarded",
-    "disturbed",
-    "err",
-    "error",
-    "errors",
-    "exclude",
-    "excluded",
-    "exit",
-    "fail",
-    "failed",
-    "failure",
-    "failures",
-    "incorrect",
-    "interrupted",
-    "invalid",
-    "killed",
-    "mismatch",
-    "mismatches",
-    "noisy",
-    "outlier",
-    "rc",
-    "rejected",
-    "ret",
-    "returncode",
-    "skip",
-    "skipped",
-    "status",
-    "suspect",
-    "timeout",
-    "timeouts",
-    "unreliable",
-}
-# Words beside these in a name: `data_errors`, `error_occurred`, `exit_code`, `timed_out`.
-_NAMES_BESIDE = {
-    "check",
-    "checks",
-    "code",
-    "codes",
-    "checksum",
-    "count",
-    "counts",
-    "crc",
-    "data",
-    "flag",
-    "has",
-    "is",
-    "message",
-    "n",
-    "num",
-    "number",
-    "occurred",
-    "of",
-    "result",
-    "row",
-    "test",
-    "tests",
-}
-_GOOD = {"pass", "passed", "ok", "valid", "success", "good"}
-_BAD = {"fail", "failed", "invalid", "bad", "timeout", "error"}
-_YES, _NO = {"true", "yes", "y"}, {"false", "no", "n"}
-_NOTHING = {"", "none", "null", "-", "[]", "{}"}
-# Columns of any other name mark a row by such a word: `result` FAIL, `comment` "invalid run".
-_BAD_WORD = re.compile(
-    r"\b(abort(ed)?|bad|cancelled|corrupt(ed)?|crash(ed)?|discard(ed)?|disturbed|error|fail(ed|ure)?|incorrect|invalid"
-    r"|killed|mismatch|outlier|time-?out|timed[ _-]?out|unreliable|wrong)\b",
-    re.IGNORECASE,
-)
-_NEGATED = re.compile(r"\b(no|not|without|0|zero)\W+(an?\W+)?\w+", re.IGNORECASE)
 MOST_COLUMNS = 1000
 EXAMPLE = "size_bytes,time_us or size_bytes,bandwidth_mib_s"
 MIB_OVER_MB = 2**20 / 10**6
@@ -217,6 +123,11 @@ def column(header: Line, name: str, index: int = 0) -> Column | None:
     if stem in ("round_trip", "roundtrip", "rtt"):
         factor /= 2
     return Column(text, quantity, factor, unit, _TESTS.get(stem), index)
+
+
+def has_quantity(name: str) -> bool:
+    """Whether a column's name is that of a size, a time, a bandwidth or a number of channels."""
+    return _split_key(_key(name.strip().strip('"')))[0] in _NAMES
 
 
 def _key(text: str) -> str:
@@ -306,74 +217,6 @@ def point(line: Line, columns: Columns, cells: Sequence[str], channels: int = 1)
     text = cells[columns.time.index]
     time = positive(line, text, columns.time.name) * columns.time.factor
     return Point(size, time, line, channels, printed_resolution(text) * columns.time.factor)
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A column in which rows are marked as valid or invalid. `is_of_valid` is None if only words in it are a mark."""
-
-    name: str
-    index: int
-    is_of_valid: bool | None
-
-    def rejected(self, line: Line, cells: Sequence[str]) -> Rejected | None:
-        """The row if it is marked as invalid. Raises MeasurementError for a mark that is not understood."""
-        cell = cells[self.index].strip()
-        text = cell.strip('"').lower()
-        if self.is_of_valid is None:
-            is_valid = _BAD_WORD.search(_NEGATED.sub("", text)) is None
-        elif text in _GOOD or (text in _NOTHING and not self.is_of_valid):
-            is_valid = True
-        elif text in _BAD:
-            is_valid = False
-        elif text in _YES | _NO:
-            is_valid = (text in _YES) == self.is_of_valid
-        elif re.fullmatch(r"[+-]?[0-9]+(?:\.0*)?", text):
-            is_valid = (float(text) != 0) == self.is_of_valid
-        else:
-            raise line.error(
-                cell,
-                f'a mark in the column "{self.name}": true, false, pass, fail or a count; an uncertainty is '
-                f'named "{_key(self.name)}_us"',
-            )
-        return None if is_valid else Rejected(line, f"{self.name} {cell}")
-
-
-def marks(names: Sequence[str]) -> list[Mark]:
-    """The columns that may mark rows as valid or invalid: all but those with a quantity."""
-    found = []
-    for index, name in enumerate(names):
-        text = name.strip().strip('"')
-        if _split_key(_key(text))[0] not in _NAMES:
-            found.append(Mark(name.strip(), index, _is_of_valid(text)))
-    return found
-
-
-def _is_of_valid(name: str) -> bool | None:
-    """Whether a column with this name marks valid rows or invalid ones; None for any other name.
-
-    `failed_validation` and `validation_errors` mark invalid rows.
-    """
-    words = _key(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).replace("timed_out", "timeout").split("_")
-    told = {word.removeprefix("n") if word in ("nerrors", "nfailed") else word for word in words} - _NAMES_BESIDE
-    if not told or not told <= _VALID_NAMES | _INVALID_NAMES:
-        return None
-    return told <= _VALID_NAMES
-
-
-def is_mark(name: str) -> bool:
-    """Whether a column with this name marks rows, whatever stands in it."""
-    return _is_of_valid(name) is not None
-
-
-def is_bad(word: str) -> bool:
-    """Whether this text is a verdict, and says that something is invalid."""
-    return _BAD_WORD.fullmatch(word.strip()) is not None
-
-
-def first_mark(marks: Sequence[Mark], line: Line, cells: Sequence[str]) -> Rejected | None:
-    """The row if one of these columns marks it as invalid."""
-    return next((found for mark in marks if (found := mark.rejected(line, cells)) is not None), None)
 
 
 def check_units(columns: Columns, rows: Sequence[tuple[Line, Sequence[str], Point]]) -> None:
