@@ -172,7 +172,8 @@ struct OrderedThread {
   // at the library's memory since.
   static constexpr std::uint32_t most_yields_before_poll = 2;  // MPICH's after an event
   std::uint64_t checked = 0;
-  std::uint64_t call_ticket = 0;         // when its call has begun
+  std::uint64_t call_ticket =
+      0;  // when its call has begun; no_poll: its library has locks in memory while it polls
   std::uint64_t kept_turn_at = no_poll;  // `polled` when a yield let nobody go first
   // Yields that let nobody go first, because it has yet to poll: since its call has begun, or it has taken an
   // event.

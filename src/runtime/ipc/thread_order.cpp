@@ -154,11 +154,11 @@ void ThreadOrder::wake_one(OrderedThread& thread) {
   futex_wake(word_of(thread));
 }
 
-void ThreadOrder::enter_call(OrderedThread& own) {
+void ThreadOrder::enter_call(OrderedThread& own, bool polls_under_locks) {
   if (own.call_depth == 0) {
     enter(own);
     own.locks = 0;
-    begin_polls(own);
+    begin_polls(own, polls_under_locks);
   }
   ++own.call_depth;
 }

@@ -44,17 +44,18 @@ bool ThreadOrder::is_up_to_date(const OrderedThread& other, const OrderedThread&
   return other.acts == ThreadActs::at_gate && other.call_depth > 0 && other.polled > own.call_ticket;
 }
 
-void ThreadOrder::begin_polls(OrderedThread& own) {
+void ThreadOrder::begin_polls(OrderedThread& own, bool polls_under_locks) {
   const Guard guard(*this);
   own.checked = 0;
-  own.yields_before_poll = 0;
+  own.yields_before_poll = polls_under_locks ? 0 : OrderedThread::most_yields_before_poll;
   own.has_taken = false;
-  own.call_ticket = ++table_->tickets;
+  own.call_ticket = polls_under_locks ? ++table_->tickets : OrderedThread::no_poll;
 }
 
 bool ThreadOrder::keeps_turn(OrderedThread& own) {
   const Guard guard(*this);
   if (guard.is_nested() || !is_between_actions_of_call(own) || !table_->has_started) return false;
+  if (own.call_ticket == OrderedThread::no_poll) return false;
   const std::uint64_t now = progress();
   if (own.saw_nothing == now) own.checked = now;
   if (own.yields_before_poll < OrderedThread::most_yields_before_poll && !own.owes_way && !own.gives_way) {
@@ -75,7 +76,7 @@ bool ThreadOrder::keeps_turn(OrderedThread& own) {
 }
 
 bool ThreadOrder::takes_second(OrderedThread& own) {
-  if (!own.has_taken) return false;
+  if (!own.has_taken || own.yields_before_poll == 0) return false;
   const Guard guard(*this);
   bool is_any_due = false;
   for_each([&](const OrderedThread& other) {
@@ -87,7 +88,7 @@ bool ThreadOrder::takes_second(OrderedThread& own) {
 
 void ThreadOrder::queue_pollers(const OrderedThread& own, std::int64_t clock_ps) {
   const Guard guard(*this);
-  if (guard.is_nested() || !is_acting(own)) return;
+  if (guard.is_nested() || !is_acting(own) || own.call_ticket == OrderedThread::no_poll) return;
   for_each([&](OrderedThread& other) {
     const ActionKey behind{.clock_ps = std::max(clock_ps, own.key.clock_ps),
                            .round = most_times_behind,

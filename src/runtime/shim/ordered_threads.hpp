@@ -93,7 +93,8 @@ class OrderedCall {
   explicit OrderedCall(ipc::Client* client)
       : client_(client),
         own_(client == nullptr || !thread_order().has_started() ? nullptr : ordered_thread()) {
-    if (own_ != nullptr) thread_order().enter_call(*own_);
+    // Open MPI has a lock in memory around each poll.
+    if (own_ != nullptr) thread_order().enter_call(*own_, !client->notes().library.has_pointers());
   }
   ~OrderedCall() {
     if (own_ != nullptr) thread_order().leave_call(*own_, client_->order_time_ps());

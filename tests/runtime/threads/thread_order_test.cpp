@@ -316,7 +316,7 @@ std::vector<int> polls_of_two(int messages) {
   const auto receive = [&](OrderedThread& own, int number) {
     order->begin(own);
     for (int message = 0; message < messages; ++message) {
-      order->enter_call(own);
+      order->enter_call(own, true);
       ThreadOrder::note_lock(own, true);
       while (!is_complete.at(static_cast<std::size_t>(number))) {
         poll(own, number);
