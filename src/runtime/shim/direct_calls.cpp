@@ -59,11 +59,9 @@ void note_uncaught(ipc::UncaughtCall what) {
 
 #if defined(__x86_64__)
 
-#include <link.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -74,6 +72,7 @@ void note_uncaught(ipc::UncaughtCall what) {
 #include <span>
 #include <utility>
 
+#include "runtime/shim/c_library_code.hpp"
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
 #include "runtime/shim/computation.hpp"
@@ -101,19 +100,9 @@ constexpr int dispatch_off = 0;
 constexpr int dispatch_on = 1;
 constexpr int caused_by_dispatch = 2;  // si_code of SIGSYS
 
-// The code of the C library, whose calls are not caught, and an instruction `syscall` there that returns.
-struct LibraryCode {
-  std::uint64_t begin = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t call = 0;
-  std::uint64_t restorer = 0;  // returns from a handler
-
-  [[nodiscard]] bool holds(std::uint64_t address) const { return address - begin < bytes; }
-};
-
 // How the process catches its direct calls.
 struct Catching {
-  LibraryCode library;
+  CLibraryCode library;
   std::atomic<bool> has_begun{false};
   std::atomic<bool> is_on{false};
   std::atomic<bool> can_answer{false};
@@ -309,37 +298,6 @@ bool answer_direct_call(siginfo_t& info, ucontext_t& context) {
     caller.pass();
   }
   return true;
-}
-
-int search_library(dl_phdr_info* object, std::size_t /*bytes*/, void* data) {
-  auto& found = *static_cast<LibraryCode*>(data);
-  for (const ElfW(Phdr) & part : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
-    const std::uint64_t begin = object->dlpi_addr + part.p_vaddr;
-    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || found.call - begin >= part.p_memsz) continue;
-    found.begin = begin;
-    found.bytes = part.p_memsz;
-    return 1;
-  }
-  return 0;
-}
-
-// The C library's code, by one of its functions that is only a system call.
-LibraryCode find_library_code() {
-  LibraryCode found;
-  constexpr std::array<std::uint8_t, 3> call{0x0f, 0x05, 0xc3};  // syscall; ret
-  constexpr std::size_t most_bytes = 32;
-  const auto* const code = static_cast<const std::uint8_t*>(next_symbol("getppid"));
-  if (code == nullptr) return found;
-  const auto* const place = std::search(code, code + most_bytes, call.begin(), call.end());
-  if (place == code + most_bytes) return found;
-  found.call = reinterpret_cast<std::uint64_t>(place);
-  dl_iterate_phdr(search_library, &found);
-  constexpr std::array<std::uint8_t, 9> restorer{0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05};
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  const std::span all(reinterpret_cast<const std::uint8_t*>(found.begin), found.bytes);
-  const auto at = std::search(all.begin(), all.end(), restorer.begin(), restorer.end());
-  if (at != all.end()) found.restorer = found.begin + static_cast<std::uint64_t>(at - all.begin());
-  return found;
 }
 
 int set_dispatch_of_thread(int mode) {
