@@ -114,6 +114,7 @@ def test_a_rank_finds_what_comes_from_outside_by_calls_that_the_shim_does_not_re
 
 
 BEATS = ["write", "append", "replace", "allocate", "print the date", "read the load", "read its size", "change a file"]
+BEATS += ["change an open file", "ask about itself"]
 
 
 @pytest.mark.parametrize("beat", BEATS)

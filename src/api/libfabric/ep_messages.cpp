@@ -17,8 +17,10 @@ namespace apenet::libfabric {
 namespace {
 
 bool is_in_call_of_open_mpi(ipc::Client& client) {
+  constexpr std::size_t open_mpi_handle_bytes = 8;
   const ipc::OrderedThread* const own = client.ordered();
-  return own != nullptr && own->call_depth > 0 && client.notes().library.has_pointers();
+  return own != nullptr && own->call_depth > 0 &&
+         client.notes().library.handle_bytes.get() == open_mpi_handle_bytes;
 }
 
 ssize_t receive_tagged(Receiver& receiver, ReceiveCall& call, std::uint64_t flags) {

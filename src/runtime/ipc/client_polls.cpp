@@ -8,17 +8,8 @@ namespace apenet::ipc {
 
 const Event* Client::poll(Time cost, std::uint32_t least_events) {
   const Event* event = visible();
-  if (OrderedThread* const own = event == nullptr ? nullptr : ordered(); own != nullptr) [[unlikely]] {
-    if (order_->takes_second(*own)) {
-      ThreadOrder::yield_without_locks(*own);
-      return nullptr;
-    }
-  }
   if (event == nullptr) event = on_empty_poll(cost, least_events);
-  if (event == nullptr) return nullptr;
-  note_resumed();
-  if (OrderedThread* const own = ordered()) [[unlikely]]
-    ThreadOrder::note_taken(*own);
+  if (event != nullptr) note_resumed();
   return event;
 }
 
@@ -42,10 +33,7 @@ const Event* Client::on_empty_poll(Time cost, std::uint32_t least_events) {
   if (const OrderedThread* const own = ordered(); own != nullptr && own->saw_nothing != order_->progress())
     return nullptr;  // what has been told meanwhile may end the wait
   if (event == nullptr) {
-    if (block_->progress.use_grant()) {
-      if (order_ != nullptr) order_->note_progress();  // it may be another thread that needs the poll
-      return nullptr;
-    }
+    if (block_->progress.use_grant()) return nullptr;
     if (timer_ps() != never_ps) least_events = 1;
     block_->grant.least_events = least_events;
     resumes_at_ = block_->rings.event_tail + least_events - 1;

@@ -168,19 +168,6 @@ struct OrderedThread {
   std::uint64_t saw_nothing = 0;
   std::uint64_t polled = 0;
   std::uint64_t polled_before = no_poll;
-  // ThreadOrder::progress() at an empty poll after which it has come to its next poll or yield: it has looked
-  // at the library's memory since.
-  static constexpr std::uint32_t most_yields_before_poll = 2;  // MPICH's after an event
-  std::uint64_t checked = 0;
-  std::uint64_t call_ticket =
-      0;  // when its call has begun; no_poll: its library has locks in memory while it polls
-  std::uint64_t kept_turn_at = no_poll;  // `polled` when a yield let nobody go first
-  // Yields that let nobody go first, because it has yet to poll: since its call has begun, or it has taken an
-  // event.
-  std::uint32_t yields_before_poll = most_yields_before_poll;
-  bool has_taken = false;                  // an event, since others could act last
-  std::uint32_t times_behind = 0;          // queued behind calls of others since it has last acted
-  std::uint32_t round_before = 0;          // its round without that
   std::int64_t timer_ps = no_deadline_ps;  // when a timer of its process is due, which ends the wait
   // When the host was last asked about it.
   ActionKey checked_key{};

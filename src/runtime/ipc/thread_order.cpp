@@ -119,7 +119,6 @@ bool ThreadOrder::awaits_host(const OrderedThread& next) {
 
 void ThreadOrder::grant(OrderedThread& thread, Woken woken) {
   thread.key = acts_at(thread);
-  if (std::exchange(thread.times_behind, 0) != 0) thread.key.round = thread.round_before;
   thread.settled_key = thread.key;
   thread.object = {};
   thread.owner = 0;
@@ -127,7 +126,6 @@ void ThreadOrder::grant(OrderedThread& thread, Woken woken) {
   thread.deadline_ps = OrderedThread::no_deadline_ps;
   thread.acts = ThreadActs::acting;
   thread.taking = {};
-  thread.has_taken = false;
   thread.woken = woken;
   table_->acting = place_of(&thread);
   if (thread.key.clock_ps > now_ps()) table_->now_ps.store(thread.key.clock_ps, std::memory_order_relaxed);
@@ -154,11 +152,10 @@ void ThreadOrder::wake_one(OrderedThread& thread) {
   futex_wake(word_of(thread));
 }
 
-void ThreadOrder::enter_call(OrderedThread& own, bool polls_under_locks) {
+void ThreadOrder::enter_call(OrderedThread& own) {
   if (own.call_depth == 0) {
     enter(own);
     own.locks = 0;
-    begin_polls(own, polls_under_locks);
   }
   ++own.call_depth;
 }
@@ -168,7 +165,6 @@ void ThreadOrder::leave_call(OrderedThread& own, std::int64_t clock_ps) {
   --own.call_depth;
   if (own.call_depth > 0) return;
   own.owes_way = false;
-  queue_pollers(own, clock_ps);
   leave(own, clock_ps, true);
 }
 

@@ -168,9 +168,7 @@ class ThreadOrder {
   // Around a call of a library whose threads tell each other by memory (an MPI library's check whether
   // their requests are complete): all of it is one action, apart from its waits. An action between them is
   // part of it.
-  // polls_under_locks: the library polls with its locks, and has none of any kind when it yields or waits for
-  // its turn.
-  void enter_call(OrderedThread& own, bool polls_under_locks);
+  void enter_call(OrderedThread& own);
   void leave_call(OrderedThread& own, std::int64_t clock_ps);
   // Between actions, or in such a call: begins an action at this time, if that is later, or now if the wait
   // ends early.
@@ -200,18 +198,6 @@ class ThreadOrder {
   // Likewise, but a thread that has taken locks in its call does so before its first action without them, or
   // when it yields again: others would only wait for the locks.
   static void yield_without_locks(OrderedThread& own);
-  // In a call of a library, before a yield: whether the thread goes on instead, because it has just taken an
-  // event and may need it, or because nobody else would find anything.
-  [[nodiscard]] bool keeps_turn(OrderedThread& own);
-  // Within an action: the thread has taken an event.
-  static void note_taken(OrderedThread& own) {
-    if (own.call_ticket == OrderedThread::no_poll) return;
-    own.yields_before_poll = 0;
-    own.has_taken = true;
-  }
-  // Within an action: whether the thread has kept its turn since it has taken an event, and its call goes on.
-  // The event may be for others, so they look before the thread takes the next one.
-  [[nodiscard]] bool takes_second(OrderedThread& own);
   // Within an action: the thread has taken a lock, or has given one free.
   static void note_lock(OrderedThread& own, bool has_taken);
   // Within an action: interrupts it until wake(object) or the deadline. owner: of the lock, if known.
@@ -323,14 +309,9 @@ class ThreadOrder {
   void wake_late();
   void drop(OrderedThread& thread);
   [[nodiscard]] bool awaits_host(const OrderedThread& next);
-  // When the first of those acts that act later. in_call: of those in one.
-  [[nodiscard]] std::int64_t earliest_later_ps(const OrderedThread& own, bool in_call);
+  [[nodiscard]] std::int64_t earliest_other_ps(const OrderedThread& own,
+                                               bool in_call);  // in_call: of those in one
   [[nodiscard]] bool has_polled_since(const OrderedThread& other, const OrderedThread& own) const;
-  [[nodiscard]] bool is_up_to_date(const OrderedThread& other, const OrderedThread& own) const;
-  void begin_polls(OrderedThread& own, bool polls_under_locks);
-  // A call ends at this time: threads that wait in the library look after what this one does next at that
-  // time, since its next call may be of the same kind as theirs.
-  void queue_pollers(const OrderedThread& own, std::int64_t clock_ps);
   [[nodiscard]] std::atomic<std::uint32_t>& word_of(const OrderedThread& thread) {
     return (*words_)[index_of(thread)].changes;
   }

@@ -357,15 +357,57 @@ void ThreadOrder::ask_one(OrderedThread& thread, int signal, const ActionKey& fr
   wake_one(thread);
 }
 
-std::int64_t ThreadOrder::earliest_later_ps(const OrderedThread& own, bool in_call) {
+std::int64_t ThreadOrder::earliest_other_ps(const OrderedThread& own, bool in_call) {
   std::int64_t first_ps = INT64_MAX;
   for_each([&](const OrderedThread& other) {
     const bool counts = &other != &own && may_act(other) && (!in_call || other.call_depth > 0);
-    if (!counts) return;
-    const std::int64_t acts_ps = acts_at(other).clock_ps;
-    if (acts_ps > own.key.clock_ps) first_ps = std::min(first_ps, acts_ps);
+    if (counts) first_ps = std::min(first_ps, acts_at(other).clock_ps);
   });
   return first_ps;
+}
+
+void ThreadOrder::note_empty_poll(OrderedThread& own, std::int64_t timer_ps) {
+  Guard guard(*this);
+  own.timer_ps = timer_ps;
+  const std::uint64_t now = progress();
+  own.polled_before = own.saw_nothing == now ? own.polled : OrderedThread::no_poll;
+  own.saw_nothing = now;
+  own.polled = ++table_->tickets;
+}
+
+// Whether it helps nobody to let the other thread act: all that has happened since the last poll of `own` is
+// an empty poll of the other one, or it was blocked then and still is.
+bool ThreadOrder::has_polled_since(const OrderedThread& other, const OrderedThread& own) const {
+  const std::uint64_t now = progress();
+  if (own.saw_nothing != now || own.polled_before == OrderedThread::no_poll) return false;
+  const bool is_blocked = !may_act(other);
+  if (is_blocked && other.ticket < own.polled_before) return true;
+  return other.saw_nothing == now && other.polled > own.polled_before &&
+         (is_blocked || acts_at(other) == other.key);
+}
+
+std::int64_t ThreadOrder::next_other_ps(const OrderedThread& own) {
+  Guard guard(*this);
+  std::int64_t first_ps = INT64_MAX;
+  for_each([&](const OrderedThread& other) {
+    if (&other == &own || !may_act(other)) return;
+    if (!has_polled_since(other, own)) {
+      first_ps = std::min(first_ps, acts_at(other).clock_ps);
+    } else if (other.process != own.process) {  // only that one fires its timers
+      first_ps = std::min(first_ps, other.timer_ps);
+    }
+  });
+  return first_ps;
+}
+
+bool ThreadOrder::must_yield(const OrderedThread& own) {
+  Guard guard(*this);
+  bool yields = false;
+  for_each([&](const OrderedThread& other) {
+    if (other.acts == ThreadActs::blocked && other.owner == place_of(&own) && !has_polled_since(other, own))
+      yields = true;
+  });
+  return yields;
 }
 
 // Whether another thread may act at this time that does something else than to yield, or to poll without
@@ -388,11 +430,11 @@ void ThreadOrder::step_to_others(OrderedThread& own) {
   }
   own.saw_nothing = progress();
   own.polled = ++table_->tickets;
-  // Those that may act at this time yield, too. In a call of a library it waits for what another thread does
-  // in one; what comes later, the simulation knows.
-  const std::int64_t next_ps = earliest_later_ps(own, own.call_depth > 0);
+  // In a call of a library it waits for what another thread does in one; what comes later, the simulation
+  // knows.
+  const std::int64_t next_ps = earliest_other_ps(own, own.call_depth > 0);
   const bool steps = own.idle_yields % idle_yields_of_step == 0 && next_ps != INT64_MAX;
-  if (!steps) return;
+  if (!steps || next_ps <= own.key.clock_ps) return;
   own.key.clock_ps += next_step_ps(own.idle_since_ps, own.key.clock_ps, next_ps);
   own.key.round = 0;
 }

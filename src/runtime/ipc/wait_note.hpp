@@ -115,8 +115,6 @@ inline constexpr std::int32_t all_targets = -1;
 // Constants and handles of the program's MPI library.
 struct LibraryNote {
   NoteField<std::uint32_t> handle_bytes;  // 0: not known
-  // Open MPI, or another library whose handles are pointers.
-  [[nodiscard]] bool has_pointers() const { return handle_bytes.get() == sizeof(void*); }
   NoteField<std::int32_t> any_source;
   NoteField<std::int32_t> any_tag;
   NoteField<std::uint64_t> world;

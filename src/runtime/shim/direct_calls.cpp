@@ -235,7 +235,7 @@ void answer_watched_call(DirectCaller& caller, ucontext_t& context) {
                          .arguments = arguments,
                          .is_librarys = is_librarys,
                          .is_judged = real_calls > watching.real_calls};
-  if (!is_own && (is_in_call() || host_calls > 0)) {
+  if (!is_own && (is_in_call() || host_calls > 0 || !wants_possible_checks())) {
     set_dispatch_without_watch();
     caller.repeat();
     return;
@@ -383,6 +383,15 @@ void catch_direct_calls() {
 
 namespace {
 
+// Whether the program blocks SIGSYS since before it was held: it would see that it is blocked no more.
+bool blocks_answers() {
+  std::uint64_t blocked = 0;
+  const void* const none = nullptr;
+  ipc::host_call(SYS_rt_sigprocmask, SIG_BLOCK, none, reinterpret_cast<std::uint64_t>(&blocked),
+                 reinterpret_cast<const void*>(sizeof blocked));  // NOLINT(performance-no-int-to-ptr)
+  return (blocked >> static_cast<unsigned>(SIGSYS - 1) & 1U) != 0;
+}
+
 // Whether a debugger follows the process: it would stop at each caught call.
 bool is_traced() {
   ProcessText buffer;
@@ -398,10 +407,13 @@ void watch_calls() {
   if (is_on_answer_stack()) return;  // a direct call, as the thread's others
   const int error = errno;
   constexpr std::uint32_t watches_of_check = 64;
-  prepare_to_answer();
   const bool is_checked = watching.watches++ % watches_of_check == 0;
-  if (is_checked)
+  if (is_checked && blocks_answers()) {
+    watching.is_possible = false;
+  } else if (is_checked) {
+    prepare_to_answer();
     watching.is_possible = catching.can_answer && catching.library.restorer != 0 && !is_traced();
+  }
   if (watching.is_possible && !catching.is_programs) {
     make_answer_stack();
     let_held_signals_in();

@@ -9,7 +9,7 @@
 namespace apenet::shim {
 
 void FruitlessSleeps::note(const PossibleCheck& check) {
-  if (watches_ && now_.count < most_checks) now_.all[now_.count++] = check;
+  if (watches()) now_.all[now_.count++] = check;
 }
 
 const PossibleCheck* FruitlessSleeps::repeated(std::uint64_t work) const {

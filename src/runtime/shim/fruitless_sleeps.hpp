@@ -27,7 +27,7 @@ struct PossibleCheck {
 class FruitlessSleeps {
  public:
   // Whether such checks are to be noted.
-  [[nodiscard]] bool watches() const { return watches_; }
+  [[nodiscard]] bool watches() const { return watches_ && now_.count < most_checks; }
   void note(const PossibleCheck& check);
   [[nodiscard]] bool has_asked() const { return now_.count > 0; }
   // A check that the thread has made before this sleep and before the last one; nullptr: none. work: what the

@@ -93,8 +93,7 @@ class OrderedCall {
   explicit OrderedCall(ipc::Client* client)
       : client_(client),
         own_(client == nullptr || !thread_order().has_started() ? nullptr : ordered_thread()) {
-    // Open MPI has a lock in memory around each poll.
-    if (own_ != nullptr) thread_order().enter_call(*own_, !client->notes().library.has_pointers());
+    if (own_ != nullptr) thread_order().enter_call(*own_);
   }
   ~OrderedCall() {
     if (own_ != nullptr) thread_order().leave_call(*own_, client_->order_time_ps());

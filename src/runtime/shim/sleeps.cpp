@@ -108,7 +108,6 @@ APENET_EXPORT int sched_yield() noexcept {
   // end.
   const bool has_mpi = client->block().identity.initialised != 0;
   if (has_mpi && apenet_waiting_mpi_call() != 0) own->idle_yields = 0;
-  if (thread_order().keeps_turn(*own)) return 0;
   thread_order().yield(*own);  // before the action: a thread that still has to give way does so once
   const OrderedAction action(*own);
   return 0;

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "runtime/ipc/host_call.hpp"
@@ -302,10 +303,34 @@ bool is_of_system(std::string_view path) {
                      [path](std::string_view folder) { return path.starts_with(folder); });
 }
 
-// Requires a pointer that the kernel has read.
-std::string_view name_of(const WatchedCall& call, const NamedFileCall& kind) {
-  return as_pointer<const char>(call.arguments[kind.name]);
-}
+// The name of a file in a call. The kernel may not have read it: there may be none, as in futimens(), or the
+// pointer may be bad.
+class FileName {
+ public:
+  FileName(const WatchedCall& call, const NamedFileCall& kind) {
+    const char* const from = as_pointer<const char>(call.arguments[kind.name]);
+    if (from == nullptr) return;
+    // Up to the end of a page at a time: the next one may not be there.
+    constexpr std::size_t page_bytes = 4096;
+    while (bytes_ < text_.size()) {
+      const std::size_t in_page = page_bytes - reinterpret_cast<std::uintptr_t>(from + bytes_) % page_bytes;
+      const std::size_t part = std::min(in_page, text_.size() - bytes_);
+      if (!ipc::copy_in(text_.data() + bytes_, from + bytes_, part)) return;
+      const std::size_t length = strnlen(text_.data() + bytes_, part);
+      bytes_ += length;
+      is_known_ = length < part;
+      if (is_known_) return;
+    }
+  }
+  // Without one the call says nothing of a file that the program names.
+  [[nodiscard]] bool is_known() const { return is_known_; }
+  [[nodiscard]] std::string_view get() const { return {text_.data(), bytes_}; }
+
+ private:
+  std::array<char, 4096> text_;  // PATH_MAX
+  std::size_t bytes_ = 0;
+  bool is_known_ = false;
+};
 
 int folder_of(const WatchedCall& call, const NamedFileCall& kind) {
   return kind.has_folder ? static_cast<int>(call.arguments[kind.name - 1U]) : AT_FDCWD;
@@ -318,37 +343,42 @@ void note(OutsideCause what, const WatchedCall& call, std::uint64_t key) {
 }
 
 // error: of the call, or 0. A program that makes a file of a random name waits for its folder.
-void note_file(const WatchedCall& call, const NamedFileCall& kind, int error) {
-  std::string_view name = name_of(call, kind);
+void note_file(const WatchedCall& call, const NamedFileCall& kind, std::string_view name, int error) {
   if (kind.question == Question::creation) name = name.substr(0, name.rfind('/') + 1);
   const auto folder = static_cast<std::uint64_t>(name.starts_with('/') ? 0 : folder_of(call, kind));
   note(OutsideCause::file, call, mixed(mixed(hash_of(name), folder), static_cast<std::uint64_t>(error)));
 }
 
 std::optional<long> ask_for_file(const WatchedCall& call, const NamedFileCall& kind) {
+  const FileName file(call, kind);
+  if (!file.is_known()) return {};
+  const std::string_view name = file.get();
   const auto& [first, second, third, fourth, fifth, sixth] = call.arguments;
   const int returned =
       host_call(call.number, first, second, static_cast<std::uint64_t>(third), as_pointer<const void>(fourth),
                 static_cast<std::uint64_t>(fifth), static_cast<std::uint64_t>(sixth));
   const int error = errno;
   if (returned < 0 && error == EFAULT) return -error;
-  if (call.is_librarys && is_of_system(name_of(call, kind))) return returned < 0 ? -error : returned;
+  if (call.is_librarys && is_of_system(name)) return returned < 0 ? -error : returned;
   if (returned < 0) {
-    if (error != EINVAL && error != ENOSYS) note_file(call, kind, error);
+    if (error != EINVAL && error != ENOSYS) note_file(call, kind, name, error);
     return -error;
   }
-  if (kind.question == Question::file && !name_of(call, kind).empty()) note_file(call, kind, 0);
+  if (kind.question == Question::file && !name.empty()) note_file(call, kind, name, 0);
   return returned;
 }
 
 // Opens of pipes may wait, so the call itself is still to be made.
 void note_opening(const WatchedCall& call, const NamedFileCall& kind) {
+  const FileName file(call, kind);
+  if (!file.is_known()) return;
+  const std::string_view name = file.get();
+  const char* const path = as_pointer<const char>(call.arguments[kind.name]);
   struct stat status {};
-  const long name = call.arguments[kind.name];
-  const int error = host_call(SYS_newfstatat, folder_of(call, kind), as_pointer<const char>(name),
-                              reinterpret_cast<std::uint64_t>(&status)) == 0
-                        ? 0
-                        : errno;
+  const int error =
+      host_call(SYS_newfstatat, folder_of(call, kind), path, reinterpret_cast<std::uint64_t>(&status)) == 0
+          ? 0
+          : errno;
   std::uint64_t flags = static_cast<std::uint64_t>(call.arguments[kind.name + std::size_t{1}]);
   if (call.number == SYS_creat) flags = O_CREAT;
   if (call.number == SYS_openat2 &&
@@ -356,25 +386,24 @@ void note_opening(const WatchedCall& call, const NamedFileCall& kind) {
     return;
   const bool makes = (flags & O_CREAT) != 0;
   const bool is_exclusive = makes && (flags & O_EXCL) != 0;
-  if (error == EFAULT || (call.is_librarys && error != EFAULT && is_of_system(name_of(call, kind)))) return;
-  if (call.number == SYS_mq_open) return note_file(call, kind, ENOENT);
+  if (error == EFAULT || (call.is_librarys && is_of_system(name))) return;
+  if (call.number == SYS_mq_open) return note_file(call, kind, name, ENOENT);
   if (error == 0 && is_exclusive) {
-    note_file(call, kind, EEXIST);
+    note_file(call, kind, name, EEXIST);
   } else if (error != 0 && !makes) {
-    note_file(call, kind, error);
+    note_file(call, kind, name, error);
   } else if (error == 0 && !makes &&
-             host_call(SYS_faccessat, folder_of(call, kind), as_pointer<const char>(name),
+             host_call(SYS_faccessat, folder_of(call, kind), path,
                        (flags & O_ACCMODE) == O_RDONLY ? R_OK : W_OK) != 0) {
-    note_file(call, kind, errno);
+    note_file(call, kind, name, errno);
   } else if (makes && error == ENOENT) {
     // Its folder may be missing.
-    const std::string_view path = name_of(call, kind);
     std::array<char, 256> folder{};
-    const std::size_t length = path.rfind('/') + 1;
+    const std::size_t length = name.rfind('/') + 1;
     if (length == 0 || length >= folder.size()) return;
-    path.copy(folder.data(), length);
+    name.copy(folder.data(), length);
     if (host_call(SYS_faccessat, folder_of(call, kind), folder.data(), X_OK) != 0)
-      note_file(call, kind, errno);
+      note_file(call, kind, name, errno);
   }
 }
 
@@ -405,6 +434,32 @@ void note_reading(const WatchedCall& call) {
   note_possible_check({.what = OutsideCause::descriptor,
                        .key = mixed(key, static_cast<std::uint64_t>(place)) | 1U,
                        .number = static_cast<std::uint32_t>(call.number)});
+}
+
+// Calls that name a process or thread: nobody else changes what this one is told of itself.
+bool asks_about_itself(const WatchedCall& call) {
+  const auto is_own = [](long process) {
+    return process == 0 || process == getpid() || process == ipc::own_thread_id();
+  };
+  switch (call.number) {
+    case SYS_getsid:
+    case SYS_getpgid:
+    case SYS_sched_rr_get_interval:
+    case SYS_sched_getparam:
+    case SYS_sched_getscheduler:
+    case SYS_sched_getattr:
+    case SYS_pidfd_open:
+    case SYS_process_vm_readv:
+      return is_own(call.arguments[0]);
+    case SYS_getpriority:
+    case SYS_ioprio_get:
+    case SYS_kcmp:
+      return is_own(call.arguments[1]);
+    case SYS_keyctl:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool asks_device(long request) {
@@ -479,7 +534,7 @@ std::optional<long> note_watched(const WatchedCall& call) {
       break;
     }
     default:
-      note(OutsideCause::call, call, static_cast<std::uint64_t>(first));
+      if (!asks_about_itself(call)) note(OutsideCause::call, call, static_cast<std::uint64_t>(first));
       break;
   }
   return {};

@@ -1,12 +1,15 @@
 // A rank does something small again and again, sleeps between, and waits for nothing. Arguments: the path of
 // a file, and what it does. Prints the virtual time that its sleeps have taken.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <utime.h>
@@ -54,15 +57,32 @@ static void change_file(void) {
   close(open(path, O_CREAT | O_WRONLY, 0600));
   utime(path, NULL);
 }
+// Calls without a name of a file, and with one that nobody can read.
+static void change_open_file(void) {
+  const int file = open(path, O_CREAT | O_WRONLY, 0600);
+  if (futimens(file, NULL) != 0) exit(1);
+  close(file);
+  const char* volatile nowhere = (const char*)-1;
+  if (syscall(SYS_utimensat, AT_FDCWD, nowhere, NULL, 0) != -1 || errno != EFAULT) exit(1);
+}
+static void ask_about_itself(void) {
+  if (syscall(SYS_getpriority, PRIO_PROCESS, 0) < 0 || syscall(SYS_getsid, getpid()) < 0) exit(1);
+}
 
 static const struct beat {
   const char* name;
   void (*does)(void);
 } beats[] = {
-    {"write", write_line},          {"append", append},
-    {"replace", replace},           {"allocate", allocate},
-    {"print the date", print_date}, {"read the load", read_load},
-    {"read its size", read_size},   {"change a file", change_file},
+    {"write", write_line},
+    {"append", append},
+    {"replace", replace},
+    {"allocate", allocate},
+    {"print the date", print_date},
+    {"read the load", read_load},
+    {"read its size", read_size},
+    {"change a file", change_file},
+    {"change an open file", change_open_file},
+    {"ask about itself", ask_about_itself},
 };
 
 int main(int argc, char** argv) {

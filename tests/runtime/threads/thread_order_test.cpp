@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -285,67 +284,6 @@ TEST(ThreadOrder, AThreadInACallGivesWayOnceItHasNoLock) {
             (Acts{"lock", "poll", "unlock", "other", "lock"}));
   EXPECT_EQ(acts_beside({"lock", "poll", "poll", "unlock"}),
             (Acts{"lock", "poll", "poll", "other", "unlock"}));
-}
-
-// Two threads wait in a library for events, each for every second one. When the rank would wait in the
-// simulation, the next event comes, whichever thread that is. Returns by which thread each poll was.
-std::vector<int> polls_of_two(int messages) {
-  const auto order = std::make_unique<ThreadOrder>();
-  std::array<OrderedThread*, 2> threads{order->create(nullptr), order->create(nullptr)};
-  order->start(0);
-  std::vector<int> polls;  // under the order, as the next three
-  std::array<bool, 2> is_complete{};
-  std::size_t next_owner = 0;
-  std::int64_t clock_ps = 0;
-  const auto poll = [&](OrderedThread& own, int number) {
-    order->enter(own);
-    polls.push_back(number);
-    order->note_empty_poll(own);
-    if (order->next_other_ps(own) == INT64_MAX) {
-      is_complete.at(next_owner) = true;
-      next_owner = 1 - next_owner;
-      clock_ps += 1000;
-      order->note_progress();
-      ThreadOrder::note_taken(own);
-    } else {
-      ThreadOrder::yield_without_locks(own);
-      ThreadOrder::note_lock(own, false);
-    }
-    order->leave(own, clock_ps);
-  };
-  const auto receive = [&](OrderedThread& own, int number) {
-    order->begin(own);
-    for (int message = 0; message < messages; ++message) {
-      order->enter_call(own, true);
-      ThreadOrder::note_lock(own, true);
-      while (!is_complete.at(static_cast<std::size_t>(number))) {
-        poll(own, number);
-        if (order->keeps_turn(own)) continue;
-        order->enter(own);
-        ThreadOrder::yield(own);
-        order->leave(own, clock_ps);
-      }
-      is_complete.at(static_cast<std::size_t>(number)) = false;
-      order->leave_call(own, clock_ps);
-    }
-    order->enter(own);
-    order->end(own);
-  };
-  std::thread first([&] { receive(*threads[0], 0); });
-  std::thread second([&] { receive(*threads[1], 1); });
-  first.join();
-  second.join();
-  return polls;
-}
-
-// What a message costs: each thread must look once after it, and the other one may have to wait for the next.
-TEST(ThreadOrder, TheTurnChangesOnceForEachMessageOfTwoThreads) {
-  constexpr int messages = 100;
-  const std::vector<int> polls = polls_of_two(messages);
-  int changes = 0;
-  for (std::size_t i = 1; i < polls.size(); ++i) changes += polls[i] != polls[i - 1] ? 1 : 0;
-  EXPECT_LE(changes, 2 * messages + 2);
-  EXPECT_EQ(polls, polls_of_two(messages));
 }
 
 }  // namespace
