@@ -251,6 +251,7 @@ def test_a_process_manager_that_is_silent_at_the_end_is_no_deadlock(start_apenet
     (tmp_path / "is_stopped").touch()
     await_file(tmp_path / "has_waited")
     os.kill(manager, signal.SIGCONT)
+    (tmp_path / "is_continued").touch()
     done = run.finish()
     assert done.returncode == 0, done.stderr
     assert "deadlock" not in done.stderr

@@ -25,6 +25,7 @@ int PMIx_Finalize(const void* info, size_t count) {
   while (access("is_stopped", F_OK) != 0) usleep(10000);
   const int result = finalize(info, count);
   make_file("has_waited");
+  while (access("is_continued", F_OK) != 0) usleep(10000);
   return result;
 }
 
